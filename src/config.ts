@@ -1,0 +1,272 @@
+/**
+ * One table of settings → one frozen Config, or one error that lists every fault. The README's
+ * table of settings is this table. A setting is an environment variable; an empty one counts as
+ * absent. Limits are on by default.
+ */
+
+import { choice, flag, integer, list, text, type Setting } from './settings.ts';
+
+const MiB = 1024 * 1024;
+const origin = (value: string): string | undefined =>
+  URL.canParse(value) && new URL(value).origin === value
+    ? undefined
+    : 'must be an origin such as https://example.org';
+const baseUrl = (value: string): string | undefined =>
+  /^https?:\/\/[^/?#]+$/.test(value) && URL.canParse(value)
+    ? undefined
+    : 'must be a base URL without a path, such as https://example.org';
+
+/** In the order in which the README lists them. */
+export const settings = {
+  // Where it listens
+  host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
+  port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
+  publicUrl: text('PUBLIC_URL', {
+    meaning: 'Base URL in absolute links; empty: scheme and host of the request.',
+    check: baseUrl,
+  }),
+  allowedOrigins: list('ALLOWED_ORIGINS', {
+    unit: 'origins, by comma',
+    meaning: 'Foreign origins that may open sockets and send forms from a browser.',
+    check: origin,
+  }),
+  // What it holds
+  environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
+  demoData: flag('DEMO_DATA', { fallback: true, meaning: 'Demo authors, posts and comments.' }),
+  uploadDir: text('UPLOAD_DIR', {
+    unit: 'folder',
+    meaning: "Where the run's folder of uploads is made; empty: the system's temporary folder.",
+  }),
+  // Accounts and tokens
+  jwtSecret: text('JWT_SECRET', {
+    unit: '32 bytes or more',
+    meaning: 'Key that signs tokens; empty: a random one for this run.',
+    check: (value) => (Buffer.byteLength(value) < 32 ? 'must be at least 32 bytes' : undefined),
+  }),
+  tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', {
+    fallback: 60,
+    min: 1,
+    max: 31_536_000,
+    unit: 'seconds',
+    meaning: 'How long a token lives.',
+  }),
+  usersFile: text('USERS_FILE', {
+    unit: 'file',
+    meaning: 'JSON array of `{username, email, roles, passwordHash}` instead of demo accounts.',
+  }),
+  requireAuth: choice('REQUIRE_AUTH', {
+    words: ['none', 'writes'],
+    fallback: 'none',
+    meaning: '`writes`: whatever changes data needs a token.',
+  }),
+  loginFailuresMax: integer('LOGIN_FAILURES_MAX', {
+    fallback: 10,
+    min: 1,
+    unit: 'per account and minute',
+    meaning: 'Failed logins before 429; ten times as many per address.',
+  }),
+  loginQueueMax: integer('LOGIN_QUEUE_MAX', {
+    fallback: 16,
+    meaning: 'Logins that may wait for the two that are being checked; beyond: 503.',
+  }),
+  // HTTP limits
+  connectionsMax: integer('CONNECTIONS_MAX', {
+    fallback: 10_000,
+    min: 1,
+    meaning: 'Open connections.',
+  }),
+  headerBytesMax: integer('HEADER_BYTES_MAX', {
+    fallback: 16_384,
+    min: 1024,
+    max: MiB,
+    unit: 'bytes',
+    meaning: 'Request line and headers together.',
+  }),
+  targetBytesMax: integer('TARGET_BYTES_MAX', {
+    fallback: 8_000,
+    min: 64,
+    unit: 'bytes',
+    meaning: 'Request target.',
+  }),
+  bodyBytesMax: integer('BODY_BYTES_MAX', {
+    fallback: MiB,
+    min: 1024,
+    unit: 'bytes',
+    meaning: 'A body that is read into memory (JSON).',
+  }),
+  headersTimeoutSeconds: integer('HEADERS_TIMEOUT_SECONDS', {
+    fallback: 10,
+    min: 1,
+    unit: 'seconds',
+    meaning: 'Until the headers of a request are complete.',
+  }),
+  requestTimeoutSeconds: integer('REQUEST_TIMEOUT_SECONDS', {
+    fallback: 300,
+    min: 1,
+    unit: 'seconds',
+    meaning: 'Until a request has arrived whole.',
+  }),
+  idleTimeoutSeconds: integer('IDLE_TIMEOUT_SECONDS', {
+    fallback: 30,
+    min: 1,
+    unit: 'seconds',
+    meaning: 'Silence on a connection in the middle of a request or an answer.',
+  }),
+  keepAliveSeconds: integer('KEEP_ALIVE_SECONDS', {
+    fallback: 5,
+    min: 1,
+    unit: 'seconds',
+    meaning: 'An idle connection between two requests.',
+  }),
+  drainSeconds: integer('DRAIN_SECONDS', {
+    fallback: 8,
+    min: 1,
+    max: 9,
+    unit: 'seconds',
+    meaning: 'What requests in flight get to finish after SIGTERM.',
+  }),
+  logLinesPerSecondMax: integer('LOG_LINES_PER_SECOND_MAX', {
+    fallback: 200,
+    min: 1,
+    unit: 'lines per second',
+    meaning: 'Log lines; what comes beyond is counted and told in one line.',
+  }),
+  // Documents
+  patchOperationsMax: integer('PATCH_OPERATIONS_MAX', {
+    fallback: 1_000,
+    min: 1,
+    meaning: 'Operations of one JSON Patch.',
+  }),
+  articleBytesMax: integer('ARTICLE_BYTES_MAX', {
+    fallback: MiB,
+    min: 1024,
+    unit: 'bytes',
+    meaning: 'An article as JSON text, also while it is being patched.',
+  }),
+  // Uploads
+  uploadBytesMax: integer('UPLOAD_BYTES_MAX', {
+    fallback: 4_096 * MiB,
+    min: 1024,
+    unit: 'bytes',
+    meaning: 'A multipart body.',
+  }),
+  fileBytesMax: integer('FILE_BYTES_MAX', {
+    fallback: 2_048 * MiB,
+    min: 1,
+    unit: 'bytes',
+    meaning: 'One uploaded file.',
+  }),
+  uploadPartsMax: integer('UPLOAD_PARTS_MAX', {
+    fallback: 1_000,
+    min: 1,
+    meaning: 'Parts of one multipart body.',
+  }),
+  storedFilesMax: integer('STORED_FILES_MAX', {
+    fallback: 10_000,
+    min: 1,
+    meaning: 'Files kept; beyond: 507.',
+  }),
+  // GraphQL
+  graphqlTokensMax: integer('GRAPHQL_TOKENS_MAX', {
+    fallback: 2_000,
+    min: 10,
+    meaning: 'Tokens of a document.',
+  }),
+  graphqlDepthMax: integer('GRAPHQL_DEPTH_MAX', {
+    fallback: 20,
+    min: 2,
+    meaning: 'Levels of fields in an operation, fragments spread.',
+  }),
+  graphqlAliasesMax: integer('GRAPHQL_ALIASES_MAX', {
+    fallback: 50,
+    min: 1,
+    meaning: 'Aliases of a document.',
+  }),
+  graphqlDirectivesMax: integer('GRAPHQL_DIRECTIVES_MAX', {
+    fallback: 50,
+    min: 1,
+    meaning: 'Directives of a document.',
+  }),
+  graphqlBatchMax: integer('GRAPHQL_BATCH_MAX', {
+    fallback: 20,
+    min: 1,
+    meaning: 'Operations of a batch (R26).',
+  }),
+  graphqlErrorsMax: integer('GRAPHQL_ERRORS_MAX', {
+    fallback: 20,
+    min: 1,
+    meaning: 'Errors of one result.',
+  }),
+  graphqlObjectsMax: integer('GRAPHQL_OBJECTS_MAX', {
+    fallback: 100_000,
+    min: 100,
+    meaning: 'Objects that one request, batch or event may produce.',
+  }),
+  graphqlDocumentsMax: integer('GRAPHQL_DOCUMENTS_MAX', {
+    fallback: 500,
+    min: 1,
+    meaning: 'Parsed and validated documents that are kept.',
+  }),
+  // WebSocket
+  wsSocketsMax: integer('WS_SOCKETS_MAX', { fallback: 5_000, min: 1, meaning: 'Open WebSockets.' }),
+  wsMessageBytesMax: integer('WS_MESSAGE_BYTES_MAX', {
+    fallback: 262_144,
+    min: 1024,
+    unit: 'bytes',
+    meaning: 'One message from a client.',
+  }),
+  wsMessagesPerSecondMax: integer('WS_MESSAGES_PER_SECOND_MAX', {
+    fallback: 200,
+    min: 1,
+    unit: 'messages per second',
+    meaning: 'Messages from one socket.',
+  }),
+  wsOperationsMax: integer('WS_OPERATIONS_MAX', {
+    fallback: 100,
+    min: 1,
+    meaning: 'Operations under way on one socket.',
+  }),
+  wsInitTimeoutSeconds: integer('WS_INIT_TIMEOUT_SECONDS', {
+    fallback: 5,
+    min: 1,
+    unit: 'seconds',
+    meaning: 'Until `connection_init`.',
+  }),
+  wsPingSeconds: integer('WS_PING_SECONDS', {
+    fallback: 15,
+    min: 1,
+    unit: 'seconds',
+    meaning: 'Between two pings; a peer that misses one is ended.',
+  }),
+  wsQueueBytesMax: integer('WS_QUEUE_BYTES_MAX', {
+    fallback: MiB,
+    min: 65_536,
+    unit: 'bytes',
+    meaning: 'Bytes that wait for one subscriber; beyond: 1013 (R30).',
+  }),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Settings = typeof settings;
+
+/** Every setting's value under its key in the table. */
+export type Config = {
+  readonly [K in keyof Settings]: Exclude<ReturnType<Settings[K]['parse']>, Error>;
+};
+
+/** Names every faulty setting, one line each, for a person at a terminal. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Reads every setting; throws one ConfigError that lists all faults. */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const faults: string[] = [];
+  const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
+    const given = environment[setting.name];
+    const value = setting.parse(given === undefined || given === '' ? setting.fallback : given);
+    if (value instanceof Error) faults.push(`${setting.name} ${value.message}.`);
+    return [key, value] as const;
+  });
+  if (faults.length > 0) throw new ConfigError(faults.join(' '));
+  return Object.freeze(Object.fromEntries(values)) as Config; // each value went through its parse
+}

@@ -1,0 +1,134 @@
+/**
+ * The one door for JSON (R10). What comes through is valid UTF-8 and JSON, at most 64 levels deep,
+ * without a member named `__proto__`, without lone surrogates (they are no Unicode text), and
+ * without a number that a double cannot hold: nothing is rounded behind the client's back.
+ */
+
+import { isUtf8 } from 'node:buffer';
+import { AppError } from '../errors.ts';
+import { isJsonType } from './media-type.ts';
+import type { HttpRequest } from './message.ts';
+
+/** R10. `JSON.stringify` gives up near 5,000 levels: what is stored must stay far below. */
+export const jsonDepthMax = 64;
+
+/**
+ * The JSON body of a request. Another media type: 415 with `accept` in the `Accept` header.
+ * More than `bytesMax`: 413. Not JSON as above: 400.
+ */
+export async function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
+  if (!isJsonType(request.header('content-type'))) {
+    throw new AppError('unsupported_media_type', 'The body must be application/json in UTF-8.', {
+      accept: 'application/json',
+    });
+  }
+  return parseJson(await request.readBody(bytesMax));
+}
+
+/** JSON bytes → value. Throws `invalid_json`. */
+export function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw invalid('it is not valid UTF-8');
+  return parseJsonText(bytes.toString('utf8'));
+}
+
+/** JSON text → value. Throws `invalid_json`. A byte order mark in front is ignored. */
+export function parseJsonText(text: string): unknown {
+  const json = text.charCodeAt(0) === 0xfe_ff ? text.slice(1) : text;
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw invalid('it is not JSON');
+  }
+  checkTokens(json);
+  // Both faults need an escape or the very name in the text: the walk is for these texts only.
+  if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value);
+  return value;
+}
+
+/** Depth and numbers, on text that is known to be JSON. */
+function checkTokens(json: string): void {
+  let depth = 0;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (code === 0x22) {
+      at = endOfString(json, at);
+    } else if (code === 0x7b || code === 0x5b) {
+      depth += 1;
+      if (depth > jsonDepthMax) throw invalid(`it is nested deeper than ${jsonDepthMax} levels`);
+    } else if (code === 0x7d || code === 0x5d) {
+      depth -= 1;
+    } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      at = checkNumber(json, at);
+    }
+  }
+}
+
+/** The index of the closing quote: one with an even number of backslashes in front. */
+function endOfString(json: string, start: number): number {
+  for (let quote = json.indexOf('"', start + 1); ; quote = json.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(quote - 1 - backslashes) === 0x5c) backslashes += 1;
+    if (backslashes % 2 === 0) return quote;
+  }
+}
+
+/** A whole number of so many digits is always held exactly by a double. */
+const plainDigitsMax = 15;
+
+/** The index of the number's last character. */
+function checkNumber(json: string, start: number): number {
+  let end = start + 1;
+  let plain = true;
+  for (; end < json.length; end += 1) {
+    const code = json.charCodeAt(end);
+    if (code >= 0x30 && code <= 0x39) continue;
+    // '.', 'e', 'E', '+', '-'
+    if (code !== 0x2e && code !== 0x65 && code !== 0x45 && code !== 0x2b && code !== 0x2d) break;
+    plain = false;
+  }
+  if (plain && end - start <= plainDigitsMax) return end - 1;
+  const token = json.slice(start, end);
+  const value = Number(token);
+  if (!Number.isFinite(value) || toDecimal(token) !== toDecimal(String(value))) {
+    throw invalid('it holds a number that cannot be kept without rounding');
+  }
+  return end - 1;
+}
+
+/** Sign, digits without zeros at either end, and exponent: equal for equal decimal values. */
+function toDecimal(token: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(token) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const significant = trimZeros(digits);
+  if (significant === '') return '0';
+  const power =
+    BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
+  return `${sign}${significant}e${power}`;
+}
+
+function trimZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits.charCodeAt(end - 1) === 0x30) end -= 1;
+  return digits.slice(0, end);
+}
+
+/** At most `jsonDepthMax` levels: the recursion is bounded. */
+function checkStrings(value: unknown): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw invalid('it holds a lone surrogate');
+  } else if (Array.isArray(value)) {
+    for (const item of value) checkStrings(item);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, member] of Object.entries(value)) {
+      if (key === '__proto__') throw invalid('it holds a member named __proto__');
+      checkStrings(key);
+      checkStrings(member);
+    }
+  }
+}
+
+function invalid(why: string): AppError {
+  return new AppError('invalid_json', `The body cannot be read as JSON: ${why}.`);
+}

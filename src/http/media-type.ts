@@ -1,0 +1,98 @@
+/** Media types as headers carry them: `Content-Type` read, `Accept` matched (RFC 9110 §8.3, §12.5.1). */
+
+export interface MediaType {
+  /** `type/subtype` in lower case. */
+  readonly essence: string;
+  /** Parameter values by lower-case name; of a repeated one the first counts. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const essencePattern = new RegExp(`^[ \\t]*(${token}/${token})[ \\t]*(?=;|$)`);
+const parameterPattern = new RegExp(
+  `[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)"))?[ \\t]*`,
+  'y',
+);
+
+/** The media type that `text` holds, or undefined where it is none. */
+export function parseMediaType(text: string): MediaType | undefined {
+  const found = essencePattern.exec(text);
+  if (found?.[1] === undefined) return undefined;
+  const parameters = new Map<string, string>();
+  let at = found[0].length;
+  while (at < text.length) {
+    parameterPattern.lastIndex = at;
+    const next = parameterPattern.exec(text);
+    if (next === null || next[0] === '') return undefined;
+    at = parameterPattern.lastIndex;
+    const name = next[1]?.toLowerCase();
+    const value = next[2] ?? next[3]?.replaceAll(/\\(.)/g, '$1');
+    if (name !== undefined && value !== undefined && !parameters.has(name)) {
+      parameters.set(name, value);
+    }
+  }
+  return { essence: found[1].toLowerCase(), parameters };
+}
+
+/** True for JSON in UTF-8 (R10): `application/json` or `…+json`, charset absent or UTF-8. */
+export function isJsonType(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') return true;
+  const type = contentType === undefined ? undefined : parseMediaType(contentType);
+  if (type === undefined) return false;
+  const { essence } = type;
+  if (essence !== 'application/json' && !/^application\/.+\+json$/.test(essence)) return false;
+  return hasUtf8Charset(type);
+}
+
+/** True where a type names no charset or UTF-8. */
+export function hasUtf8Charset(type: MediaType): boolean {
+  const charset = type.parameters.get('charset')?.toLowerCase();
+  return charset === undefined || charset === 'utf-8' || charset === 'utf8';
+}
+
+/**
+ * Which of `offered` an `Accept` header likes best; the first of `offered` where there is no
+ * header, undefined where none will do. Of equals the one offered first wins.
+ */
+export function negotiate<const T extends string>(
+  accept: string | undefined,
+  offered: readonly T[],
+): T | undefined {
+  if (accept === undefined || accept === '*/*') return offered[0];
+  const ranges = accept.split(',').map(parseRange);
+  let best: T | undefined;
+  let bestQuality = 0;
+  for (const type of offered) {
+    const quality = qualityOf(type, ranges);
+    if (quality > bestQuality) {
+      best = type;
+      bestQuality = quality;
+    }
+  }
+  return best;
+}
+
+interface Range {
+  readonly essence: string;
+  readonly quality: number;
+}
+
+/** A range that is malformed accepts nothing. */
+function parseRange(text: string): Range {
+  const type = parseMediaType(text.trim());
+  if (type === undefined) return { essence: '', quality: 0 };
+  const weight = type.parameters.get('q');
+  if (weight === undefined) return { essence: type.essence, quality: 1 };
+  const valid = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/.test(weight);
+  return { essence: type.essence, quality: valid ? Number(weight) : 0 };
+}
+
+/** The most specific range decides (RFC 9110 §12.5.1). */
+function qualityOf(type: string, ranges: readonly Range[]): number {
+  const wider = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
+  for (const essence of wider) {
+    const found = ranges.filter((range) => range.essence === essence);
+    if (found.length > 0) return Math.max(...found.map((range) => range.quality));
+  }
+  return 0;
+}

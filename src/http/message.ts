@@ -1,0 +1,75 @@
+/**
+ * What a handler sees of HTTP: a request as plain values, and a reply as a value to give back.
+ * No handler touches a socket; only `listener.ts` turns these into bytes.
+ */
+
+import type { Readable } from 'node:stream';
+
+/** A value, or a promise of it: the memory store answers at once, other drivers later. */
+export type MaybePromise<T> = T | Promise<T>;
+
+/** One request. Nothing in it changes while the request lives. */
+export interface HttpRequest {
+  /** The request id, also sent back as `X-Request-Id` and written into every log line. */
+  readonly id: string;
+  readonly method: string;
+  /** The path as it was sent, still percent-encoded, without the query. */
+  readonly path: string;
+  /** What follows the first `?`, still percent-encoded; empty where there is none. */
+  readonly query: string;
+  /** The path's parameters by their name in the route, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  /** The peer's address; empty where the socket is already gone. */
+  readonly remoteAddress: string;
+  /** The value of `Host`, checked (RFC 9112 §3.2). */
+  readonly host: string;
+  /** A header by its lower-case name; repeated ones joined or refused as RFC 9110 has it. */
+  header(name: string): string | undefined;
+  /**
+   * The whole body. More than `bytesMax` bytes: `content_too_large`. A body that ends early
+   * rejects and is answered to nobody.
+   */
+  readBody(bytesMax: number): Promise<Buffer>;
+  /** The body as a stream, for doors that must not hold it in memory. */
+  streamBody(): Readable;
+}
+
+/** One answer. `headers` is flat: name, value, name, value, and holds no `Content-Length`. */
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: readonly string[];
+  /** Text and bytes are sent with their length; a stream is sent chunked, with back-pressure. */
+  readonly body: string | Buffer | Readable | undefined;
+}
+
+/** Whatever it throws becomes a problem answer (R5). */
+export type Handler = (request: HttpRequest) => MaybePromise<HttpReply>;
+
+const jsonHeaders: readonly string[] = ['Content-Type', 'application/json; charset=utf-8'];
+const textHeaders: readonly string[] = ['Content-Type', 'text/plain; charset=utf-8'];
+const noHeaders: readonly string[] = [];
+
+/** JSON text or bytes that are ready to be sent. */
+export function jsonTextReply(status: number, text: string | Buffer): HttpReply {
+  return { status, headers: jsonHeaders, body: text };
+}
+
+/** Any JSON value. */
+export function jsonReply(status: number, value: unknown): HttpReply {
+  return jsonTextReply(status, JSON.stringify(value));
+}
+
+/** Plain text in UTF-8. */
+export function textReply(status: number, text: string): HttpReply {
+  return { status, headers: textHeaders, body: text };
+}
+
+/** An answer without content. */
+export function emptyReply(status: number, headers: readonly string[] = noHeaders): HttpReply {
+  return { status, headers, body: undefined };
+}
+
+/** True for a promise or any other thenable: the test that keeps values on the fast path. */
+export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}

@@ -1,0 +1,54 @@
+/**
+ * The log: one JSON line per event, bounded under a flood. Values are data: JSON.stringify escapes
+ * their control characters, so that no client can forge a line.
+ */
+
+export type LogLevel = 'info' | 'warn' | 'error';
+
+/** Facts of an event; `requestId` where a request caused it. Never a password or a token. */
+export type LogFacts = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface Log {
+  (level: LogLevel, event: string, facts?: LogFacts): void;
+}
+
+export interface LogOptions {
+  /** Lines let through in one second; what comes beyond is counted and told in one line. */
+  readonly linesPerSecondMax: number;
+  readonly now: () => Date;
+}
+
+/** A value longer than this is cut: a log line is for reading. */
+const valueLengthMax = 2_000;
+
+/** A log that hands finished lines, with their line feed, to `write`. */
+export function createLog(write: (line: string) => void, options: LogOptions): Log {
+  let second = 0;
+  let lines = 0;
+  let dropped = 0;
+
+  return (level, event, facts = {}) => {
+    const time = options.now();
+    const thisSecond = Math.floor(time.getTime() / 1000);
+    if (thisSecond !== second) {
+      if (dropped > 0) write(toLine(time, { level: 'warn', event: 'log lines dropped', dropped }));
+      second = thisSecond;
+      lines = 0;
+      dropped = 0;
+    }
+    lines += 1;
+    if (lines > options.linesPerSecondMax) {
+      dropped += 1;
+      return;
+    }
+    write(toLine(time, { level, event, ...facts }));
+  };
+}
+
+function toLine(time: Date, facts: LogFacts): string {
+  const cut = (_key: string, value: unknown): unknown =>
+    typeof value === 'string' && value.length > valueLengthMax
+      ? `${value.slice(0, valueLengthMax)}…`
+      : value;
+  return `${JSON.stringify({ time: time.toISOString(), ...facts }, cut)}\n`;
+}

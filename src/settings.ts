@@ -1,0 +1,83 @@
+/** How one setting is read from the environment: its kind, default, unit, bounds and meaning. */
+
+export interface Setting<T> {
+  /** The environment variable. */
+  readonly name: string;
+  /** The default as a person would write it; the README's table shows it. */
+  readonly fallback: string;
+  readonly unit: string;
+  readonly meaning: string;
+  /** The value, or an Error whose message says what is wrong with the text. */
+  readonly parse: (given: string) => T | Error;
+}
+
+interface Described {
+  readonly unit?: string;
+  readonly meaning: string;
+}
+
+interface Bounded extends Described {
+  readonly fallback: number;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A whole number between `min` (0 where left out) and `max` (2^53 - 1 where left out). */
+export function integer(name: string, options: Bounded): Setting<number> {
+  const { fallback, min = 0, max = Number.MAX_SAFE_INTEGER, unit = '', meaning } = options;
+  const parse = (given: string): number | Error => {
+    const value = /^[0-9]{1,16}$/.test(given) ? Number(given) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    return new Error(`must be a whole number from ${min} to ${max}`);
+  };
+  return { name, fallback: String(fallback), unit, meaning, parse };
+}
+
+export function flag(name: string, options: Described & { fallback: boolean }): Setting<boolean> {
+  const parse = (given: string): boolean | Error => {
+    if (given === 'true' || given === '1') return true;
+    if (given === 'false' || given === '0') return false;
+    return new Error('must be true or false');
+  };
+  return { name, fallback: String(options.fallback), unit: '', meaning: options.meaning, parse };
+}
+
+/** One word out of a list. */
+export function choice<const W extends string>(
+  name: string,
+  options: Described & { words: readonly W[]; fallback: NoInfer<W> },
+): Setting<W> {
+  const { words, fallback, meaning } = options;
+  const parse = (given: string): W | Error =>
+    words.find((word) => word === given) ?? new Error(`must be one of: ${words.join(', ')}`);
+  return { name, fallback, unit: words.join(' or '), meaning, parse };
+}
+
+/** Any text that `check` has nothing against. `check` gives back what is wrong, or undefined. */
+export function text(
+  name: string,
+  options: Described & { fallback?: string; check?: (given: string) => string | undefined },
+): Setting<string> {
+  const { fallback = '', unit = '', meaning, check } = options;
+  const parse = (given: string): string | Error => {
+    const fault = given === '' ? undefined : check?.(given);
+    return fault === undefined ? given : new Error(fault);
+  };
+  return { name, fallback, unit, meaning, parse };
+}
+
+/** Values separated by commas; blanks around them do not count. */
+export function list(
+  name: string,
+  options: Described & { check: (item: string) => string | undefined },
+): Setting<readonly string[]> {
+  const parse = (given: string): readonly string[] | Error => {
+    const items = given
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+    const fault = items.map(options.check).find((found) => found !== undefined);
+    return fault === undefined ? items : new Error(fault);
+  };
+  return { name, fallback: '', unit: options.unit ?? '', meaning: options.meaning, parse };
+}

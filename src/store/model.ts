@@ -1,0 +1,62 @@
+/** The records that the service keeps. They are values: a change makes a new one. */
+
+/** Spec §2.1. New posts are drafts (R11). */
+export type PostStatus = 'DRAFT' | 'PENDING_MODERATION' | 'PUBLISHED';
+
+export interface Post {
+  readonly id: string;
+  readonly title: string;
+  readonly content: string;
+  readonly status: PostStatus;
+  /** Local date-time, as `domain/local-date-time.ts` writes it. */
+  readonly createdAt: string;
+  readonly authorId: string | null;
+}
+
+export interface Comment {
+  readonly id: string;
+  readonly content: string;
+  readonly createdAt: string;
+  readonly postId: string;
+}
+
+export interface Author {
+  readonly id: string;
+  readonly name: string;
+  readonly email: string;
+  readonly createdAt: string;
+}
+
+/** Somebody who can log in. Each account is also an author with the same id (R20). */
+export interface Account {
+  readonly id: string;
+  readonly username: string;
+  readonly email: string;
+  readonly roles: readonly string[];
+  /** `scrypt$N$r$p$salt$hash`, as `auth/password.ts` writes it. Never leaves the process. */
+  readonly passwordHash: string;
+}
+
+export interface Todo {
+  readonly id: string;
+  readonly title: string;
+  readonly completed: boolean;
+}
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/**
+ * An open document (R14): `title` is there, known members have their types, unknown ones are kept
+ * as they came.
+ */
+export interface Article extends JsonObject {
+  readonly id: number;
+  readonly title: string;
+}
+
+/** An article that may not have its id yet. */
+export type ArticleDraft = JsonObject & { readonly title: string };

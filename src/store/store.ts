@@ -1,0 +1,83 @@
+/**
+ * The port: what every driver keeps. A method is one atomic act. It may answer with a value or
+ * with a promise of it, so that a driver in memory costs no promise. Ids are lower-case UUIDs;
+ * a driver is never asked for anything that is not one. Nothing here judges input.
+ */
+
+import type { MaybePromise } from '../http/message.ts';
+import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
+
+export interface PostDraft {
+  readonly title: string;
+  readonly content: string;
+  readonly authorId: string | null;
+}
+
+export interface Posts {
+  /** All posts, newest first (R2). The array is a snapshot that nobody changes. */
+  list(): MaybePromise<readonly Post[]>;
+  find(id: string): MaybePromise<Post | undefined>;
+  create(draft: PostDraft): MaybePromise<Post>;
+  /** False where there is no such post. */
+  update(id: string, change: Pick<Post, 'title' | 'content'>): MaybePromise<boolean>;
+  /** Removes the post and its comments (R7). False where there is no such post. */
+  remove(id: string): MaybePromise<boolean>;
+  /** The posts of each author, newest first; an author without posts may be absent. */
+  byAuthors(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Post[]>>;
+}
+
+export interface Comments {
+  find(id: string): MaybePromise<Comment | undefined>;
+  /** Undefined where there is no such post: then nothing is stored. */
+  add(postId: string, content: string): MaybePromise<Comment | undefined>;
+  /** Oldest first (R2); undefined where there is no such post. */
+  list(postId: string): MaybePromise<readonly Comment[] | undefined>;
+  /** The comments of each post, oldest first; a post without comments may be absent. */
+  byPosts(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Comment[]>>;
+}
+
+export interface Authors {
+  find(id: string): MaybePromise<Author | undefined>;
+  byIds(ids: readonly string[]): MaybePromise<ReadonlyMap<string, Author>>;
+}
+
+export interface Accounts {
+  find(username: string): MaybePromise<Account | undefined>;
+}
+
+export interface Todos {
+  /** In the order they came (R2). */
+  list(): MaybePromise<readonly Todo[]>;
+  find(id: string): MaybePromise<Todo | undefined>;
+  create(draft: Omit<Todo, 'id'>): MaybePromise<Todo>;
+}
+
+export interface Articles {
+  /** By id (R2). */
+  list(): MaybePromise<readonly Article[]>;
+  find(id: number): MaybePromise<Article | undefined>;
+  /** Without an id: stored under the next counter value that is free (R15). */
+  save(draft: ArticleDraft): MaybePromise<Article>;
+  /**
+   * Reads, changes and saves one article as one act: no other change comes between. What
+   * `change` throws leaves the article as it was. Undefined where there is no such article.
+   */
+  change(id: number, change: (article: Article) => Article): MaybePromise<Article | undefined>;
+  /** The same for all articles, by id; `change` gives back as many with the same ids. */
+  changeAll(change: (articles: readonly Article[]) => readonly Article[]): MaybePromise<void>;
+}
+
+export interface Store {
+  readonly posts: Posts;
+  readonly comments: Comments;
+  readonly authors: Authors;
+  readonly accounts: Accounts;
+  readonly todos: Todos;
+  readonly articles: Articles;
+  /**
+   * A number that every write moves on: as long as it stands still, so does every answer.
+   * Undefined for a driver that cannot tell (others write to it too).
+   */
+  revision(): number | undefined;
+  close(): MaybePromise<void>;
+}
