@@ -103,8 +103,7 @@ function toDecimal(token: string): string {
   const digits = (whole + fraction).replace(/^0+/, '');
   const significant = trimZeros(digits);
   if (significant === '') return '0';
-  const power =
-    BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
+  const power = Number(exponent) - fraction.length + digits.length - significant.length;
   return `${sign}${significant}e${power}`;
 }
 
