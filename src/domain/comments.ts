@@ -1,0 +1,29 @@
+/** Adding a comment: stored first, announced second, in the order stored (R30). */
+
+import { isPromise, type MaybePromise } from '../http/message.ts';
+import type { Comment } from '../store/model.ts';
+import type { Store } from '../store/store.ts';
+
+export interface CommentRules {
+  /** Undefined where there is no such post: nothing is stored, nothing is announced. */
+  add(postId: string, content: string): MaybePromise<Comment | undefined>;
+}
+
+export interface CommentDeps {
+  readonly store: Store;
+  /** Tells every subscriber of `commentAdded`. */
+  readonly publish: (comment: Comment) => void;
+}
+
+export function createComments({ store, publish }: CommentDeps): CommentRules {
+  const announce = (comment: Comment | undefined): Comment | undefined => {
+    if (comment !== undefined) publish(comment);
+    return comment;
+  };
+  return {
+    add(postId, content) {
+      const added = store.comments.add(postId, content);
+      return isPromise(added) ? added.then(announce) : announce(added);
+    },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * A trie of path segments: static before parameter before wildcard. The most specific path decides
+ * alone; a method that it does not have is 405, never another path's match.
+ *
+ * Patterns: `/posts`, `/posts/{id}`, `/graphql-ui/*` (one or more segments, also empty ones).
+ */
+
+import { AppError } from './errors.ts';
+
+export type Params = Readonly<Record<string, string>>;
+
+export type Found<E> =
+  | { readonly kind: 'match'; readonly endpoint: E; readonly params: Params }
+  | { readonly kind: 'method_not_allowed'; readonly allow: string }
+  | { readonly kind: 'not_found' };
+
+export interface RouteOf<E> {
+  readonly method: string;
+  readonly path: string;
+  readonly endpoint: E;
+}
+
+export interface Router<E> {
+  /**
+   * `path` is still percent-encoded. HEAD finds what GET finds (R9). A bad percent-escape throws
+   * `malformed_request`.
+   */
+  find(method: string, path: string): Found<E>;
+  /** The methods of a path for OPTIONS, or undefined where nothing is there (R9). */
+  allowed(path: string): string | undefined;
+}
+
+interface Leaf<E> {
+  readonly methods: Map<string, E>;
+  allow: string;
+}
+
+interface Node<E> {
+  readonly children: Map<string, Node<E>>;
+  parameter: { readonly name: string; readonly node: Node<E> } | undefined;
+  wildcard: Leaf<E> | undefined;
+  leaf: Leaf<E> | undefined;
+}
+
+/** Params have names out of the routes, never out of a request: a plain object is safe. */
+const noParams: Params = Object.freeze({});
+
+interface Place<E> {
+  readonly leaf: Leaf<E>;
+  readonly params: Params;
+}
+
+export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
+  const root = createNode<E>();
+  for (const route of routes) insert(root, route);
+
+  const place = (path: string): Place<E> | undefined =>
+    path.includes('%') ? walk(root, decodeSegments(path), 1) : walk(root, path.split('/'), 1);
+
+  return {
+    find(method, path) {
+      const found = place(path);
+      if (found === undefined) return { kind: 'not_found' };
+      const { methods, allow } = found.leaf;
+      const endpoint = methods.get(method === 'HEAD' ? 'GET' : method);
+      if (endpoint === undefined) return { kind: 'method_not_allowed', allow };
+      return { kind: 'match', endpoint, params: found.params };
+    },
+    allowed: (path) => place(path)?.leaf.allow,
+  };
+}
+
+function createNode<E>(): Node<E> {
+  return { children: new Map(), parameter: undefined, wildcard: undefined, leaf: undefined };
+}
+
+function insert<E>(root: Node<E>, route: RouteOf<E>): void {
+  let node = root;
+  for (const segment of route.path.split('/').slice(1)) {
+    if (segment === '*') {
+      node.wildcard = withMethod(node.wildcard, route);
+      return;
+    }
+    node = segment.startsWith('{')
+      ? parameterChild(node, segment.slice(1, -1))
+      : child(node, segment);
+  }
+  node.leaf = withMethod(node.leaf, route);
+}
+
+function child<E>(node: Node<E>, segment: string): Node<E> {
+  const found = node.children.get(segment) ?? createNode<E>();
+  node.children.set(segment, found);
+  return found;
+}
+
+function parameterChild<E>(node: Node<E>, name: string): Node<E> {
+  node.parameter ??= { name, node: createNode<E>() };
+  if (node.parameter.name !== name) throw new Error(`Two names for one parameter: ${name}.`);
+  return node.parameter.node;
+}
+
+function withMethod<E>(leaf: Leaf<E> | undefined, route: RouteOf<E>): Leaf<E> {
+  const grown = leaf ?? { methods: new Map<string, E>(), allow: '' };
+  if (grown.methods.has(route.method)) throw new Error(`Two routes ${route.method} ${route.path}.`);
+  grown.methods.set(route.method, route.endpoint);
+  const methods = [...grown.methods.keys()];
+  if (grown.methods.has('GET')) methods.push('HEAD');
+  grown.allow = [...methods, 'OPTIONS'].join(', ');
+  return grown;
+}
+
+/** The recursion is as deep as the deepest route, whatever the path. */
+function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<E> | undefined {
+  const segment = segments[at];
+  if (segment === undefined) return node.leaf && { leaf: node.leaf, params: noParams };
+  // 1. static
+  const next = node.children.get(segment);
+  const found = next && walk(next, segments, at + 1);
+  if (found !== undefined) return found;
+  // 2. parameter: never empty, so that a trailing slash is another path (R9)
+  if (node.parameter !== undefined && segment !== '') {
+    const rest = walk(node.parameter.node, segments, at + 1);
+    if (rest !== undefined) {
+      return { leaf: rest.leaf, params: { ...rest.params, [node.parameter.name]: segment } };
+    }
+  }
+  // 3. wildcard
+  return node.wildcard && { leaf: node.wildcard, params: { '*': segments.slice(at).join('/') } };
+}
+
+/** Each segment by itself, so that `%2F` never becomes a slash between two segments. */
+function decodeSegments(path: string): readonly string[] {
+  try {
+    return path.split('/').map(decodeURIComponent);
+  } catch {
+    throw new AppError('malformed_request', 'The path holds a percent-escape that is not valid.');
+  }
+}
