@@ -4,9 +4,9 @@
  */
 
 import type { Readable } from 'node:stream';
+import type { MaybePromise } from '../maybe-promise.ts';
 
-/** A value, or a promise of it: the memory store answers at once, other drivers later. */
-export type MaybePromise<T> = T | Promise<T>;
+export { isPromise, type MaybePromise } from '../maybe-promise.ts';
 
 /** One request. Nothing in it changes while the request lives. */
 export interface HttpRequest {
@@ -67,9 +67,4 @@ export function textReply(status: number, text: string): HttpReply {
 /** An answer without content. */
 export function emptyReply(status: number, headers: readonly string[] = noHeaders): HttpReply {
   return { status, headers, body: undefined };
-}
-
-/** True for a promise or any other thenable: the test that keeps values on the fast path. */
-export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
