@@ -1,0 +1,83 @@
+/**
+ * Local date-times (Spec §2.1, R17): read by the rules of Java's `ISO_DATE_TIME`, written with
+ * seconds, with the shortest fraction, without offset.
+ */
+
+/** Longer than any text with every optional piece and a long zone name. */
+const textLengthMax = 100;
+
+/**
+ * Year (4 digits, or a sign and 4 to 10), date, `T`, time with optional seconds and 0 to 9 digits
+ * of a fraction; then an offset, and only after one a zone in brackets. Letters in either case.
+ */
+const isoDateTime = new RegExp(
+  [
+    /^([+-]?)(\d{4,10})-(\d{2})-(\d{2})T/,
+    /(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?/,
+    /(?:(?:Z|[+-](\d{2}):(\d{2})(?::(\d{2}))?)(?:\[[A-Za-z0-9+-][A-Za-z0-9~/._+:-]*\])?)?$/,
+  ]
+    .map((piece) => piece.source)
+    .join(''),
+  'i',
+);
+
+/** The years that Java's `Year` has. */
+const yearMax = 999_999_999;
+/** The widest offset, in seconds: ±18:00. */
+const offsetSecondsMax = 18 * 3_600;
+
+/**
+ * The same clock time in its one written form, or undefined for text that is no date-time. An
+ * offset and a zone are dropped and shift nothing.
+ */
+export function parseLocalDateTime(text: string): string | undefined {
+  if (text.length > textLengthMax) return undefined;
+  const found = isoDateTime.exec(text);
+  if (found === null) return undefined;
+  const [, sign = '', digits = '', month = '', day = '', hour = '', minute = ''] = found;
+  const [second = '00', fraction = ''] = found.slice(7, 9);
+  const year = toYear(sign, digits);
+  if (year === undefined || !isDay(year, Number(month), Number(day))) return undefined;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
+  if (!isOffset(found[9], found[10], found[11])) return undefined;
+  const shortest = fraction.replace(/0+$/, '');
+  const clock = `${hour}:${minute}:${second}${shortest === '' ? '' : `.${shortest}`}`;
+  return `${writeYear(year)}-${month}-${day}T${clock}`;
+}
+
+/** What a clock in UTC shows at `date`. Throws RangeError for an invalid date. */
+export function formatLocalDateTime(date: Date): string {
+  const iso = date.toISOString();
+  // Years outside 0 to 9999 have another width: the parser knows how they are written.
+  if (iso.length !== 24) return parseLocalDateTime(iso) ?? iso;
+  let end = 23;
+  while (iso.charCodeAt(end - 1) === 0x30) end -= 1;
+  return iso.slice(0, iso.charCodeAt(end - 1) === 0x2e ? end - 1 : end);
+}
+
+/** Java's `EXCEEDS_PAD`: more than four digits need a sign, and `+` needs more than four digits. */
+function toYear(sign: string, digits: string): number | undefined {
+  const year = Number(digits);
+  if (year > yearMax) return undefined;
+  if (sign === '-') return year === 0 ? undefined : -year;
+  return digits.length > 4 === (sign === '+') ? year : undefined;
+}
+
+function writeYear(year: number): string {
+  const digits = String(Math.abs(year)).padStart(4, '0');
+  if (year < 0) return `-${digits}`;
+  return year > 9_999 ? `+${digits}` : digits;
+}
+
+/** The proleptic Gregorian calendar, as ISO 8601 has it. */
+function isDay(year: number, month: number, day: number): boolean {
+  if (month < 1 || month > 12 || day < 1) return false;
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  if (month === 2) return day <= (isLeap ? 29 : 28);
+  return day <= ([4, 6, 9, 11].includes(month) ? 30 : 31);
+}
+
+function isOffset(hours = '0', minutes = '0', seconds = '0'): boolean {
+  if (Number(minutes) > 59 || Number(seconds) > 59) return false;
+  return Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds) <= offsetSecondsMax;
+}
