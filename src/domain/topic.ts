@@ -1,0 +1,127 @@
+/**
+ * A bounded topic: what is published reaches every subscriber, in the order published (Spec §6
+ * rule 1, R30). There is no replay: a subscriber gets what comes after `subscribe()`.
+ */
+
+import { AppError } from '../errors.ts';
+
+export interface Topic<T> {
+  /** Hands `value` to every subscriber. Never throws and never waits for one of them. */
+  publish(value: T): void;
+  /**
+   * Takes part from this call on, not from the first `next()` on. A subscriber whose queue is full
+   * is dropped: its `next()` rejects once with `overloaded`, what it had not read is let go, and
+   * the others lose nothing. `return()` ends it at once and settles a `next()` that waits.
+   */
+  subscribe(): AsyncIterableIterator<T>;
+  /** Subscribers at this moment. */
+  readonly size: number;
+}
+
+export interface TopicOptions {
+  /** Values that wait for one subscriber, and calls of `next()` that wait for values. */
+  readonly queueMax: number;
+}
+
+/** A topic of its own; nothing is shared between two of them. */
+export function createTopic<T>({ queueMax }: TopicOptions): Topic<T> {
+  const subscribers = new Set<Subscriber<T>>();
+  return {
+    publish(value) {
+      // A subscriber that leaves while this runs is only removed from the set: safe in a Set.
+      for (const subscriber of subscribers) subscriber.push(value);
+    },
+    subscribe() {
+      const leave = (): void => void subscribers.delete(subscriber);
+      const subscriber = new Subscriber<T>(queueMax, leave);
+      subscribers.add(subscriber);
+      return subscriber;
+    },
+    get size() {
+      return subscribers.size;
+    },
+  };
+}
+
+interface Waiter<T> {
+  readonly resolve: (result: IteratorResult<T>) => void;
+  readonly reject: (error: AppError) => void;
+}
+
+/**
+ * Not an async generator: the `return()` of one waits for a pending `next()`, so that it would
+ * keep its place in the topic until one more value came.
+ */
+class Subscriber<T> implements AsyncIterableIterator<T> {
+  readonly #queueMax: number;
+  readonly #leave: () => void;
+  /** At most one of these two holds anything. */
+  #values: T[] = [];
+  #waiters: Waiter<T>[] = [];
+  #ended = false;
+  #failure: AppError | undefined;
+
+  constructor(queueMax: number, leave: () => void) {
+    this.#queueMax = queueMax;
+    this.#leave = leave;
+  }
+
+  push(value: T): void {
+    const waiter = this.#waiters.shift();
+    if (waiter !== undefined) {
+      waiter.resolve({ value, done: false });
+    } else if (this.#values.length < this.#queueMax) {
+      this.#values.push(value);
+    } else {
+      this.#end();
+      this.#failure = tooSlow();
+    }
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    if (this.#values.length > 0) {
+      // The length was checked; `T` itself may have undefined among its values.
+      return Promise.resolve({ value: this.#values.shift() as T, done: false });
+    }
+    const failure = this.#failure;
+    if (failure !== undefined) {
+      this.#failure = undefined;
+      return Promise.reject(failure);
+    }
+    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
+    if (this.#waiters.length >= this.#queueMax) return Promise.reject(tooSlow());
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+    });
+  }
+
+  return(): Promise<IteratorResult<T>> {
+    this.#end();
+    this.#failure = undefined;
+    return Promise.resolve({ value: undefined, done: true });
+  }
+
+  throw(error: unknown): Promise<IteratorResult<T>> {
+    this.#end();
+    // Whatever the reader threw in is given back to it, as an iterator does.
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+    return Promise.reject(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#leave();
+    this.#values = [];
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.resolve({ value: undefined, done: true });
+  }
+}
+
+function tooSlow(): AppError {
+  return new AppError('overloaded', 'The subscriber does not keep up with what is published.');
+}

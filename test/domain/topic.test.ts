@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { createTopic } from '../../dist/domain/topic.js';
+
+test('every subscriber gets every value in the order published', async () => {
+  const topic = createTopic<number>({ queueMax: 10 });
+  const first = topic.subscribe();
+  const second = topic.subscribe();
+  for (const value of [1, 2, 3]) topic.publish(value);
+  for (const subscriber of [first, second]) {
+    for (const value of [1, 2, 3]) {
+      assert.deepEqual(await subscriber.next(), { value, done: false });
+    }
+  }
+});
+
+test('a value wakes the call that waits for it', async () => {
+  const topic = createTopic<string>({ queueMax: 1 });
+  const subscriber = topic.subscribe();
+  const waiting = subscriber.next();
+  topic.publish('a');
+  assert.deepEqual(await waiting, { value: 'a', done: false });
+});
+
+test('a value that is undefined is a value', async () => {
+  const topic = createTopic<undefined>({ queueMax: 1 });
+  const subscriber = topic.subscribe();
+  topic.publish(undefined);
+  assert.deepEqual(await subscriber.next(), { value: undefined, done: false });
+});
+
+test('a late subscriber gets nothing from before, and all from then on', async () => {
+  const topic = createTopic<number>({ queueMax: 10 });
+  topic.publish(1);
+  const late = topic.subscribe();
+  topic.publish(2);
+  assert.equal((await late.next()).value, 2);
+});
+
+test('return settles every call that waits and leaves the topic', async () => {
+  const topic = createTopic<number>({ queueMax: 2 });
+  const subscriber = topic.subscribe();
+  const waiting = [subscriber.next(), subscriber.next()];
+  assert.equal(topic.size, 1);
+  await subscriber.return?.();
+  assert.equal(topic.size, 0);
+  for (const result of await Promise.all(waiting)) assert.equal(result.done, true);
+  assert.equal((await subscriber.next()).done, true);
+});
+
+test('leaving a loop leaves the topic', async () => {
+  const topic = createTopic<number>({ queueMax: 2 });
+  const subscriber = topic.subscribe();
+  topic.publish(1);
+  for await (const value of subscriber) {
+    assert.equal(value, 1);
+    break;
+  }
+  assert.equal(topic.size, 0);
+});
+
+test('a subscriber whose queue is full is dropped with one error; the others lose nothing', async () => {
+  const topic = createTopic<number>({ queueMax: 2 });
+  const slow = topic.subscribe();
+  const quick = topic.subscribe();
+  for (const value of [1, 2, 3]) {
+    topic.publish(value);
+    assert.equal((await quick.next()).value, value);
+  }
+  assert.equal(topic.size, 1);
+  await assert.rejects(slow.next(), { code: 'overloaded' });
+  assert.equal((await slow.next()).done, true);
+  topic.publish(4);
+  assert.equal((await quick.next()).value, 4);
+});
+
+test('more waiting calls than the bound are refused, and the earlier ones go on', async () => {
+  const topic = createTopic<number>({ queueMax: 1 });
+  const subscriber = topic.subscribe();
+  const waiting = subscriber.next();
+  await assert.rejects(subscriber.next(), { code: 'overloaded' });
+  topic.publish(1);
+  assert.equal((await waiting).value, 1);
+});
+
+test('throw leaves the topic and gives the error back', async () => {
+  const topic = createTopic<number>({ queueMax: 1 });
+  const subscriber = topic.subscribe();
+  const error = new Error('enough');
+  await assert.rejects(async () => subscriber.throw?.(error), error);
+  assert.equal(topic.size, 0);
+});
+
+test('a subscriber that leaves while a value goes round takes nothing from the others', async () => {
+  const topic = createTopic<number>({ queueMax: 4 });
+  const subscribers = Array.from({ length: 5 }, () => topic.subscribe());
+  const received: unknown[] = [];
+  const reading = subscribers.map(async (subscriber, index) => {
+    const { value } = await subscriber.next();
+    received.push(value);
+    await subscribers[(index + 1) % 5]?.return?.();
+  });
+  topic.publish(7);
+  await Promise.all(reading);
+  assert.deepEqual(received, [7, 7, 7, 7, 7]);
+});
+
+test('any history of publish, read and leave gives each reader an unbroken row of values', async () => {
+  const step = fc.constantFrom('publish', 'read', 'join', 'leave');
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const topic = createTopic<number>({ queueMax: 100 });
+      let published = 0;
+      const readers: { next: number; iterator: AsyncIterableIterator<number> }[] = [];
+      for (const one of steps) {
+        if (one === 'publish') topic.publish(published++);
+        if (one === 'join') readers.push({ next: published, iterator: topic.subscribe() });
+        if (one === 'leave') await readers.shift()?.iterator.return?.();
+        for (const reader of one === 'read' ? readers : []) {
+          if (reader.next === published) continue;
+          assert.equal((await reader.iterator.next()).value, reader.next);
+          reader.next += 1;
+        }
+      }
+      assert.equal(topic.size, readers.length);
+    }),
+  );
+});
