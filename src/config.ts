@@ -131,6 +131,11 @@ export const settings = {
     unit: 'lines per second',
     meaning: 'Log lines; what comes beyond is counted and told in one line.',
   }),
+  answerCacheBytesMax: integer('ANSWER_CACHE_BYTES_MAX', {
+    fallback: 16 * MiB,
+    unit: 'bytes',
+    meaning: 'Answers kept until the next write; 0: none.',
+  }),
   // Documents
   patchOperationsMax: integer('PATCH_OPERATIONS_MAX', {
     fallback: 1_000,

@@ -1,6 +1,6 @@
 /** Adding a comment: stored first, announced second, in the order stored (R30). */
 
-import { isPromise, type MaybePromise } from '../http/message.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 
@@ -22,8 +22,7 @@ export function createComments({ store, publish }: CommentDeps): CommentRules {
   };
   return {
     add(postId, content) {
-      const added = store.comments.add(postId, content);
-      return isPromise(added) ? added.then(announce) : announce(added);
+      return andThen(store.comments.add(postId, content), announce);
     },
   };
 }

@@ -6,8 +6,6 @@
 import type { Readable } from 'node:stream';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-export { isPromise, type MaybePromise } from '../maybe-promise.ts';
-
 /** One request. Nothing in it changes while the request lives. */
 export interface HttpRequest {
   /** The request id, also sent back as `X-Request-Id` and written into every log line. */

@@ -4,7 +4,7 @@
  * a driver is never asked for anything that is not one. Nothing here judges input.
  */
 
-import type { MaybePromise } from '../http/message.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
 export interface PostDraft {

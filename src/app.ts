@@ -1,0 +1,79 @@
+/** Composition root: settings in, a listener for `node:http` out. Reads like a wiring diagram. */
+
+import { randomBytes } from 'node:crypto';
+import type { Config } from './config.ts';
+import { createComments } from './domain/comments.ts';
+import { createId } from './domain/ids.ts';
+import { formatLocalDateTime } from './domain/local-date-time.ts';
+import { createTopic } from './domain/topic.ts';
+import { createCommentHandlers } from './handlers/comments.ts';
+import { createPostHandlers } from './handlers/posts.ts';
+import { createRoutes } from './handlers/routes.ts';
+import { createTodoHandlers } from './handlers/todos.ts';
+import { createAnswerCache } from './http/answer-cache.ts';
+import { AppError } from './errors.ts';
+import { refuse } from './http/bare-answer.ts';
+import { createListener, type Listener } from './http/listener.ts';
+import type { UpgradeListener } from './http/server.ts';
+import type { Log } from './log.ts';
+import { createRouter } from './router.ts';
+import { createMemoryStore } from './store/memory.ts';
+import type { Comment } from './store/model.ts';
+import { initialData } from './store/seed.ts';
+
+/** What a test, or another host, may put in the place of the real thing. */
+export interface AppDeps {
+  readonly log: Log;
+  readonly now: () => Date;
+}
+
+export interface App {
+  readonly listener: Listener;
+  readonly upgrade: UpgradeListener;
+  /** Tells every WebSocket that the server goes (1001) and waits until they are gone. */
+  endSockets(): Promise<void>;
+  /** Removes the run's folder, closes the store. Call it once nothing is in flight. */
+  close(): Promise<void>;
+}
+
+/** Values that wait for one slow subscriber inside the process; sockets have bounds of their own. */
+const commentQueueMax = 4_096;
+
+export async function createApp(config: Config, deps: AppDeps): Promise<App> {
+  const { log, now } = deps;
+  const store = createMemoryStore({
+    createId,
+    now: () => formatLocalDateTime(now()),
+    initial: initialData([], config.demoData),
+  });
+  const answers = createAnswerCache({
+    bytesMax: config.answerCacheBytesMax,
+    revision: () => store.revision(),
+  });
+  const added = createTopic<Comment>({ queueMax: commentQueueMax });
+  const comments = createComments({ store, publish: (comment) => added.publish(comment) });
+
+  const router = createRouter(
+    createRoutes({
+      posts: createPostHandlers({ store, viewer: () => undefined, answers, config }),
+      comments: createCommentHandlers({ store, comments, config }),
+      todos: createTodoHandlers({ store, config }),
+    }),
+  );
+  const listener = createListener({
+    find: (method, path) => router.find(method, path),
+    allowed: (path) => router.allowed(path),
+    log,
+    targetBytesMax: config.targetBytesMax,
+    idPrefix: randomBytes(6).toString('base64url'),
+  });
+
+  return {
+    listener,
+    upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
+    endSockets: async () => undefined,
+    async close() {
+      await store.close();
+    },
+  };
+}

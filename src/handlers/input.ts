@@ -1,0 +1,42 @@
+/** Request bodies: unknown → typed, or one 422 that names every fault (R5, R8). */
+
+import { isBlank } from '../domain/text.ts';
+import { type FieldError, invalidBody } from '../errors.ts';
+
+/** Members of a JSON object; unknown ones are ignored (R8). Anything else: 422. */
+export function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw invalidBody([{ pointer: '', message: 'must be an object' }]);
+  }
+  return body as Record<string, unknown>; // a JSON object
+}
+
+/** The named members, each a text that is not blank. */
+export function decodeTexts<const N extends string>(
+  body: unknown,
+  names: readonly N[],
+): Readonly<Record<N, string>> {
+  const members = decodeObject(body);
+  const faults: FieldError[] = [];
+  for (const name of names) {
+    const message = textFault(members[name]);
+    if (message !== undefined) faults.push({ pointer: `/${name}`, message });
+  }
+  if (faults.length > 0) throw invalidBody(faults);
+  return members as Record<N, string>; // each was checked above
+}
+
+function textFault(value: unknown): string | undefined {
+  if (value === undefined) return 'is required';
+  if (typeof value !== 'string') return 'must be a string';
+  return isBlank(value) ? 'must not be blank' : undefined;
+}
+
+/** A todo as a client sends it (R13): its own id is ignored. */
+export function decodeTodo(body: unknown): { title: string; completed: boolean } {
+  const { completed = false } = decodeObject(body);
+  if (typeof completed !== 'boolean') {
+    throw invalidBody([{ pointer: '/completed', message: 'must be true or false' }]);
+  }
+  return { title: decodeTexts(body, ['title']).title, completed };
+}

@@ -1,0 +1,41 @@
+/** Every route, in the order of the specification. What a route needs beside its handler shows here. */
+
+import type { Endpoint } from '../http/listener.ts';
+import type { RouteOf } from '../router.ts';
+import type { CommentHandlers } from './comments.ts';
+import { hello } from './greeting.ts';
+import type { PostHandlers } from './posts.ts';
+import type { TodoHandlers } from './todos.ts';
+
+export interface Handlers {
+  readonly posts: PostHandlers;
+  readonly comments: CommentHandlers;
+  readonly todos: TodoHandlers;
+}
+
+export type Route = RouteOf<Endpoint>;
+
+const json = { produces: 'application/json' } as const;
+
+export function createRoutes({ posts, comments, todos }: Handlers): readonly Route[] {
+  const route = (method: string, path: string, endpoint: Endpoint): Route => {
+    return { method, path, endpoint };
+  };
+  return [
+    // Spec §4.1
+    route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
+    // Spec §4.2
+    route('GET', '/posts', { handler: posts.list, ...json }),
+    route('POST', '/posts', { handler: posts.create }),
+    route('GET', '/posts/{id}', { handler: posts.find, ...json }),
+    route('PUT', '/posts/{id}', { handler: posts.update }),
+    route('DELETE', '/posts/{id}', { handler: posts.remove }),
+    route('GET', '/posts/{id}/comments', { handler: comments.list, ...json }),
+    route('POST', '/posts/{id}/comments', { handler: comments.add }),
+    route('GET', '/comments/{id}', { handler: comments.find, ...json }),
+    // Spec §4.5
+    route('GET', '/api/todos', { handler: todos.list, ...json }),
+    route('POST', '/api/todos', { handler: todos.create }),
+    route('GET', '/api/todos/{id}', { handler: todos.find, ...json }),
+  ];
+}

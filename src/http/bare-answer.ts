@@ -1,0 +1,24 @@
+/** An answer to a socket without a ServerResponse: a refused upgrade, or bytes that are no request. */
+
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { AppError } from '../errors.ts';
+import { toProblemText } from './problem.ts';
+
+/** How long the other side may take to read the answer. */
+const lingerMilliseconds = 1_000;
+
+/** Writes the error as a whole HTTP answer, then ends the connection. */
+export function refuse(socket: Duplex, error: AppError): void {
+  const { status, headers, text } = toProblemText(error);
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`];
+  for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
+  lines.push('X-Content-Type-Options: nosniff', `Content-Length: ${Buffer.byteLength(text)}`);
+  if (error.facts.close !== true) lines.push('Connection: close');
+  socket.on('error', () => socket.destroy());
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
+  // What still comes is read and dropped for a moment: a reset could overtake the answer.
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), lingerMilliseconds);
+  socket.once('close', () => clearTimeout(timer));
+}

@@ -1,0 +1,118 @@
+/** What arrives, judged before anything else sees it: RFC 9112 for an origin server. */
+
+import { IncomingMessage } from 'node:http';
+import { AppError } from '../errors.ts';
+
+/**
+ * Node hands every request with an `Upgrade` header to the upgrade listener, also the `h2c` that
+ * common clients send. A server ignores an upgrade that it does not know (RFC 9110 §7.8): only a
+ * GET for `websocket`, and CONNECT, count as one here. Node asks through the property `upgrade`.
+ */
+export class Incoming extends IncomingMessage {
+  declare private upgradeAsked: boolean;
+
+  get upgrade(): boolean {
+    if (!this.upgradeAsked || this.method === 'CONNECT') return this.upgradeAsked;
+    return this.method === 'GET' && this.headers.upgrade?.toLowerCase() === 'websocket';
+  }
+
+  set upgrade(asked: boolean) {
+    this.upgradeAsked = asked;
+  }
+}
+
+const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
+
+/** A name or an address, with or without a port (RFC 3986 §3.2.2). */
+export function isHost(text: string): boolean {
+  return hostPattern.test(text);
+}
+
+/** Throws what RFC 9112 refuses and Node lets through. */
+export function checkMessage(incoming: IncomingMessage): void {
+  if (incoming.httpVersionMajor !== 1) {
+    throw new AppError('http_version_not_supported', 'This server speaks HTTP/1.1.', {
+      close: true,
+    });
+  }
+  const { method } = incoming;
+  if (method === 'TRACE') {
+    throw new AppError('method_not_allowed', 'TRACE is not served.', {
+      allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+    });
+  }
+  checkSingle(incoming.rawHeaders);
+  const { host } = incoming.headers;
+  // HTTP/1.0 knows no Host; where it sends one, it must be a valid one too.
+  if (host === undefined ? incoming.httpVersionMinor !== 0 : !isHost(host)) {
+    throw new AppError('invalid_host', 'A request needs one valid Host.', { close: true });
+  }
+  const coding = incoming.headers['transfer-encoding'];
+  if (coding !== undefined) checkCoding(coding, incoming.httpVersionMinor);
+}
+
+/** RFC 9112 §6.1. */
+function checkCoding(coding: string, minorVersion: number): void {
+  if (minorVersion === 0) {
+    throw new AppError('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.', { close: true });
+  }
+  if (coding.toLowerCase() !== 'chunked') {
+    throw new AppError('not_implemented', 'Transfer-Encoding can only be chunked.', {
+      close: true,
+    });
+  }
+}
+
+/** Of these headers Node keeps the first and forgets the rest: two of one are refused. */
+function checkSingle(rawHeaders: readonly string[]): void {
+  let hosts = 0;
+  let authorizations = 0;
+  let contentTypes = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4) {
+      if (name.toLowerCase() === 'host') hosts += 1;
+    } else if (name.length === 13) {
+      if (name.toLowerCase() === 'authorization') authorizations += 1;
+    } else if (name.length === 12 && name.toLowerCase() === 'content-type') {
+      contentTypes += 1;
+    }
+  }
+  if (hosts > 1) {
+    throw new AppError('invalid_host', 'A request has one Host, not more.', { close: true });
+  }
+  if (authorizations > 1 || contentTypes > 1) {
+    throw new AppError('malformed_request', 'A header that stands once was sent twice.');
+  }
+}
+
+/** A request target in its parts; `host` only where the absolute form brings one. */
+export interface Target {
+  readonly path: string;
+  readonly query: string;
+  readonly host: string | undefined;
+}
+
+/** `*` stands for the server itself (OPTIONS only, RFC 9112 §3.2.4). */
+export function parseTarget(target: string, bytesMax: number): Target {
+  if (target.length > bytesMax) {
+    throw new AppError('target_too_long', `A request target has at most ${bytesMax} bytes.`);
+  }
+  if (target.includes('#')) throw badTarget();
+  if (target.charCodeAt(0) === 0x2f) return splitQuery(target, undefined);
+  if (target === '*') return { path: '*', query: '', host: undefined };
+  const absolute = /^https?:\/\/([^/?]*)(.*)$/i.exec(target);
+  if (absolute?.[1] === undefined || !isHost(absolute[1])) throw badTarget();
+  const rest = absolute[2] ?? '';
+  return splitQuery(rest.startsWith('/') ? rest : `/${rest}`, absolute[1]);
+}
+
+function splitQuery(target: string, host: string | undefined): Target {
+  const mark = target.indexOf('?');
+  if (mark === -1) return { path: target, query: '', host };
+  return { path: target.slice(0, mark), query: target.slice(mark + 1), host };
+}
+
+function badTarget(): AppError {
+  return new AppError('malformed_request', 'The request target is not valid.', { close: true });
+}

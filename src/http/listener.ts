@@ -1,0 +1,144 @@
+/**
+ * The one place that turns messages into values and values into bytes: request → endpoint →
+ * reply. Nothing else writes to a ServerResponse.
+ */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { isPromise, type MaybePromise } from '../maybe-promise.ts';
+import type { Found } from '../router.ts';
+import { ClientGone } from './body.ts';
+import { checkMessage, parseTarget } from './incoming.ts';
+import { negotiate } from './media-type.ts';
+import { emptyReply, type Handler, type HttpReply } from './message.ts';
+import { toProblem } from './problem.ts';
+import { Request } from './request.ts';
+import { sendReply } from './send.ts';
+
+/** What a route leads to. */
+export interface Endpoint {
+  readonly handler: Handler;
+  /** The one media type of a GET's answer: another `Accept` is 406 (R6). */
+  readonly produces?: string;
+}
+
+export interface ListenerDeps {
+  readonly find: (method: string, path: string) => Found<Endpoint>;
+  readonly allowed: (path: string) => string | undefined;
+  readonly log: Log;
+  readonly targetBytesMax: number;
+  /** First part of every request id of this process. */
+  readonly idPrefix: string;
+}
+
+export interface Listener {
+  /** For `request`. Also for `checkContinue`, with `expectsContinue`. */
+  answer(incoming: IncomingMessage, response: ServerResponse, expectsContinue?: boolean): void;
+  /** For `checkExpectation`: something else than 100-continue is expected (RFC 9110 §10.1.1). */
+  refuseExpectation(incoming: IncomingMessage, response: ServerResponse): void;
+  /** From now on: 503, and every answer closes its connection. */
+  drain(): void;
+  /** Answers under way. */
+  readonly active: ReadonlySet<ServerResponse>;
+}
+
+export function createListener(deps: ListenerDeps): Listener {
+  const { log, idPrefix } = deps;
+  const active = new Set<ServerResponse>();
+  let draining = false;
+  let count = 0;
+
+  const run = (request: Request, respond: (request: Request) => MaybePromise<HttpReply>): void => {
+    const { response } = request;
+    active.add(response);
+    const send = (reply: HttpReply): void => {
+      const { incoming, id, awaited } = request;
+      const done = (): void => void active.delete(response);
+      sendReply(reply, {
+        incoming,
+        response,
+        requestId: id,
+        closing: draining,
+        awaited,
+        log,
+        done,
+      });
+    };
+    const fail = (error: unknown): void => {
+      if (error instanceof ClientGone) {
+        active.delete(response);
+        response.destroy();
+      } else send(toProblem(error, request.id, log));
+    };
+    try {
+      const reply = respond(request);
+      if (isPromise(reply)) reply.then(send).catch(fail);
+      else send(reply);
+    } catch (error) {
+      fail(error);
+    }
+  };
+
+  const nextId = (): string => {
+    count += 1;
+    return `${idPrefix}-${count.toString(36)}`;
+  };
+
+  return {
+    active,
+    answer(incoming, response, expectsContinue = false) {
+      run(new Request(nextId(), incoming, { response, expectsContinue }), (request) => {
+        if (draining) throw stopping();
+        return dispatch(request, deps);
+      });
+    },
+    refuseExpectation(incoming, response) {
+      run(new Request(nextId(), incoming, { response, expectsContinue: false }), () => {
+        throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
+      });
+    },
+    drain() {
+      draining = true;
+    },
+  };
+}
+
+/** Finds the endpoint and asks it. Throws for everything that is not the endpoint's to judge. */
+function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply> {
+  const { incoming, method } = request;
+  checkMessage(incoming);
+  const target = parseTarget(incoming.url ?? '', deps.targetBytesMax);
+  request.path = target.path;
+  request.query = target.query;
+  request.host = target.host ?? incoming.headers.host ?? '';
+  if (method === 'OPTIONS') return optionsReply(target.path, deps.allowed(target.path));
+  const found = deps.find(method, target.path);
+  if (found.kind === 'not_found') {
+    throw new AppError('not_found', 'There is nothing at this path.');
+  }
+  if (found.kind === 'method_not_allowed') {
+    throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, found);
+  }
+  const { handler, produces } = found.endpoint;
+  if (produces !== undefined) checkAccept(incoming.headers.accept, produces);
+  request.params = found.params;
+  return handler(request);
+}
+
+/** R6: a type that does not matter is never a reason to refuse. */
+function checkAccept(accept: string | undefined, produces: string): void {
+  if (accept === undefined || accept === '*/*' || accept === produces) return;
+  if (negotiate(accept, [produces]) !== undefined) return;
+  throw new AppError('not_acceptable', `The answer is ${produces} and nothing else.`);
+}
+
+function stopping(): AppError {
+  return new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
+}
+
+function optionsReply(path: string, allow: string | undefined): HttpReply {
+  if (path === '*') return emptyReply(204);
+  if (allow === undefined) throw new AppError('not_found', 'There is nothing at this path.');
+  return emptyReply(204, ['Allow', allow]);
+}

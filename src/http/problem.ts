@@ -1,0 +1,63 @@
+/** Anything thrown → an answer: `application/problem+json` (RFC 9457) in the shape of R5. */
+
+import { STATUS_CODES } from 'node:http';
+import { AppError, httpStatusOf } from '../errors.ts';
+import type { Log } from '../log.ts';
+import type { HttpReply } from './message.ts';
+
+/**
+ * An AppError becomes what it says. Everything else is a fault of ours: masked, and logged once
+ * with the request's id, so that the two can be brought together.
+ */
+export function toProblem(error: unknown, requestId: string, log: Log): HttpReply {
+  if (error instanceof AppError) return problemReply(error);
+  log('error', 'request failed', {
+    requestId,
+    reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  });
+  return problemReply(
+    new AppError('internal_error', `The server failed; its log says more under ${requestId}.`),
+  );
+}
+
+function problemReply(error: AppError): HttpReply {
+  const { status, headers, text } = toProblemText(error);
+  return { status, headers, body: text };
+}
+
+/** What an AppError is answered with, for a door that has no HttpReply to give. */
+export interface ProblemText {
+  readonly status: number;
+  /** Flat, as in HttpReply. */
+  readonly headers: readonly string[];
+  readonly text: string;
+}
+
+export function toProblemText({ code, message, facts }: AppError): ProblemText {
+  const status = httpStatusOf[code];
+  const title = STATUS_CODES[status] ?? '';
+  const body = {
+    title,
+    status,
+    code,
+    error: message,
+    ...(facts.errors && { errors: facts.errors }),
+  };
+  const headers = ['Content-Type', 'application/problem+json'];
+  if (facts.allow !== undefined) headers.push('Allow', facts.allow);
+  if (facts.accept !== undefined) headers.push('Accept', facts.accept);
+  if (facts.acceptPatch !== undefined) headers.push('Accept-Patch', facts.acceptPatch);
+  if (facts.retryAfterSeconds !== undefined) {
+    headers.push('Retry-After', String(facts.retryAfterSeconds));
+  }
+  if (status === 401) headers.push('WWW-Authenticate', challenge(facts.bearerError));
+  if (facts.close === true) headers.push('Connection', 'close');
+  return { status, headers, text: JSON.stringify(body) };
+}
+
+/** RFC 6750 §3: the error is named only where a token was sent. */
+function challenge(error: string | undefined): string {
+  return error === undefined
+    ? 'Bearer realm="inkwell"'
+    : `Bearer realm="inkwell", error="${error}"`;
+}

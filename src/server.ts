@@ -1,0 +1,103 @@
+#!/usr/bin/env node
+/**
+ * The process: settings → app → listen → signals → drain. The only user of `process`. Every way
+ * out is one line in the log and an exit code: 0 after a clean stop, 1 after a failure.
+ */
+
+import { createApp, type App } from './app.ts';
+import { type Config, ConfigError, readConfig } from './config.ts';
+import { createHttpServer, type HttpServer } from './http/server.ts';
+import { createLog, type Log } from './log.ts';
+
+const log = createProcessLog();
+await start();
+
+async function start(): Promise<void> {
+  process.on('uncaughtException', (error) => fail('unexpected failure', error));
+  process.on('unhandledRejection', (reason) => fail('unexpected failure', reason));
+  let config: Config;
+  try {
+    config = readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`inkwell: ${error.message}\n`);
+    process.exit(1);
+  }
+  await serve(config);
+}
+
+async function serve(config: Config): Promise<void> {
+  let app: App;
+  try {
+    app = await createApp(config, { log, now: () => new Date() });
+  } catch (error) {
+    process.stderr.write(`inkwell: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  }
+  const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });
+  try {
+    const port = await server.listen(config.port, config.host);
+    log('info', 'listening', { url: `http://${toUrlHost(config.host)}:${port}` });
+  } catch (error) {
+    await app.close();
+    process.stderr.write(`inkwell: ${whyNotListening(error, config)}\n`);
+    process.exit(1);
+  }
+  stopOnSignals(server, app);
+}
+
+function toUrlHost(host: string): string {
+  if (host === '') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function whyNotListening(error: unknown, { port, host }: Config): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const place = host === '' ? `port ${port}` : `port ${port} of ${host}`;
+  if (code === 'EADDRINUSE') return `PORT: ${place} is in use.`;
+  if (code === 'EACCES') return `PORT: ${place} is not open to this user.`;
+  return `HOST, PORT: it is not possible to listen on ${place} (${code}).`;
+}
+
+/** The first signal drains, a second one ends at once. */
+function stopOnSignals(server: HttpServer, app: App): void {
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    log('info', 'stopping', { signal });
+    server
+      .close(() => app.endSockets())
+      .then(() => app.close())
+      .then(
+        () => {
+          log('info', 'stopped');
+          process.exit(0);
+        },
+        (error: unknown) => fail('stop failed', error),
+      );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+function fail(event: string, reason: unknown): never {
+  log('error', event, {
+    reason: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
+  });
+  process.exit(1);
+}
+
+/** A closed standard output must not stop the service: the log falls silent instead. */
+function createProcessLog(): Log {
+  let open = true;
+  process.stdout.on('error', () => {
+    open = false;
+  });
+  return createLog(
+    (line) => {
+      if (open) process.stdout.write(line);
+    },
+    { linesPerSecondMax: 200, now: () => new Date() },
+  );
+}

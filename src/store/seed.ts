@@ -1,0 +1,106 @@
+/**
+ * What the service holds before anybody wrote to it (R3). Todos and articles belong to the
+ * specification; authors, posts and comments are for looking around. The ids stand still, so that
+ * a link into the demo data works on every start.
+ */
+
+import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
+import type { InitialData } from './memory.ts';
+
+const createdAt = '2026-01-05T09:00:00';
+
+/** Spec §4.5: three entries. None is completed (R3). */
+const todos: readonly Todo[] = [
+  { id: '019b8d5e-9c00-7000-8000-000000000301', title: 'Read the tour', completed: false },
+  { id: '019b8d5e-9c00-7000-8000-000000000302', title: 'Write a first post', completed: false },
+  { id: '019b8d5e-9c00-7000-8000-000000000303', title: 'Watch a comment arrive', completed: false },
+];
+
+/** Spec §2.5a: two, with ids 1 and 2. */
+const articles: readonly Article[] = [
+  {
+    id: 1,
+    title: 'On small servers',
+    author: { givenName: 'Ada', familyName: 'Lovelace' },
+    content: 'A server that one person can read is a server that one person can mend.',
+    tags: ['servers', 'simplicity'],
+    publishedAt: '2026-01-06T10:15:00',
+  },
+  {
+    id: 2,
+    title: 'On patches',
+    author: { givenName: 'Grace', familyName: 'Hopper' },
+    content: 'Say what changes, and leave the rest alone.',
+    tags: ['http', 'json'],
+    publishedAt: '2026-01-07T08:30:00',
+  },
+];
+
+const ada: Author = {
+  id: '019b8d5e-9c00-7000-8000-000000000001',
+  name: 'Ada Lovelace',
+  email: 'ada@example.org',
+  createdAt,
+};
+const grace: Author = {
+  id: '019b8d5e-9c00-7000-8000-000000000002',
+  name: 'Grace Hopper',
+  email: 'grace@example.org',
+  createdAt,
+};
+
+function post(number: number, author: Author, text: Pick<Post, 'title' | 'content'>): Post {
+  return {
+    id: `019b8d5e-9c00-7000-8000-00000000010${number}`,
+    ...text,
+    status: 'PUBLISHED',
+    createdAt: `2026-01-0${number + 4}T09:00:00`,
+    authorId: author.id,
+  };
+}
+
+const posts: readonly Post[] = [
+  post(1, ada, {
+    title: 'Hello, world',
+    content: 'This post was here when the server started. Change it, or delete it.',
+  }),
+  post(2, grace, {
+    title: 'Hello, GraphQL',
+    content: 'Ask for the fields that you need, and for nothing else.',
+  }),
+  post(3, ada, {
+    title: 'Hello, subscriptions',
+    content: 'Open a socket, add a comment to this post, and see it arrive.',
+  }),
+];
+
+function comment(number: number, postNumber: number, content: string): Comment {
+  return {
+    id: `019b8d5e-9c00-7000-8000-00000000020${number}`,
+    content,
+    createdAt: `2026-01-0${postNumber + 4}T1${number}:00:00`,
+    postId: `019b8d5e-9c00-7000-8000-00000000010${postNumber}`,
+  };
+}
+
+const comments: readonly Comment[] = [
+  comment(1, 1, 'Good to be here.'),
+  comment(2, 1, 'Hello to you, too.'),
+  comment(3, 2, 'No more and no less: I like that.'),
+  comment(4, 3, 'Listening.'),
+];
+
+/** R3, R20: every account is also an author, with the same id. */
+export function initialData(accounts: readonly Account[], demo: boolean): InitialData {
+  const writers = accounts.map(({ id, username, email }) => {
+    return { id, name: username, email, createdAt };
+  });
+  return {
+    accounts,
+    authors: demo ? [ada, grace, ...writers] : writers,
+    posts: demo ? posts : [],
+    comments: demo ? comments : [],
+    todos,
+    articles,
+  };
+}

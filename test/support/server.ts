@@ -1,0 +1,76 @@
+/** A whole service for one test: its own port, its own folder, gone with the test. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createApp } from '../../dist/app.js';
+import { type Config, readConfig } from '../../dist/config.js';
+import { createHttpServer } from '../../dist/http/server.js';
+import type { LogFacts, LogLevel } from '../../dist/log.js';
+
+export interface LogRecord extends Record<string, unknown> {
+  readonly level: LogLevel;
+  readonly event: string;
+}
+
+export interface TestServer {
+  /** `http://127.0.0.1:port`, without a slash at its end. */
+  readonly url: string;
+  readonly port: number;
+  readonly config: Config;
+  /** The folder in which the run's folder of uploads is made. */
+  readonly folder: string;
+  /** What the service logged. */
+  readonly logged: readonly LogRecord[];
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** As `fetch`, with a JSON body. */
+  send(method: string, path: string, body: unknown): Promise<Response>;
+  /** The clean stop that SIGTERM starts. */
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Settings by their names in the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly now?: () => Date;
+}
+
+/** Stops with the test that asked for it. */
+export async function startServer(
+  context: Pick<TestContext, 'after'>,
+  options: ServerOptions = {},
+): Promise<TestServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-test-'));
+  const logged: LogRecord[] = [];
+  const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
+    logged.push({ ...facts, level, event });
+  };
+  const config = readConfig({ UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env });
+  const app = await createApp(config, { log, now: options.now ?? ((): Date => new Date()) });
+  const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });
+  const port = await server.listen(config.port, config.host);
+  const url = `http://127.0.0.1:${port}`;
+
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> =>
+    (stopped ??= server.close(() => app.endSockets()).then(() => app.close()));
+  context.after(async () => {
+    await stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  return {
+    url,
+    port,
+    config,
+    folder,
+    logged,
+    stop,
+    fetch: (path, init) => fetch(url + path, init),
+    send: (method, path, body) => {
+      const headers = { 'Content-Type': 'application/json' };
+      return fetch(url + path, { method, body: JSON.stringify(body), headers });
+    },
+  };
+}
