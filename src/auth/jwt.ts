@@ -1,0 +1,187 @@
+/**
+ * Signed access tokens: JWS compact serialization with HS256 and nothing else (RFC 7515, RFC 7519,
+ * RFC 8725). Offers `createTokens`, which signs and verifies, and `verifySignature` below it.
+ */
+
+import { isUtf8 } from 'node:buffer';
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import type { Account } from '../store/model.ts';
+
+/** What a token says (Spec §5 rule 2). Times are whole seconds since 1970. */
+export interface Claims {
+  readonly sub: string;
+  readonly email: string;
+  readonly roles: readonly string[];
+  readonly exp: number;
+}
+
+export interface Tokens {
+  /** A token for this account that lives for the time to live from now. */
+  sign(account: Pick<Account, 'username' | 'email' | 'roles'>): string;
+  /** The claims of a token that is good now, or undefined: a bad one has nothing to say. */
+  verify(token: string): Claims | undefined;
+}
+
+export interface TokensOptions {
+  /** The first one signs, each of them verifies, so that a key can be replaced without a gap. */
+  readonly secrets: readonly [Buffer, ...Buffer[]];
+  readonly ttlSeconds: number;
+  readonly now: () => Date;
+}
+
+/** Longer ones are refused unread. `auth/accounts.ts` sees to it that none is written. */
+export const tokenLengthMax = 4_096;
+
+/** Verified tokens that are remembered, so that a token in use costs one HMAC, not one each time. */
+export const verifiedTokensMax = 1_000;
+
+export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
+  const keys = secrets.map((secret) => createSecretKey(secret));
+  const signingKey = createSecretKey(secrets[0]);
+  const header = toSegment({ alg: 'HS256', typ: 'JWT' });
+  // Keyed by the whole text: a token that differs anywhere is another one. Only good tokens come
+  // in, so that nobody without a key can fill it.
+  const verified = new Map<string, Claims>();
+
+  const remember = (token: string, claims: Claims): void => {
+    if (verified.size >= verifiedTokensMax) {
+      const [oldest] = verified.keys();
+      if (oldest !== undefined) verified.delete(oldest);
+    }
+    verified.set(token, claims);
+  };
+
+  return {
+    sign({ username, email, roles }) {
+      const iat = Math.floor(now().getTime() / 1000);
+      const exp = iat + ttlSeconds;
+      const input = `${header}.${toSegment({ sub: username, email, roles, iat, exp })}`;
+      return `${input}.${toSignature(signingKey, input)}`;
+    },
+
+    verify(token) {
+      const nowSeconds = now().getTime() / 1000;
+      const known = verified.get(token);
+      if (known !== undefined) {
+        if (nowSeconds < known.exp) return known;
+        verified.delete(token);
+        return undefined;
+      }
+      const claims = readToken(keys, token, nowSeconds);
+      if (claims !== undefined) remember(token, claims);
+      return claims;
+    },
+  };
+}
+
+/**
+ * The payload of a token in compact form whose signature was made with `key`, or undefined. The
+ * header must be one that this service could have written; the payload is not judged.
+ */
+export function verifySignature(key: KeyObject, token: string): Buffer | undefined {
+  if (token.length > tokenLengthMax) return undefined;
+  const [, header, payload, signature] = compactForm.exec(token) ?? [];
+  if (header === undefined || payload === undefined || signature === undefined) return undefined;
+  // The text of the signature is compared, not its bytes: the last of its 43 characters has two
+  // bits that no byte holds, and a decoder that drops them lets four texts through for one.
+  const expected = Buffer.from(toSignature(key, `${header}.${payload}`));
+  if (!timingSafeEqual(expected, Buffer.from(signature))) return undefined;
+  const headerBytes = fromSegment(header);
+  const payloadBytes = fromSegment(payload);
+  if (headerBytes === undefined || payloadBytes === undefined) return undefined;
+  return isHeader(parseObject(headerBytes)) ? payloadBytes : undefined;
+}
+
+/** Three segments of base64url without padding; an HMAC of 32 bytes has 43 characters. */
+const compactForm = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
+
+function readToken(
+  keys: readonly KeyObject[],
+  token: string,
+  nowSeconds: number,
+): Claims | undefined {
+  for (const key of keys) {
+    const payload = verifySignature(key, token);
+    if (payload !== undefined) return decodeClaims(parseObject(payload), nowSeconds);
+  }
+  return undefined;
+}
+
+type Members = ReadonlyMap<string, unknown>;
+
+const headerMembers: ReadonlySet<string> = new Set(['alg', 'typ', 'kid']);
+
+/**
+ * Closed: a header with any other member is refused. So `crit` is, as RFC 7515 §4.1.11 asks of
+ * whoever knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never followed.
+ */
+function isHeader(header: Members | undefined): boolean {
+  if (header?.get('alg') !== 'HS256') return false;
+  const type = header.get('typ');
+  const isType = type === undefined || (typeof type === 'string' && type.toUpperCase() === 'JWT');
+  const isKeyId = !header.has('kid') || typeof header.get('kid') === 'string';
+  return isType && isKeyId && [...header.keys()].every((name) => headerMembers.has(name));
+}
+
+/**
+ * The claims, if they are whole and count now. `exp` is the first second that is too late, with no
+ * leeway (R22, RFC 7519 §4.1.4). A token for a named audience is not for us (RFC 7519 §4.1.3).
+ */
+function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | undefined {
+  if (members === undefined || members.has('aud')) return undefined;
+  const sub = members.get('sub');
+  const email = members.get('email');
+  const roles = members.get('roles');
+  const exp = members.get('exp');
+  if (typeof sub !== 'string' || typeof email !== 'string' || !isStrings(roles)) return undefined;
+  if (!isTime(exp) || nowSeconds >= exp) return undefined;
+  if (members.has('iat') && !isTime(members.get('iat'))) return undefined;
+  const notBefore = members.has('nbf') ? members.get('nbf') : 0;
+  if (!isTime(notBefore) || nowSeconds < notBefore) return undefined;
+  return { sub, email, roles, exp };
+}
+
+/** RFC 7519 §2 allows fractions of a second; this service writes and reads whole ones (R22). */
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0; // a safe integer is a number
+}
+
+function isStrings(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+}
+
+/** The members of a JSON object in UTF-8, or undefined for anything else. */
+function parseObject(bytes: Buffer): Members | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  const text = bytes.toString('utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  // Names are unique (RFC 7515 §4, RFC 7519 §4). JSON.parse keeps the last of equal ones: then
+  // the value has fewer members than the text.
+  if (countMembers(text) !== countMembers(JSON.stringify(value))) return undefined;
+  return new Map(Object.entries(value));
+}
+
+/** Members at every level: the colons outside strings. `json` is valid JSON. */
+function countMembers(json: string): number {
+  return json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length - 1;
+}
+
+function toSignature(key: KeyObject, input: string): string {
+  return createHmac('sha256', key).update(input).digest('base64url');
+}
+
+function toSegment(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+/** The bytes, if the text is the one way to write them (RFC 4648 §3.5). */
+function fromSegment(segment: string): Buffer | undefined {
+  const bytes = Buffer.from(segment, 'base64url');
+  return bytes.toString('base64url') === segment ? bytes : undefined;
+}

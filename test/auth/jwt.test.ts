@@ -1,0 +1,297 @@
+/** Tokens: every kind of damage, and the claims that count (R20, R22). */
+
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { createTokens, tokenLengthMax, verifiedTokensMax } from '../../dist/auth/jwt.js';
+
+const secret = Buffer.alloc(32, 7);
+const account = { username: 'user', email: 'user@example.com', roles: ['USER', 'ADMIN'] };
+const startSeconds = 1_700_000_000;
+
+function createClock(): { now: () => Date; milliseconds: number } {
+  const clock = { milliseconds: startSeconds * 1000, now: () => new Date(clock.milliseconds) };
+  return clock;
+}
+
+function createFixture(ttlSeconds = 60) {
+  const clock = createClock();
+  return { clock, tokens: createTokens({ secrets: [secret], ttlSeconds, now: clock.now }) };
+}
+
+const toSegment = (text: string | Buffer): string => Buffer.from(text).toString('base64url');
+const sign = (input: string, key: Buffer = secret): string =>
+  `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
+/** A token that is signed well, whatever it says. */
+const forge = (header: string | Buffer, payload: string | Buffer): string =>
+  sign(`${toSegment(header)}.${toSegment(payload)}`);
+
+const goodHeader = '{"alg":"HS256","typ":"JWT"}';
+const goodClaims = {
+  sub: 'user',
+  email: 'user@example.com',
+  roles: ['USER'],
+  iat: startSeconds,
+  exp: startSeconds + 60,
+};
+const goodPayload = JSON.stringify(goodClaims);
+
+test('a token carries name, address and roles, and lives for its time to live', () => {
+  const { tokens } = createFixture();
+  const token = tokens.sign(account);
+  const [header = '', payload = ''] = token.split('.');
+  assert.deepEqual(JSON.parse(Buffer.from(header, 'base64url').toString()), {
+    alg: 'HS256',
+    typ: 'JWT',
+  });
+  assert.deepEqual(JSON.parse(Buffer.from(payload, 'base64url').toString()), {
+    sub: 'user',
+    email: 'user@example.com',
+    roles: ['USER', 'ADMIN'],
+    iat: startSeconds,
+    exp: startSeconds + 60,
+  });
+  const { sub, email, roles } = tokens.verify(token) ?? {};
+  assert.deepEqual(
+    { sub, email, roles },
+    { sub: 'user', email: account.email, roles: account.roles },
+  );
+});
+
+test('a token is good until its last millisecond, seen before or not', () => {
+  for (const seenBefore of [true, false]) {
+    const { clock, tokens } = createFixture();
+    const token = tokens.sign(account);
+    if (seenBefore) assert.ok(tokens.verify(token));
+    clock.milliseconds += 59_999;
+    const late = createTokens({ secrets: [secret], ttlSeconds: 60, now: clock.now });
+    assert.ok((seenBefore ? tokens : late).verify(token));
+    clock.milliseconds += 1;
+    assert.equal(tokens.verify(token), undefined);
+    assert.equal(late.verify(token), undefined);
+  }
+});
+
+test('no token survives the flip of any one bit, also once it is remembered', () => {
+  const { tokens } = createFixture();
+  const token = tokens.sign(account);
+  assert.ok(tokens.verify(token));
+  const bytes = Buffer.from(token, 'latin1');
+  for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+    const flipped = Buffer.from(bytes);
+    const at = bit >> 3;
+    flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << (bit & 7)), at);
+    assert.equal(tokens.verify(flipped.toString('latin1')), undefined, `bit ${bit}`);
+  }
+});
+
+test('a character that only looks like another one in eight bits is another one', () => {
+  const { tokens } = createFixture();
+  const token = tokens.sign(account);
+  const wide = (at: number): string =>
+    token.slice(0, at) + String.fromCharCode(token.charCodeAt(at) + 256) + token.slice(at + 1);
+  for (let at = 0; at < token.length; at += 1) {
+    assert.equal(tokens.verify(wide(at)), undefined, `character ${at}`);
+  }
+});
+
+test('text around or inside a token is refused', () => {
+  const { tokens } = createFixture();
+  const token = tokens.sign(account);
+  const [header = '', payload = '', signature = ''] = token.split('.');
+  const others = [
+    '',
+    '..',
+    ` ${token}`,
+    `${token} `,
+    `${token}\n`,
+    `${token}=`,
+    `${token}.`,
+    `.${token}`,
+    `${token}.${payload}`,
+    `${header}.${payload}`,
+    `${header}.${payload}.`,
+    `${header}..${signature}`,
+    `.${payload}.${signature}`,
+    `${header}=.${payload}.${signature}`,
+    `${header}.${payload}=.${signature}`,
+    `${header}.${payload}.${signature.slice(0, 42)}`,
+    `${header}.${payload}.${signature}A`,
+    `${header}. ${payload}.${signature}`,
+  ];
+  for (const other of others) assert.equal(tokens.verify(other), undefined, JSON.stringify(other));
+});
+
+test('segments that are not the one way to write their bytes are refused though signed', () => {
+  const { tokens } = createFixture();
+  const header = toSegment('{"alg":"HS256"}');
+  assert.ok(tokens.verify(sign(`${header}.${toSegment(goodPayload)}`)));
+  // One byte more than a multiple of three: the last character holds four unused bits.
+  const length = goodPayload.length + 3 - ((goodPayload.length + 2) % 3);
+  const payload = toSegment(goodPayload.padEnd(length));
+  assert.ok(tokens.verify(sign(`${header}.${payload}`)));
+  const loose = payload.replace(/A$/, 'B');
+  assert.notEqual(loose, payload);
+  assert.equal(Buffer.from(loose, 'base64url').length, length);
+  assert.equal(tokens.verify(sign(`${header}.${loose}`)), undefined);
+  assert.equal(tokens.verify(sign(`${header}.${toSegment(goodPayload)}==`)), undefined);
+  assert.equal(tokens.verify(sign(`${header}\n.${toSegment(goodPayload)}`)), undefined);
+});
+
+const headers: readonly (readonly [boolean, string | Buffer])[] = [
+  [true, '{"alg":"HS256"}'],
+  [true, '{ "typ" : "jwt", "alg" : "HS256" }'],
+  [true, '{"alg":"HS256","typ":"JWT","kid":"2024"}'],
+  [false, '{"alg":"none"}'],
+  [false, '{"alg":"hs256"}'],
+  [false, '{"alg":"HS384"}'],
+  [false, '{"alg":"RS256"}'],
+  [false, '{"alg":["HS256"]}'],
+  [false, '{"alg":null}'],
+  [false, '{"typ":"JWT"}'],
+  [false, '{"alg":"HS256","typ":"JWE"}'],
+  [false, '{"alg":"HS256","typ":null}'],
+  [false, '{"alg":"HS256","kid":1}'],
+  [false, '{"alg":"HS256","crit":[]}'],
+  [false, '{"alg":"HS256","crit":["exp"],"exp":1}'],
+  [false, '{"alg":"HS256","b64":false}'],
+  [false, '{"alg":"HS256","jku":"https://example.com/keys"}'],
+  [false, '{"alg":"HS256","jwk":{"kty":"oct","k":"AA"}}'],
+  [false, '{"alg":"HS256","__proto__":{}}'],
+  [false, '{"alg":"none","alg":"HS256"}'],
+  [false, '{"alg":"none","\\u0061lg":"HS256"}'],
+  [false, '["HS256"]'],
+  [false, '"HS256"'],
+  [false, 'null'],
+  [false, '{"alg":"HS256"'],
+  [false, Buffer.from('{"alg":"HS256","kid":"\xff"}', 'latin1')],
+];
+
+test('only the header of a plain HS256 token is taken', () => {
+  const { tokens } = createFixture();
+  for (const [isGood, header] of headers) {
+    assert.equal(tokens.verify(forge(header, goodPayload)) !== undefined, isGood, String(header));
+  }
+});
+
+/** Changes of the good claims; undefined leaves one out. */
+const claimChanges: readonly (readonly [boolean, Record<string, unknown>])[] = [
+  [true, {}],
+  [true, { iat: undefined }],
+  [true, { roles: [] }],
+  [true, { jti: 'whatever', iss: 'inkwell' }],
+  [true, { nbf: startSeconds }],
+  [true, { exp: Number.MAX_SAFE_INTEGER }],
+  [false, { sub: undefined }],
+  [false, { sub: 7 }],
+  [false, { sub: null }],
+  [false, { sub: ['user'] }],
+  [false, { email: undefined }],
+  [false, { email: {} }],
+  [false, { roles: undefined }],
+  [false, { roles: 'ADMIN' }],
+  [false, { roles: ['USER', 1] }],
+  [false, { roles: { 0: 'USER', length: 1 } }],
+  [false, { exp: undefined }],
+  [false, { exp: null }],
+  [false, { exp: String(startSeconds + 60) }],
+  [false, { exp: startSeconds + 60.5 }],
+  [false, { exp: startSeconds }],
+  [false, { exp: -1 }],
+  [false, { exp: 1e300 }],
+  [false, { exp: [startSeconds + 60] }],
+  [false, { iat: 'now' }],
+  [false, { iat: startSeconds - 0.5 }],
+  [false, { iat: null }],
+  [false, { nbf: startSeconds + 1 }],
+  [false, { nbf: 'soon' }],
+  [false, { nbf: null }],
+  [false, { aud: 'another service' }],
+];
+
+test('claims that are missing, odd, too late or too early are refused', () => {
+  const { tokens } = createFixture();
+  for (const [isGood, change] of claimChanges) {
+    const token = forge(goodHeader, JSON.stringify({ ...goodClaims, ...change }));
+    assert.equal(tokens.verify(token) !== undefined, isGood, JSON.stringify(change));
+  }
+});
+
+test('a payload that is no object, no JSON, no UTF-8 or says a thing twice is refused', () => {
+  const { tokens } = createFixture();
+  const rest = goodPayload.slice(1);
+  const payloads = [
+    '[]',
+    'null',
+    '"user"',
+    '{',
+    `${goodPayload}x`,
+    `{"exp":99999999999,${rest}`,
+    `{"sub":"admin",${rest}`,
+    `{"s\\u0075b":"admin",${rest}`,
+    `{"a":{"b":1,"b":2},${rest}`,
+    Buffer.from(goodPayload.replace('"user"', '"us\xffer"'), 'latin1'),
+  ];
+  for (const payload of payloads) {
+    assert.equal(tokens.verify(forge(goodHeader, payload)), undefined, String(payload));
+  }
+  const escaped = goodPayload.replace('"user"', '"a:\\"b\\\\:\\":"');
+  assert.equal(tokens.verify(forge(goodHeader, escaped))?.sub, 'a:"b\\:":');
+});
+
+test('a token of more characters than the limit is refused, one at the limit is not', () => {
+  const { tokens } = createFixture();
+  const ofLength = (length: number): string => {
+    const fixed = forge('{"alg":"HS256"}', JSON.stringify({ ...goodClaims, x: '' })).length;
+    const free = Math.floor(((length - fixed) * 3) / 4);
+    for (let size = free - 4; ; size += 1) {
+      const token = forge(
+        '{"alg":"HS256"}',
+        JSON.stringify({ ...goodClaims, x: 'x'.repeat(size) }),
+      );
+      if (token.length >= length) return token;
+    }
+  };
+  const atLimit = ofLength(tokenLengthMax);
+  const above = ofLength(tokenLengthMax + 1);
+  assert.equal(atLimit.length, tokenLengthMax);
+  assert.ok(above.length > tokenLengthMax);
+  assert.ok(tokens.verify(atLimit));
+  assert.equal(tokens.verify(above), undefined);
+});
+
+test('every key verifies, the first one signs', () => {
+  const other = Buffer.alloc(32, 9);
+  const { now } = createClock();
+  const before = createTokens({ secrets: [secret], ttlSeconds: 60, now });
+  const during = createTokens({ secrets: [other, secret], ttlSeconds: 60, now });
+  const after = createTokens({ secrets: [other], ttlSeconds: 60, now });
+  assert.ok(during.verify(before.sign(account)));
+  assert.ok(after.verify(during.sign(account)));
+  assert.equal(after.verify(before.sign(account)), undefined);
+  assert.equal(before.verify(during.sign(account)), undefined);
+});
+
+test('a token that was verified is remembered, and as many as the bound at most', () => {
+  const { tokens } = createFixture();
+  const tokenOf = (index: number): string => tokens.sign({ ...account, username: `user${index}` });
+  const first = tokens.verify(tokenOf(0));
+  assert.ok(first);
+  for (let index = 1; index < verifiedTokensMax; index += 1) tokens.verify(tokenOf(index));
+  assert.equal(tokens.verify(tokenOf(0)), first);
+  assert.ok(tokens.verify(tokenOf(verifiedTokensMax)));
+  const again = tokens.verify(tokenOf(0));
+  assert.notEqual(again, first);
+  assert.deepEqual(again, first);
+});
+
+test('any account comes back out of its token', () => {
+  const { tokens } = createFixture();
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+      const claims = tokens.verify(tokens.sign({ username: text, email: text, roles: [text] }));
+      assert.deepEqual([claims?.sub, claims?.email, claims?.roles], [text, text, [text]]);
+    }),
+  );
+});
