@@ -1,0 +1,127 @@
+/** Password hashes and the short queue in front of them (R20, R21). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  checksUnderWayMax,
+  createPasswordChecker,
+  hashPassword,
+  parsePasswordHash,
+  passwordBytesMax,
+  verifyPassword,
+} from '../../dist/auth/password.js';
+import { AppError } from '../../dist/errors.js';
+
+const salt = 'AAAAAAAAAAAAAAAAAAAAAA';
+const hash = 'A'.repeat(43);
+
+async function hashOf(password: string) {
+  const parsed = parsePasswordHash(await hashPassword(password));
+  assert.ok(parsed);
+  return parsed;
+}
+
+test('a password matches its own hash and no other does', async () => {
+  const kept = await hashOf('pässwörd 🔑');
+  assert.equal(await verifyPassword('pässwörd 🔑', kept), true);
+  assert.equal(await verifyPassword('pässwörd', kept), false);
+  assert.equal(await verifyPassword('', kept), false);
+});
+
+test('two hashes of one password differ, and have the documented form', async () => {
+  const [one, two] = await Promise.all([hashPassword('same'), hashPassword('same')]);
+  assert.notEqual(one, two);
+  assert.match(one, /^scrypt\$16384\$8\$1\$[\w-]{22}\$[\w-]{43}$/);
+});
+
+test('a password at the limit counts, one byte more is wrong and never hashed', async () => {
+  const longest = 'é'.repeat(passwordBytesMax / 2);
+  const kept = await hashOf(longest);
+  assert.equal(await verifyPassword(longest, kept), true);
+  assert.equal(await verifyPassword(`${longest}x`, kept), false);
+  assert.equal(await verifyPassword(`${longest}x`, await hashOf('')), false);
+  await assert.rejects(hashPassword(`${longest}x`), RangeError);
+});
+
+const texts: readonly (readonly [boolean, string])[] = [
+  [true, `scrypt$16384$8$1$${salt}$${hash}`],
+  [true, `scrypt$131072$8$4$${salt}$${hash}`],
+  [true, `scrypt$65536$16$1$${salt}$${hash}`],
+  [true, `scrypt$16384$8$1$${'A'.repeat(86)}$${hash}`],
+  [false, ''],
+  [false, 'password'],
+  [false, `bcrypt$16384$8$1$${salt}$${hash}`],
+  [false, `scrypt$8192$8$1$${salt}$${hash}`],
+  [false, `scrypt$16385$8$1$${salt}$${hash}`],
+  [false, `scrypt$262144$8$1$${salt}$${hash}`],
+  [false, `scrypt$131072$16$1$${salt}$${hash}`],
+  [false, `scrypt$16384$7$1$${salt}$${hash}`],
+  [false, `scrypt$16384$8$0$${salt}$${hash}`],
+  [false, `scrypt$16384$8$5$${salt}$${hash}`],
+  [false, `scrypt$016384$8$1$${salt}$${hash}`],
+  [false, `scrypt$16384$8$1$${salt.slice(1)}$${hash}`],
+  [false, `scrypt$16384$8$1$${'A'.repeat(87)}$${hash}`],
+  [false, `scrypt$16384$8$1$${salt.slice(1)}B$${hash}`],
+  [false, `scrypt$16384$8$1$${salt}$${hash.slice(1)}`],
+  [false, `scrypt$16384$8$1$${salt}$${hash.slice(1)}B`],
+  [false, `scrypt$16384$8$1$${salt}$${hash}=`],
+  [false, `scrypt$16384$8$1$${salt}$${hash}\n`],
+  [false, ` scrypt$16384$8$1$${salt}$${hash}`],
+];
+
+test('a stored hash is taken only in its one form and within its bounds', () => {
+  for (const [isGood, text] of texts) {
+    assert.equal(parsePasswordHash(text) !== undefined, isGood, JSON.stringify(text));
+  }
+});
+
+test('the checker says yes to the right password of an account that is there', async () => {
+  const checker = createPasswordChecker({ queueMax: 4 });
+  const kept = await hashPassword('secret');
+  assert.equal(await checker.check('secret', kept), true);
+  assert.equal(await checker.check('Secret', kept), false);
+  assert.equal(await checker.check('secret', undefined), false);
+  const itself = createPasswordChecker({ queueMax: 4, decoyHash: kept });
+  assert.equal(await itself.check('secret', undefined), false);
+});
+
+test('a check without an account takes as long as one with an account', async () => {
+  const checker = createPasswordChecker({ queueMax: 4 });
+  const kept = await hashPassword('secret');
+  const timeOf = async (against: string | undefined): Promise<number> => {
+    const start = performance.now();
+    await checker.check('wrong', against);
+    return performance.now() - start;
+  };
+  let known = Number.POSITIVE_INFINITY;
+  let unknown = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 6; round += 1) {
+    known = Math.min(known, await timeOf(kept));
+    unknown = Math.min(unknown, await timeOf(undefined));
+  }
+  const ratio = unknown / known;
+  assert.ok(ratio > 0.6 && ratio < 1.6, `${unknown} ms to ${known} ms`);
+});
+
+test('beyond those under way and those that may wait a check is refused at once', async () => {
+  const checker = createPasswordChecker({ queueMax: 3 });
+  const admitted = Array.from({ length: checksUnderWayMax + 3 }, () =>
+    checker.check('x', undefined),
+  );
+  await assert.rejects(checker.check('x', undefined), (error) => {
+    assert.ok(error instanceof AppError);
+    assert.equal(error.code, 'overloaded');
+    assert.equal(error.facts.retryAfterSeconds, 1);
+    return true;
+  });
+  assert.deepEqual(await Promise.all(admitted), Array(checksUnderWayMax + 3).fill(false));
+  assert.equal(await checker.check('x', undefined), false);
+});
+
+test('a malformed stored hash is a fault that gives its place in the queue back', async () => {
+  const checker = createPasswordChecker({ queueMax: 0 });
+  for (let round = 0; round < 4; round += 1) {
+    await assert.rejects(checker.check('x', 'nonsense'), /malformed/);
+  }
+  assert.equal(await checker.check('x', undefined), false);
+});
