@@ -1,0 +1,149 @@
+/**
+ * Who can log in (R20): the accounts of USERS_FILE, or the demo accounts. Read once, at the start.
+ */
+
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { ConfigError } from '../config.ts';
+import type { Account } from '../store/model.ts';
+import { parsePasswordHash } from './password.ts';
+
+export interface AccountsOptions {
+  /** USERS_FILE; empty: none. */
+  readonly usersFile: string;
+  /** NODE_ENV. */
+  readonly environment: string;
+  /** DEMO_DATA, which the demo accounts belong to (R3). */
+  readonly demoData: boolean;
+  /** At most `bytesMax` + 1 bytes of a file. Left out: of the file system. */
+  readonly readFile?: (path: string, bytesMax: number) => Promise<Buffer>;
+}
+
+/** A file of accounts is read into memory; this is some thousands of them. */
+export const usersFileBytesMax = 1024 * 1024;
+
+/**
+ * The accounts of this run. Throws one ConfigError that names USERS_FILE and its faults; it never
+ * repeats a password hash.
+ */
+export async function loadAccounts(options: AccountsOptions): Promise<readonly Account[]> {
+  const { usersFile, environment, demoData, readFile = readStart } = options;
+  if (usersFile === '') return environment === 'production' || !demoData ? [] : demoAccounts;
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(usersFile, usersFileBytesMax);
+  } catch (error) {
+    // The system's code (ENOENT, EACCES) is all that its error adds to the path.
+    const { code = 'unknown fault' } = error as { code?: string };
+    throw new ConfigError(`USERS_FILE ${JSON.stringify(usersFile)} cannot be read: ${code}.`);
+  }
+  if (bytes.length > usersFileBytesMax) {
+    throw new ConfigError(`USERS_FILE must be at most ${usersFileBytesMax} bytes.`);
+  }
+  return parseUsersFile(bytes);
+}
+
+/** Hashes of the word "password", made beforehand so that a start costs no scrypt. */
+const demoAccounts: readonly Account[] = [
+  {
+    id: '019b8d5e-9c00-7000-8000-000000000401',
+    username: 'user',
+    email: 'user@example.com',
+    roles: ['USER'],
+    passwordHash:
+      'scrypt$16384$8$1$kObE-defhTSIEuBa_XFeCA$WPHEQ5vlhkX7vHLO5GkFIKPMAxpk8oWzNZuxEIKB6Es',
+  },
+  {
+    id: '019b8d5e-9c00-7000-8000-000000000402',
+    username: 'admin',
+    email: 'admin@example.com',
+    roles: ['USER', 'ADMIN'],
+    passwordHash:
+      'scrypt$16384$8$1$m-_IKgevzGopK4LqtJcC0Q$8fe1hsk4kNNz9I3tjSthCkGo5JEM4lOAJn4ESdGf1lE',
+  },
+];
+
+function parseUsersFile(bytes: Buffer): readonly Account[] {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new ConfigError('USERS_FILE must be JSON in UTF-8.');
+  }
+  if (!Array.isArray(entries)) throw new ConfigError('USERS_FILE must hold a JSON array.');
+  const faults: string[] = [];
+  const accounts = new Map<string, Account>();
+  for (const [index, entry] of entries.entries()) {
+    const { account, fault } = decodeEntry(entry);
+    if (account === undefined) faults.push(`entry ${index}: ${fault}`);
+    else if (accounts.has(account.username)) faults.push(`entry ${index}: username is taken`);
+    else accounts.set(account.username, account);
+  }
+  if (faults.length > 0) throw new ConfigError(toFaultsText(faults));
+  return [...accounts.values()];
+}
+
+/** A person mends a few at a time; a thousand lines of one mistake would help nobody. */
+const faultsToldMax = 10;
+
+function toFaultsText(faults: readonly string[]): string {
+  const told = faults.slice(0, faultsToldMax).join('; ');
+  const rest = faults.length - faultsToldMax;
+  return `USERS_FILE: ${told}${rest > 0 ? `; and ${rest} more` : ''}.`;
+}
+
+type Decoded =
+  | { readonly account: Account; readonly fault?: undefined }
+  | { readonly account?: undefined; readonly fault: string };
+
+function decodeEntry(entry: unknown): Decoded {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
+    return { fault: 'must be an object' };
+  }
+  const { username, email, roles, passwordHash } = entry as Readonly<Record<string, unknown>>;
+  if (!isLine(username, 256)) return { fault: 'username must be text of 1 to 256 characters' };
+  if (!isLine(email, 320)) return { fault: 'email must be text of 1 to 320 characters' };
+  if (!isRoles(roles)) return { fault: 'roles must be an array of texts, 1,000 bytes in all' };
+  if (typeof passwordHash !== 'string' || parsePasswordHash(passwordHash) === undefined) {
+    return { fault: 'passwordHash must be scrypt$N$r$p$salt$hash with N from 16384 to 131072' };
+  }
+  return { account: { id: toAccountId(username), username, email, roles, passwordHash } };
+}
+
+/** The bounds of names, addresses and roles keep a token under its 4,096 characters. */
+function isLine(value: unknown, lengthMax: number): value is string {
+  if (typeof value !== 'string' || value.length > lengthMax) return false;
+  return value.trim() !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);
+}
+
+function isRoles(value: unknown): value is readonly string[] {
+  if (!Array.isArray(value) || !value.every((role) => isLine(role, 256))) return false;
+  return Buffer.byteLength(JSON.stringify(value)) <= 1_000;
+}
+
+/**
+ * The same id for a username on every start and every machine, so that what an account wrote stays
+ * its own. Choice: a version 7 id (R4) of one fixed moment, whose 74 other bits are a hash of the
+ * name instead of random ones.
+ */
+function toAccountId(username: string): string {
+  const hash = createHash('sha256').update(`account ${username}`).digest();
+  hash.writeUIntBE(idMoment, 0, 6);
+  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x70, 6); // RFC 9562 §4.2: version 7
+  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8); // RFC 9562 §4.1: the variant
+  const hex = hash.toString('hex');
+  const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+  return `${groups.join('-')}-${hex.slice(20, 32)}`;
+}
+
+/** 2024-05-01T00:00:00Z in milliseconds, as in the ids of the demo accounts. */
+const idMoment = 0x01_8f_31_73_70_00;
+
+/** Not more than is asked for is read, also of a device or a pipe that never ends. */
+async function readStart(path: string, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of createReadStream(path, { end: bytesMax })) {
+    chunks.push(chunk as Buffer); // a stream without an encoding gives bytes
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,160 @@
+/** Which accounts there are: demo accounts, USERS_FILE, none (R3, R20). */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadAccounts, usersFileBytesMax } from '../../dist/auth/accounts.js';
+import { createTokens } from '../../dist/auth/jwt.js';
+import { parsePasswordHash, verifyPassword } from '../../dist/auth/password.js';
+import { ConfigError } from '../../dist/config.js';
+import { toId } from '../../dist/domain/ids.js';
+
+const passwordHash = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+const entry = { username: 'ann', email: 'ann@example.com', roles: ['USER'], passwordHash };
+
+const none = { usersFile: '', environment: '', demoData: true };
+const loadText = (text: string | Buffer) =>
+  loadAccounts({
+    ...none,
+    usersFile: 'u.json',
+    readFile: () => Promise.resolve(Buffer.from(text)),
+  });
+const load = (value: unknown) => loadText(JSON.stringify(value));
+
+test('without a file there are the two demo accounts, whose password is "password"', async () => {
+  const accounts = await loadAccounts(none);
+  assert.deepEqual(
+    accounts.map(({ username, roles }) => [username, ...roles]),
+    [
+      ['user', 'USER'],
+      ['admin', 'USER', 'ADMIN'],
+    ],
+  );
+  for (const account of accounts) {
+    assert.match(
+      account.id,
+      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    const hash = parsePasswordHash(account.passwordHash);
+    assert.ok(hash);
+    assert.equal(await verifyPassword('password', hash), true);
+  }
+  assert.equal(new Set(accounts.map(({ id }) => id)).size, 2);
+});
+
+test('in production, or with the demo data off, there is no account without a file', async () => {
+  assert.deepEqual(await loadAccounts({ ...none, environment: 'production' }), []);
+  assert.deepEqual(await loadAccounts({ ...none, demoData: false }), []);
+});
+
+test('a file replaces the demo accounts, in production too', async () => {
+  const readFile = () => Promise.resolve(Buffer.from(JSON.stringify([entry])));
+  for (const environment of ['', 'production']) {
+    const options = { usersFile: 'u.json', environment, demoData: false, readFile };
+    const [account, ...others] = await loadAccounts(options);
+    assert.deepEqual(others, []);
+    assert.deepEqual({ ...account, id: undefined }, { ...entry, id: undefined });
+  }
+});
+
+test('a file of none is a file without accounts', async () => {
+  assert.deepEqual(await load([]), []);
+});
+
+test('an account of the file has the same id on every start, a version 7 one', async () => {
+  const [ann, bob] = await load([entry, { ...entry, username: 'bob' }]);
+  const [again] = await load([{ ...entry, email: 'new@example.com' }]);
+  assert.ok(ann && bob && again);
+  assert.equal(ann.id, again.id);
+  assert.notEqual(ann.id, bob.id);
+  assert.equal(toId(ann.id), ann.id);
+  assert.match(ann.id, /^018f3173-7000-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+});
+
+test('a file is read from the file system, and what is unknown in it is left alone', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-accounts-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const usersFile = join(folder, 'users.json');
+  await writeFile(usersFile, `\uFEFF${JSON.stringify([{ ...entry, note: 'x' }])}`);
+  const [account] = await loadAccounts({ ...none, usersFile });
+  assert.equal(account?.username, 'ann');
+  assert.equal(Object.hasOwn(account ?? {}, 'note'), false);
+});
+
+/** The one line that a person at a terminal sees. */
+async function faultOf(loading: Promise<unknown>): Promise<string> {
+  const error: unknown = await loading.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof ConfigError);
+  assert.match(error.message, /USERS_FILE/);
+  assert.doesNotMatch(error.message, /\n|AAAA/);
+  return error.message;
+}
+
+test('a file that is missing, too large, or no array in JSON is one clear error', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-accounts-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const usersFile = join(folder, 'users.json');
+  assert.match(await faultOf(loadAccounts({ ...none, usersFile })), /users\.json.*ENOENT/);
+  assert.match(await faultOf(loadAccounts({ ...none, usersFile: folder })), /EISDIR/);
+
+  const list = JSON.stringify([entry]);
+  await writeFile(usersFile, list.padEnd(usersFileBytesMax));
+  assert.equal((await loadAccounts({ ...none, usersFile })).length, 1);
+  await writeFile(usersFile, list.padEnd(usersFileBytesMax + 1));
+  assert.match(await faultOf(loadAccounts({ ...none, usersFile })), /at most 1048576 bytes/);
+
+  assert.match(await faultOf(loadText('')), /JSON/);
+  assert.match(await faultOf(loadText(Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]))), /UTF-8/);
+  assert.match(await faultOf(load({ users: [] })), /array/);
+});
+
+const refused: readonly (readonly [RegExp, unknown])[] = [
+  [/object/, null],
+  [/object/, 'ann'],
+  [/object/, []],
+  [/username/, {}],
+  [/username/, { ...entry, username: '' }],
+  [/username/, { ...entry, username: ' ' }],
+  [/username/, { ...entry, username: 7 }],
+  [/username/, { ...entry, username: 'a\nb' }],
+  [/username/, { ...entry, username: '\uD800' }],
+  [/username/, { ...entry, username: 'x'.repeat(257) }],
+  [/email/, { ...entry, email: undefined }],
+  [/email/, { ...entry, email: 'x'.repeat(321) }],
+  [/roles/, { ...entry, roles: undefined }],
+  [/roles/, { ...entry, roles: 'USER' }],
+  [/roles/, { ...entry, roles: ['USER', ''] }],
+  [/roles/, { ...entry, roles: Array(500).fill('USER') }],
+  [/passwordHash/, { ...entry, passwordHash: undefined, password: 'secret' }],
+  [/passwordHash/, { ...entry, passwordHash: 'secret' }],
+];
+
+test('every faulty entry is named by its place and what is wrong with it', async () => {
+  for (const [fault, value] of refused) {
+    const message = await faultOf(load([entry, value]));
+    assert.match(message, fault);
+    assert.match(message, /entry 1/);
+  }
+  assert.match(await faultOf(load([entry, entry])), /entry 1: username is taken/);
+  const many = await faultOf(load([null, entry, {}, ...Array<unknown>(100).fill(1)]));
+  assert.match(many, /entry 0: .*; entry 2: .*; and 92 more\.$/);
+});
+
+test('an account at every bound gets a token that is not too long', async () => {
+  const username = '語'.repeat(256);
+  const roles = ['語'.repeat(165), '語'.repeat(165)];
+  const [account] = await load([{ ...entry, username, email: '語'.repeat(320), roles }]);
+  assert.ok(account);
+  const secrets = [Buffer.alloc(32, 1)] as const;
+  const tokens = createTokens({
+    secrets: [...secrets],
+    ttlSeconds: 31_536_000,
+    now: () => new Date(),
+  });
+  assert.equal(tokens.verify(tokens.sign(account))?.sub, username);
+});
