@@ -1,0 +1,44 @@
+/** The rules of a login (Spec §5 rule 1, R21): name and password in, access token out. */
+
+import { AppError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+import type { Tokens } from './jwt.ts';
+import type { LoginLimiter } from './login-limiter.ts';
+import type { PasswordChecker } from './password.ts';
+
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+  /** The peer's address, for the count of failures. */
+  readonly address: string;
+}
+
+/**
+ * A token for whoever knows the password. Throws `invalid_credentials` alike for an unknown user
+ * and a wrong password, after the same work; `too_many_requests` after too many failures;
+ * `overloaded` where too many logins are being checked.
+ */
+export type Login = (credentials: Credentials) => Promise<string>;
+
+export interface LoginDeps {
+  readonly store: { readonly accounts: Store['accounts'] };
+  readonly limiter: LoginLimiter;
+  readonly checker: PasswordChecker;
+  readonly tokens: Tokens;
+}
+
+export function createLogin({ store, limiter, checker, tokens }: LoginDeps): Login {
+  return async (credentials) => {
+    limiter.check(credentials);
+    const account = await store.accounts.find(credentials.username);
+    // Those that are under way or wait at this moment may all still fail: the count can pass its
+    // limit by as many as the checker lets in at once.
+    const isRight = await checker.check(credentials.password, account?.passwordHash);
+    if (account === undefined || !isRight) {
+      limiter.fail(credentials);
+      throw new AppError('invalid_credentials', 'The username or the password is wrong.');
+    }
+    limiter.succeed(credentials);
+    return tokens.sign(account);
+  };
+}
