@@ -1,0 +1,79 @@
+/** Whose request it is: the account behind `Authorization: Bearer …` (R22, RFC 6750 §2.1). */
+
+import { AppError } from '../errors.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { Account } from '../store/model.ts';
+import type { Store } from '../store/store.ts';
+import type { Tokens } from './jwt.ts';
+
+/** As much of a request as is read here. */
+export interface WithHeaders {
+  header(name: string): string | undefined;
+}
+
+export interface Bearer {
+  /**
+   * The account, at once where the store answers at once. Throws `missing_token` where no bearer
+   * token was sent, `invalid_token` where it is not good or its account is gone.
+   */
+  readonly authenticate: (request: WithHeaders) => MaybePromise<Account>;
+  /** The same, but undefined for a request without an `Authorization` header (R23). */
+  readonly authenticateIfSent: (request: WithHeaders) => MaybePromise<Account | undefined>;
+}
+
+export interface BearerDeps {
+  readonly tokens: Pick<Tokens, 'verify'>;
+  readonly store: { readonly accounts: Store['accounts'] };
+}
+
+export function createBearer({ tokens, store }: BearerDeps): Bearer {
+  const authenticateHeader = (authorization: string): MaybePromise<Account> => {
+    const claims = tokens.verify(toToken(authorization));
+    if (claims === undefined) throw invalidToken();
+    return andThen(store.accounts.find(claims.sub), toAccount);
+  };
+
+  return {
+    authenticate(request) {
+      const authorization = request.header('authorization');
+      if (authorization === undefined) throw missingToken();
+      return authenticateHeader(authorization);
+    },
+    authenticateIfSent(request) {
+      const authorization = request.header('authorization');
+      return authorization === undefined ? undefined : authenticateHeader(authorization);
+    },
+  };
+}
+
+/** The scheme's name in any case, then blanks (RFC 9110 §11.1, §11.4). */
+const bearerStart = /^bearer(?: +|$)/i;
+
+/**
+ * What follows the scheme's name; that it is one token and nothing else, `verify` says. With
+ * another scheme no token was sent, and the answer names no error (RFC 6750 §3.1).
+ */
+function toToken(authorization: string): string {
+  const found = bearerStart.exec(authorization);
+  if (found === null) throw missingToken();
+  return authorization.slice(found[0].length);
+}
+
+/** A token outlives its account at most until it is used (R22). */
+function toAccount(account: Account | undefined): Account {
+  if (account === undefined) throw invalidToken();
+  return account;
+}
+
+function missingToken(): AppError {
+  return new AppError(
+    'missing_token',
+    'This needs an access token: Authorization: Bearer <token>.',
+  );
+}
+
+function invalidToken(): AppError {
+  return new AppError('invalid_token', 'The access token is not valid or has expired.', {
+    bearerError: 'invalid_token',
+  });
+}
