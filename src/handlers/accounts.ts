@@ -1,0 +1,94 @@
+/** The doors of section 4.3: login and profile, and the guard of the routes that change data. */
+
+import type { Bearer } from '../auth/bearer.ts';
+import type { Login } from '../auth/login.ts';
+import type { Config } from '../config.ts';
+import { invalidBody } from '../errors.ts';
+import { readJson } from '../http/json.ts';
+import type { Handler, HttpReply } from '../http/message.ts';
+import { andThen } from '../maybe-promise.ts';
+import type { Account } from '../store/model.ts';
+import { decodeObject } from './input.ts';
+
+export interface AccountHandlers {
+  /** `POST /auth/login` (Spec §4.3, R21). */
+  readonly login: Handler;
+  /** `GET /profile` (Spec §2.5, R22). */
+  readonly profile: Handler;
+}
+
+export interface AccountHandlersDeps {
+  readonly login: Login;
+  readonly bearer: Bearer;
+  readonly config: Pick<Config, 'bodyBytesMax'>;
+}
+
+export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
+  const { bearer, config } = deps;
+  // A record never changes (store/model.ts), so that its answer is written once. Weak: an answer
+  // goes with its record.
+  const profiles = new WeakMap<Account, HttpReply>();
+
+  const toProfile = (account: Account): HttpReply => {
+    const known = profiles.get(account);
+    if (known !== undefined) return known;
+    const { username, email, id, roles } = account;
+    const reply = privateReply({ username, email, id, roles });
+    profiles.set(account, reply);
+    return reply;
+  };
+
+  return {
+    async login(request) {
+      // Read first: once a peer has hung up it has no address that a failure could count against.
+      const address = request.remoteAddress;
+      const { username, password } = decodeLogin(await readJson(request, config.bodyBytesMax));
+      return privateReply({ access_token: await deps.login({ username, password, address }) });
+    },
+    profile: (request) => andThen(bearer.authenticate(request), toProfile),
+  };
+}
+
+export interface Guards {
+  /** The handler for those with a good token, where REQUIRE_AUTH asks for one (R23). */
+  readonly writing: (handler: Handler) => Handler;
+}
+
+export interface GuardsDeps {
+  readonly bearer: Bearer;
+  readonly config: Pick<Config, 'requireAuth'>;
+}
+
+export function createGuards({ bearer, config }: GuardsDeps): Guards {
+  return {
+    writing(handler) {
+      if (config.requireAuth !== 'writes') return handler;
+      return (request) => andThen(bearer.authenticate(request), () => handler(request));
+    },
+  };
+}
+
+/** R21. Blank strings are no fault of the body: they are wrong like any other. */
+function decodeLogin(body: unknown): { username: string; password: string } {
+  const { username, password } = decodeObject(body);
+  if (typeof username === 'string' && typeof password === 'string') return { username, password };
+  const faults = Object.entries({ username, password })
+    .filter(([, value]) => typeof value !== 'string')
+    .map(([name, value]) => {
+      const message = value === undefined ? 'is required' : 'must be a string';
+      return { pointer: `/${name}`, message };
+    });
+  throw invalidBody(faults);
+}
+
+/** R22: neither a token nor a profile belongs in a cache. */
+const privateHeaders: readonly string[] = [
+  'Content-Type',
+  'application/json; charset=utf-8',
+  'Cache-Control',
+  'no-store',
+];
+
+function privateReply(value: unknown): HttpReply {
+  return { status: 200, headers: privateHeaders, body: JSON.stringify(value) };
+}
