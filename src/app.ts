@@ -1,11 +1,18 @@
 /** Composition root: settings in, a listener for `node:http` out. Reads like a wiring diagram. */
 
 import { randomBytes } from 'node:crypto';
+import { loadAccounts } from './auth/accounts.ts';
+import { createBearer } from './auth/bearer.ts';
+import { createTokens } from './auth/jwt.ts';
+import { createLoginLimiter } from './auth/login-limiter.ts';
+import { createLogin } from './auth/login.ts';
+import { createPasswordChecker } from './auth/password.ts';
 import type { Config } from './config.ts';
 import { createComments } from './domain/comments.ts';
 import { createId } from './domain/ids.ts';
 import { formatLocalDateTime } from './domain/local-date-time.ts';
 import { createTopic } from './domain/topic.ts';
+import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
@@ -41,10 +48,11 @@ const commentQueueMax = 4_096;
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now } = deps;
+  const accounts = await loadAccounts(config);
   const store = createMemoryStore({
     createId,
     now: () => formatLocalDateTime(now()),
-    initial: initialData([], config.demoData),
+    initial: initialData(accounts, config.demoData),
   });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
@@ -53,11 +61,29 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const added = createTopic<Comment>({ queueMax: commentQueueMax });
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
+  const tokens = createTokens({
+    secrets: [getSecret(config, log)],
+    ttlSeconds: config.tokenTtlSeconds,
+    now,
+  });
+  const bearer = createBearer({ tokens, store });
+  const login = createLogin({
+    store,
+    tokens,
+    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now }),
+    checker: createPasswordChecker({
+      queueMax: config.loginQueueMax,
+      decoyHash: accounts[0]?.passwordHash,
+    }),
+  });
+
   const router = createRouter(
     createRoutes({
-      posts: createPostHandlers({ store, viewer: () => undefined, answers, config }),
+      posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
       comments: createCommentHandlers({ store, comments, config }),
+      accounts: createAccountHandlers({ login, bearer, config }),
       todos: createTodoHandlers({ store, config }),
+      guards: createGuards({ bearer, config }),
     }),
   );
   const listener = createListener({
@@ -76,4 +102,11 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       await store.close();
     },
   };
+}
+
+/** R20: without a secret of the deployer's the tokens of this run end with it. */
+function getSecret({ jwtSecret }: Config, log: Log): Buffer {
+  if (jwtSecret !== '') return Buffer.from(jwtSecret);
+  log('info', 'JWT_SECRET is not set: tokens are good until this run ends');
+  return randomBytes(32);
 }

@@ -2,6 +2,7 @@
 
 import type { Endpoint } from '../http/listener.ts';
 import type { RouteOf } from '../router.ts';
+import type { AccountHandlers, Guards } from './accounts.ts';
 import type { CommentHandlers } from './comments.ts';
 import { hello } from './greeting.ts';
 import type { PostHandlers } from './posts.ts';
@@ -10,14 +11,18 @@ import type { TodoHandlers } from './todos.ts';
 export interface Handlers {
   readonly posts: PostHandlers;
   readonly comments: CommentHandlers;
+  readonly accounts: AccountHandlers;
   readonly todos: TodoHandlers;
+  readonly guards: Guards;
 }
 
 export type Route = RouteOf<Endpoint>;
 
 const json = { produces: 'application/json' } as const;
 
-export function createRoutes({ posts, comments, todos }: Handlers): readonly Route[] {
+export function createRoutes(handlers: Handlers): readonly Route[] {
+  const { posts, comments, accounts, todos } = handlers;
+  const { writing } = handlers.guards;
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
   };
@@ -26,16 +31,19 @@ export function createRoutes({ posts, comments, todos }: Handlers): readonly Rou
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
     // Spec §4.2
     route('GET', '/posts', { handler: posts.list, ...json }),
-    route('POST', '/posts', { handler: posts.create }),
+    route('POST', '/posts', { handler: writing(posts.create) }),
     route('GET', '/posts/{id}', { handler: posts.find, ...json }),
-    route('PUT', '/posts/{id}', { handler: posts.update }),
-    route('DELETE', '/posts/{id}', { handler: posts.remove }),
+    route('PUT', '/posts/{id}', { handler: writing(posts.update) }),
+    route('DELETE', '/posts/{id}', { handler: writing(posts.remove) }),
     route('GET', '/posts/{id}/comments', { handler: comments.list, ...json }),
-    route('POST', '/posts/{id}/comments', { handler: comments.add }),
+    route('POST', '/posts/{id}/comments', { handler: writing(comments.add) }),
     route('GET', '/comments/{id}', { handler: comments.find, ...json }),
+    // Spec §4.3
+    route('POST', '/auth/login', { handler: accounts.login }),
+    route('GET', '/profile', { handler: accounts.profile, ...json }),
     // Spec §4.5
     route('GET', '/api/todos', { handler: todos.list, ...json }),
-    route('POST', '/api/todos', { handler: todos.create }),
+    route('POST', '/api/todos', { handler: writing(todos.create) }),
     route('GET', '/api/todos/{id}', { handler: todos.find, ...json }),
   ];
 }

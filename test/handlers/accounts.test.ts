@@ -1,0 +1,262 @@
+/** Login, profile and guarded routes over real sockets (Spec §4.3, §5; R5, R20 to R23). */
+
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { hashPassword } from '../../dist/auth/password.js';
+import { ConfigError } from '../../dist/config.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+const secret = 'a secret of thirty-two bytes, or more';
+
+const login = (server: TestServer, username: unknown, password: unknown): Promise<Response> =>
+  server.send('POST', '/auth/login', { username, password });
+
+async function tokenOf(server: TestServer, username: string): Promise<string> {
+  const answer = await login(server, username, 'password');
+  assert.equal(answer.status, 200);
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  return token;
+}
+
+const profile = (server: TestServer, authorization?: string): Promise<Response> =>
+  server.fetch('/profile', authorization === undefined ? {} : { headers: { authorization } });
+
+/** Status, and what a problem says to programs. */
+async function problemOf(answer: Response) {
+  assert.equal(answer.headers.get('content-type'), 'application/problem+json');
+  const body = (await answer.json()) as { status: number; code: string; errors?: unknown };
+  assert.equal(body.status, answer.status);
+  return body;
+}
+
+test('a login gives a token, and the token gives the profile', async (t) => {
+  const server = await startServer(t);
+  const answer = await login(server, 'admin', 'password');
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get('cache-control'), 'no-store');
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  const body = (await answer.json()) as Record<string, string>;
+  assert.deepEqual(Object.keys(body), ['access_token']);
+
+  for (const scheme of ['Bearer', 'bearer']) {
+    const found = await profile(server, `${scheme} ${body['access_token']}`);
+    assert.equal(found.status, 200);
+    assert.equal(found.headers.get('cache-control'), 'no-store');
+    const account = (await found.json()) as Record<string, unknown>;
+    assert.deepEqual(Object.keys(account), ['username', 'email', 'id', 'roles']);
+    assert.equal(account['username'], 'admin');
+    assert.deepEqual(account['roles'], ['USER', 'ADMIN']);
+  }
+});
+
+test('an unknown user and a wrong password get the same answer', async (t) => {
+  const server = await startServer(t);
+  const wrong = await login(server, 'user', 'guess');
+  const unknown = await login(server, 'nobody', 'guess');
+  assert.equal(wrong.status, 401);
+  assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
+  assert.equal(unknown.status, 401);
+  assert.equal(unknown.headers.get('www-authenticate'), wrong.headers.get('www-authenticate'));
+  const text = await wrong.text();
+  assert.equal(await unknown.text(), text);
+  assert.match(text, /"code":"invalid_credentials"/);
+});
+
+test('a login body without two strings is refused with a pointer to each fault', async (t) => {
+  const server = await startServer(t);
+  const rows: readonly (readonly [unknown, readonly string[]])[] = [
+    [{}, ['/username', '/password']],
+    [{ username: 'user' }, ['/password']],
+    [{ username: 7, password: null }, ['/username', '/password']],
+    [{ username: 'user', password: ['password'] }, ['/password']],
+    [[], ['']],
+    ['user', ['']],
+    [null, ['']],
+  ];
+  for (const [body, pointers] of rows) {
+    const answer = await server.send('POST', '/auth/login', body);
+    assert.equal(answer.status, 422);
+    const { code, errors } = await problemOf(answer);
+    assert.equal(code, 'invalid_body');
+    assert.deepEqual(
+      (errors as { pointer: string }[]).map(({ pointer }) => pointer),
+      pointers,
+    );
+  }
+});
+
+test('a login ignores other members, and wants JSON', async (t) => {
+  const server = await startServer(t);
+  const body = { username: 'user', password: 'password', remember: { me: true } };
+  assert.equal((await server.send('POST', '/auth/login', body)).status, 200);
+  const form = new URLSearchParams({ username: 'user', password: 'password' });
+  const refused = await server.fetch('/auth/login', { method: 'POST', body: form });
+  assert.equal(refused.status, 415);
+  const headers = { 'content-type': 'application/json' };
+  const broken = await server.fetch('/auth/login', {
+    method: 'POST',
+    body: '{"username":',
+    headers,
+  });
+  assert.equal(broken.status, 400);
+});
+
+test('the profile needs a good token: the challenge says what was wrong', async (t) => {
+  const server = await startServer(t);
+  const good = await tokenOf(server, 'user');
+  const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good];
+  for (const authorization of missing) {
+    const answer = await profile(server, authorization);
+    assert.equal(answer.status, 401);
+    assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
+    assert.equal((await problemOf(answer)).code, 'missing_token');
+  }
+  const invalid = ['Bearer', 'Bearer x', `Bearer ${good}x`, `Bearer ${good} ${good}`];
+  for (const authorization of invalid) {
+    const answer = await profile(server, authorization);
+    assert.equal(answer.status, 401);
+    const challenge = answer.headers.get('www-authenticate');
+    assert.equal(challenge, 'Bearer realm="inkwell", error="invalid_token"');
+    assert.equal((await problemOf(answer)).code, 'invalid_token');
+  }
+});
+
+test('a token is read from the header only', async (t) => {
+  const server = await startServer(t);
+  const token = await tokenOf(server, 'user');
+  const cookie = { headers: { cookie: `access_token=${token}` } };
+  assert.equal((await server.fetch(`/profile?access_token=${token}`)).status, 401);
+  assert.equal((await server.fetch('/profile', cookie)).status, 401);
+});
+
+test('a token lives for sixty seconds to the millisecond', async (t) => {
+  const clock = { milliseconds: 1_800_000_000_000 };
+  const server = await startServer(t, { now: () => new Date(clock.milliseconds) });
+  const token = await tokenOf(server, 'user');
+  clock.milliseconds += 59_999;
+  assert.equal((await profile(server, `Bearer ${token}`)).status, 200);
+  clock.milliseconds += 1;
+  assert.equal((await profile(server, `Bearer ${token}`)).status, 401);
+});
+
+test('a token is signed with the secret of the setting, and lives as long as it says', async (t) => {
+  const env = { JWT_SECRET: secret, TOKEN_TTL_SECONDS: '5' };
+  const server = await startServer(t, { env });
+  const token = await tokenOf(server, 'user');
+  const [header = '', payload = '', signature] = token.split('.');
+  const expected = createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url');
+  assert.equal(signature, expected);
+  const { iat, exp } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as {
+    readonly iat: number;
+    readonly exp: number;
+  };
+  assert.equal(exp - iat, 5);
+  const unsigned = Buffer.from('{"alg":"none"}').toString('base64url');
+  assert.equal((await profile(server, `Bearer ${unsigned}.${payload}.`)).status, 401);
+});
+
+test('without a secret each run has its own, and says so once', async (t) => {
+  const one = await startServer(t);
+  const other = await startServer(t);
+  const token = await tokenOf(one, 'user');
+  assert.equal((await profile(one, `Bearer ${token}`)).status, 200);
+  assert.equal((await profile(other, `Bearer ${token}`)).status, 401);
+  const notices = one.logged.filter((record) => JSON.stringify(record).includes('JWT_SECRET'));
+  assert.equal(notices.length, 1);
+});
+
+test('a file of accounts replaces the demo accounts; in production there are none', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const usersFile = join(folder, 'users.json');
+  const passwordHash = await hashPassword('ink');
+  const ann = { username: 'ann', email: 'ann@example.com', roles: [], passwordHash };
+  await writeFile(usersFile, JSON.stringify([ann]));
+  const env = { USERS_FILE: usersFile, NODE_ENV: 'production' };
+  const server = await startServer(t, { env });
+  assert.equal((await login(server, 'ann', 'ink')).status, 200);
+  assert.equal((await login(server, 'user', 'password')).status, 401);
+
+  const bare = await startServer(t, { env: { NODE_ENV: 'production' } });
+  assert.equal((await login(bare, 'user', 'password')).status, 401);
+
+  await writeFile(usersFile, '[{}]');
+  await assert.rejects(
+    startServer({ after: () => undefined }, { env }),
+    (error) => error instanceof ConfigError && error.message.includes('USERS_FILE'),
+  );
+});
+
+test('after too many failures an account has to wait, and no other one', async (t) => {
+  const clock = { milliseconds: 1_800_000_000_000 };
+  const env = { LOGIN_FAILURES_MAX: '2' };
+  const server = await startServer(t, { env, now: () => new Date(clock.milliseconds) });
+  for (let time = 0; time < 2; time += 1) {
+    assert.equal((await login(server, 'user', 'guess')).status, 401);
+  }
+  const refused = await login(server, 'user', 'password');
+  assert.equal(refused.status, 429);
+  assert.equal(refused.headers.get('retry-after'), '60');
+  assert.equal((await problemOf(refused)).code, 'too_many_requests');
+  assert.equal((await login(server, 'admin', 'password')).status, 200);
+  clock.milliseconds += 60_000;
+  assert.equal((await login(server, 'user', 'password')).status, 200);
+});
+
+test('with REQUIRE_AUTH=writes whatever changes data needs a token, and reading does not', async (t) => {
+  const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
+  const writes = [
+    ['POST', '/posts'],
+    ['PUT', '/posts/019b8d5e-9c00-7000-8000-000000000101'],
+    ['POST', '/posts/019b8d5e-9c00-7000-8000-000000000101/comments'],
+    ['DELETE', '/posts/019b8d5e-9c00-7000-8000-000000000101'],
+    ['POST', '/api/todos'],
+  ] as const;
+  const body = JSON.stringify({ title: 'Hello', content: 'again' });
+  const token = await tokenOf(server, 'user');
+  for (const [method, path] of writes) {
+    const headers = { 'content-type': 'application/json' };
+    const refused = await server.fetch(path, { method, body, headers });
+    assert.equal(refused.status, 401, `${method} ${path}`);
+    assert.equal((await problemOf(refused)).code, 'missing_token');
+    const authorization = `Bearer ${token}`;
+    const allowed = await server.fetch(path, {
+      method,
+      body,
+      headers: { ...headers, authorization },
+    });
+    assert.ok(allowed.ok, `${method} ${path}: ${allowed.status}`);
+  }
+  assert.equal((await server.fetch('/posts')).status, 200);
+});
+
+test('a post without a token has no author to need; a bad token is refused, nothing stored', async (t) => {
+  const server = await startServer(t);
+  const body = JSON.stringify({ title: 'Hello', content: 'again' });
+  const create = (authorization: string): Promise<Response> => {
+    const headers = { 'content-type': 'application/json', authorization };
+    return server.fetch('/posts', { method: 'POST', body, headers });
+  };
+  const count = async (): Promise<number> =>
+    ((await (await server.fetch('/posts')).json()) as unknown[]).length;
+  const before = await count();
+  assert.equal((await create('Bearer x')).status, 401);
+  assert.equal(await count(), before);
+  assert.equal((await create(`Bearer ${await tokenOf(server, 'user')}`)).status, 201);
+  assert.equal((await server.send('POST', '/posts', JSON.parse(body))).status, 201);
+  assert.equal(await count(), before + 2);
+});
+
+test('neither a password nor a token is ever logged', async (t) => {
+  const server = await startServer(t);
+  const token = await tokenOf(server, 'user');
+  await login(server, 'user', 'a wrong secret word');
+  await profile(server, `Bearer ${token}`);
+  await profile(server, `Bearer ${token}x`);
+  const log = JSON.stringify(server.logged);
+  assert.doesNotMatch(log, /secret word|"password"|eyJ/);
+});
