@@ -1,0 +1,217 @@
+/**
+ * `npm run bench`: the build beside a bare `node:http` server that writes the same bytes, in turns
+ * (A B A B …), so that a ratio holds although the machine's speed drifts. CPU time comes from
+ * Linux's /proc; elsewhere only rates are printed.
+ *
+ * Options: --rounds 5, --seconds 1, --connections 16, --only <part of a name>, --anew (no answer
+ * cache).
+ */
+
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { hashPassword } from '../dist/auth/password.js';
+import { scenarios, seed } from './scenarios.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '1' },
+    connections: { type: 'string', default: '16' },
+    only: { type: 'string', default: '' },
+    anew: { type: 'boolean', default: false },
+  },
+});
+const root = join(import.meta.dirname, '..');
+const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
+const children = new Set();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const settings = {
+  DEMO_DATA: 'false',
+  JWT_SECRET: 'a secret that only this benchmark knows',
+  TOKEN_TTL_SECONDS: '86400',
+  UPLOAD_DIR: folder,
+  USERS_FILE: join(folder, 'users.json'),
+  ...(options.anew && { ANSWER_CACHE_BYTES_MAX: '0' }),
+};
+const user = { username: 'user', email: 'user@example.org', roles: ['USER'] };
+const passwordHash = await hashPassword('password');
+writeFileSync(settings.USERS_FILE, JSON.stringify([{ ...user, passwordHash }]));
+
+await main();
+
+async function main() {
+  const service = await start(join(root, 'dist/server.js'), [], settings);
+  const wanted = Object.entries(scenarios(await seed(service.url))).filter(([name]) =>
+    name.toLowerCase().includes(options.only.toLowerCase()),
+  );
+  const recorded = {};
+  for (const [, request] of wanted) await record(recorded, service.url, request);
+  const file = join(folder, 'answers.json');
+  writeFileSync(file, JSON.stringify(recorded));
+
+  console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}`);
+  console.log('| scenario | bare µs | Inkwell µs | ratio | requests/s | p50 ms | p99 ms |');
+  console.log('|---|---:|---:|---:|---:|---:|---:|');
+  for (const [name, request] of wanted) {
+    // An answer is kept per request, so each scenario has a bare server of its own.
+    const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
+    console.log(await compare(name, request, { bare, service }));
+    await stop(bare);
+  }
+  await stop(service);
+  console.log(await starts(file));
+}
+
+/** The service's own answer, for the bare server to give. */
+async function record(recorded, url, request) {
+  const { method, path, headers, body } = request;
+  const numbered = typeof body === 'string' ? body.replaceAll('@', '0') : body;
+  const response = await fetch(url + path, { method, headers, body: numbered });
+  const kept = [...response.headers].filter(
+    ([name]) => !['date', 'connection', 'keep-alive'].includes(name),
+  );
+  const bytes = Buffer.from(await response.arrayBuffer());
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${bytes}`);
+  recorded[`${method} ${path}`] = {
+    status: response.status,
+    headers: Object.fromEntries(kept),
+    body: bytes.toString('base64'),
+  };
+  request.answer = recorded[`${method} ${path}`];
+}
+
+async function compare(name, request, { bare, service }) {
+  const file = join(folder, 'request.json');
+  const head = [`${request.method} ${request.path} HTTP/1.1`, 'Host: 127.0.0.1'];
+  for (const pair of Object.entries(request.headers ?? {})) head.push(pair.join(': '));
+  const body = Buffer.from(request.body ?? '').toString('base64');
+  const hasBody = request.body !== undefined;
+  writeFileSync(file, JSON.stringify({ head: `${head.join('\r\n')}\r\n`, body, hasBody }));
+  for (const server of [bare, service]) await load(server, file); // warm
+  const rounds = [];
+  for (let round = 0; round < Number(options.rounds); round += 1) {
+    const a = await load(bare, file);
+    const b = await load(service, file);
+    rounds.push({ a, b, ratio: b.cpuMicros / a.cpuMicros });
+  }
+  const of = (pick) => median(rounds.map(pick));
+  return [
+    `| ${name}`,
+    of(({ a }) => a.cpuMicros).toFixed(1),
+    of(({ b }) => b.cpuMicros).toFixed(1),
+    of(({ ratio }) => ratio).toFixed(2),
+    of(({ b }) => b.rate).toFixed(0),
+    of(({ b }) => b.p50).toFixed(2),
+    `${of(({ b }) => b.p99).toFixed(2)} |`,
+  ].join(' | ');
+}
+
+async function load(server, file) {
+  const before = cpuNanoseconds(server.child.pid);
+  const args = [server.port, options.seconds, options.connections, file].map(String);
+  const line = await output(spawn(process.execPath, [join(root, 'bench/load.mjs'), ...args]));
+  const { count, failed, p50, p99 } = JSON.parse(line);
+  if (failed > 0) throw new Error(`${failed} of ${count} requests failed`);
+  const cpu = cpuNanoseconds(server.child.pid) - before;
+  return { cpuMicros: cpu / 1000 / count, rate: count / Number(options.seconds), p50, p99 };
+}
+
+/** Time from the start of a process to its first answer, and its memory when it idles. */
+async function starts(file) {
+  const rounds = [];
+  for (let round = 0; round < Number(options.rounds); round += 1) {
+    const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
+    const a = { ms: bare.readyMs, mib: await idleMemory(bare) };
+    await stop(bare);
+    const service = await start(join(root, 'dist/server.js'), [], settings);
+    const b = { ms: service.readyMs, mib: await idleMemory(service) };
+    await stop(service);
+    rounds.push({ a, b });
+  }
+  const of = (pick) => median(rounds.map(pick));
+  const row = (name, pick) =>
+    `${name}: bare ${of(({ a }) => pick(a)).toFixed(1)}, Inkwell ${of(({ b }) => pick(b)).toFixed(1)}` +
+    `, ratio ${of(({ a, b }) => pick(b) / pick(a)).toFixed(2)}`;
+  return [row('start, ms', ({ ms }) => ms), row('idle, MiB', ({ mib }) => mib)].join('\n');
+}
+
+async function start(program, args, env) {
+  const port = await freePort();
+  const begun = performance.now();
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { PATH: process.env.PATH, ...env, HOST: '127.0.0.1', PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
+  }
+  return { child, port, url, readyMs: performance.now() - begun };
+}
+
+function answers(url) {
+  return fetch(`${url}/hello`).then(
+    (response) => response.arrayBuffer().then(() => true),
+    () => new Promise((resolve) => setTimeout(resolve, 1, false)),
+  );
+}
+
+function stop({ child }) {
+  return new Promise((resolve) => {
+    child.once('exit', resolve);
+    child.kill('SIGTERM');
+  });
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function output(child) {
+  return new Promise((resolve, reject) => {
+    const chunks = [];
+    child.stdout.on('data', (chunk) => chunks.push(chunk));
+    child.once('close', (code) => {
+      if (code === 0) resolve(Buffer.concat(chunks).toString());
+      else reject(new Error(`the load ended with ${code}`));
+    });
+  });
+}
+
+/** CPU time of all threads, from the scheduler's own count. */
+function cpuNanoseconds(pid) {
+  if (process.platform !== 'linux') return Number.NaN;
+  let sum = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const [onCpu] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
+    sum += Number(onCpu);
+  }
+  return sum;
+}
+
+async function idleMemory({ child }) {
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  if (process.platform !== 'linux') return Number.NaN;
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+([0-9]+)/.exec(status)?.[1]) / 1024;
+}
+
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}

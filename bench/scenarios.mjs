@@ -1,0 +1,84 @@
+/** What is measured: one request a scenario, made against a running service that holds the data. */
+
+const json = { 'Content-Type': 'application/json' };
+const text = 'An answer of the length that a person would write under a post, and no longer.';
+const listQuery = '{ allPosts { id title content author { name } comments { content } } }';
+const oneQuery =
+  'query($id: String!) { postById(postId: $id) ' +
+  '{ id title content status createdAt author { name } comments { content } } }';
+const createQuery = 'mutation($input: CreatePostInput!) { createPost(createPostInput: $input) }';
+
+/** Brings a fresh service (DEMO_DATA=false) to `posts` posts with five comments each. */
+export async function seed(url, posts = 100) {
+  const login = await send(`${url}/auth/login`, { username: 'user', password: 'password' });
+  const { access_token: token } = await login.json();
+  const ids = [];
+  for (let number = 0; number < posts; number += 1) {
+    const post = { title: `Post ${number} of the measured list`, content: `${text} ${text}` };
+    const created = await send(`${url}/posts`, post, { Authorization: `Bearer ${token}` });
+    const location = created.headers.get('location');
+    ids.push(location.split('/').at(-1));
+    for (let comment = 0; comment < 5; comment += 1) {
+      await send(`${url}${location}/comments`, { content: text });
+    }
+  }
+  return { token, ids };
+}
+
+/** Name → request. `@` in a body is replaced by a running number, so that no two are equal. */
+export function scenarios({ token, ids }) {
+  const post = (path, body, headers = json) => {
+    return { method: 'POST', path, headers, body: JSON.stringify(body) };
+  };
+  const byId = (id) => ({ query: oneQuery, variables: { id } });
+  const patch = [
+    { op: 'replace', path: '/title', value: 'A changed title' },
+    { op: 'replace', path: '/author/familyName', value: 'Changed' },
+    { op: 'replace', path: '/tags/0', value: 'changed' },
+  ];
+  const neverSeen = `{ q@: postById(postId: "${ids[7]}") { id title author { name } } }`;
+  return {
+    'GET /hello': { method: 'GET', path: '/hello' },
+    'GET /posts/{id}': { method: 'GET', path: `/posts/${ids[7]}` },
+    'GET /posts, 100 posts': { method: 'GET', path: '/posts' },
+    'POST /posts': post('/posts', { title: 'A new post', content: text }),
+    'GET /profile': {
+      method: 'GET',
+      path: '/profile',
+      headers: { Authorization: `Bearer ${token}` },
+    },
+    'PATCH /api/articles/1': {
+      ...post('/api/articles/1', patch, { 'Content-Type': 'application/json-patch+json' }),
+      method: 'PATCH',
+    },
+    'GraphQL allPosts, 100 posts': post('/graphql', { query: listQuery }),
+    'GraphQL postById': post('/graphql', byId(ids[7])),
+    'GraphQL batch of 10': post('/graphql', ids.slice(0, 10).map(byId)),
+    'GraphQL createPost': post('/graphql', {
+      query: createQuery,
+      variables: { input: { title: 'A new post', content: text } },
+    }),
+    'GraphQL document never seen': post('/graphql', { query: neverSeen }),
+    'upload of 1 MiB': upload(1024 * 1024),
+  };
+}
+
+function upload(bytes) {
+  const boundary = 'a-boundary-that-the-content-does-not-hold';
+  const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n`;
+  const body = Buffer.concat([
+    Buffer.from(head),
+    Buffer.alloc(bytes, 'some bytes, and some more. '),
+    Buffer.from(`\r\n--${boundary}--\r\n`),
+  ]);
+  const headers = { 'Content-Type': `multipart/form-data; boundary=${boundary}` };
+  return { method: 'POST', path: '/api/multiparts/list', headers, body };
+}
+
+function send(url, body, headers = {}) {
+  const init = { method: 'POST', body: JSON.stringify(body), headers: { ...json, ...headers } };
+  return fetch(url, init).then((response) => {
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+    return response;
+  });
+}
