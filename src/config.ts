@@ -146,7 +146,7 @@ export const settings = {
     fallback: MiB,
     min: 1024,
     unit: 'bytes',
-    meaning: 'An article as JSON text, also while it is being patched.',
+    meaning: 'An article as JSON text; also what the copies of one patch may hold.',
   }),
   // Uploads
   uploadBytesMax: integer('UPLOAD_BYTES_MAX', {
