@@ -1,0 +1,73 @@
+/** JSON Pointer (RFC 6901), read strictly: pointers, array indices, own members only. */
+
+import type { Json } from '../store/model.ts';
+import { isJsonArray } from './json-value.ts';
+
+export interface JsonPointer {
+  readonly text: string;
+  /** The reference tokens, unescaped; none for the whole document. */
+  readonly tokens: readonly string[];
+}
+
+/** What a token can lead into. These are ours to change: never what the store holds. */
+export type Container = Json[] | Record<string, Json>;
+
+/** The pointer that `text` holds (RFC 6901 §3), or undefined where it holds none. */
+export function parsePointer(text: string): JsonPointer | undefined {
+  if (text === '') return { text, tokens: [] };
+  if (text.charCodeAt(0) !== 0x2f) return undefined;
+  const tokens = toTokens(text);
+  if (!text.includes('~')) return { text, tokens };
+  if (/~(?![01])/.test(text)) return undefined;
+  return { text, tokens: tokens.map(unescapeToken) };
+}
+
+/** `text.slice(1).split('/')` in a fifth of the time, which a small patch would feel. */
+function toTokens(text: string): string[] {
+  const tokens: string[] = [];
+  let start = 1;
+  for (let end = text.indexOf('/', 1); end !== -1; end = text.indexOf('/', start)) {
+    tokens.push(text.slice(start, end));
+    start = end + 1;
+  }
+  tokens.push(text.slice(start));
+  return tokens;
+}
+
+/** In this order: `~01` stands for `~1` (RFC 6901 §4). */
+function unescapeToken(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** True where `inner` lies below `outer`. Each token has one spelling, so the texts tell. */
+export function isBelow(inner: JsonPointer, outer: JsonPointer): boolean {
+  return inner.text.startsWith(`${outer.text}/`);
+}
+
+/** The value at `pointer`, or undefined where there is none. */
+export function findValue(document: Json, pointer: JsonPointer): Json | undefined {
+  let value: Json | undefined = document;
+  for (const token of pointer.tokens) {
+    if (!isContainer(value)) return undefined;
+    value = findChild(value, token);
+  }
+  return value;
+}
+
+/** The value that one token leads to, or undefined. */
+export function findChild(container: Readonly<Container>, token: string): Json | undefined {
+  if (!isJsonArray(container))
+    return Object.hasOwn(container, token) ? container[token] : undefined;
+  const index = toIndex(token);
+  return index === undefined ? undefined : container[index];
+}
+
+/** An array index as RFC 6901 §4 writes it: digits without a leading zero. */
+export function toIndex(token: string): number | undefined {
+  return /^(?:0|[1-9][0-9]{0,9})$/.test(token) ? Number(token) : undefined;
+}
+
+/** True for an object or an array. */
+export function isContainer(value: Json | undefined): value is Readonly<Container> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,115 @@
+/** Copying, comparing and measuring JSON values within bounds. */
+
+import { AppError, invalidBody } from '../errors.ts';
+import { jsonDepthMax } from '../http/json.ts';
+import type { Json, JsonObject } from '../store/model.ts';
+
+/** What may still be copied, in about bytes of JSON text. The copies of one patch share it. */
+export interface CopyBudget {
+  left: number;
+}
+
+/**
+ * What every value costs beside its text: about the memory that it takes. By its text alone an
+ * empty array would be nearly free, and copies of many would cost twenty times as much as shown.
+ */
+const valueCost = 32;
+
+/** A copy that shares nothing with `value`. Spends what it copies. */
+export function copyJson(value: Json, budget: CopyBudget, levels = jsonDepthMax): Json {
+  spend(budget, typeof value === 'string' ? value.length + valueCost : valueCost);
+  if (typeof value !== 'object' || value === null) return value;
+  if (levels === 0) throw tooDeep();
+  if (isJsonArray(value)) return value.map((item) => copyJson(item, budget, levels - 1));
+  const copy: Record<string, Json> = {};
+  for (const name of Object.keys(value)) {
+    spend(budget, name.length);
+    setMember(copy, name, copyJson(value[name] as Json, budget, levels - 1));
+  }
+  return copy;
+}
+
+/**
+ * Equality as RFC 6902 §4.6 has it: numbers by value, objects whatever the order of members. Goes
+ * no deeper and lists no more than `expected` holds, or than ends the comparison.
+ */
+export function isEqualJson(found: Json, expected: Json): boolean {
+  if (found === expected) return true;
+  if (typeof found !== 'object' || typeof expected !== 'object') return false;
+  if (found === null || expected === null) return false;
+  if (isJsonArray(found) || isJsonArray(expected)) {
+    if (!isJsonArray(found) || !isJsonArray(expected)) return false;
+    if (found.length !== expected.length) return false;
+    return found.every((item, index) => isEqualJson(item, expected[index] as Json));
+  }
+  const names = Object.keys(expected);
+  if (names.length !== Object.keys(found).length) return false;
+  return names.every(
+    (name) =>
+      Object.hasOwn(found, name) && isEqualJson(found[name] as Json, expected[name] as Json),
+  );
+}
+
+/**
+ * Refuses a document that is too large (`content_too_large`) or nested deeper than the JSON door
+ * lets in (`invalid_body`, R10): it could not be sent back, or not be read again.
+ */
+export function checkDocument(document: Json, bytesMax: number): void {
+  // Nearly every document is so small that a rough bound tells; only the others are written out.
+  if (textBytesBound(document, jsonDepthMax) <= bytesMax) return;
+  if (Buffer.byteLength(JSON.stringify(document)) > bytesMax) {
+    throw new AppError('content_too_large', `A document has at most ${bytesMax} bytes.`);
+  }
+}
+
+/** At least as many as the bytes of the JSON text; a character takes six where it is escaped. */
+function textBytesBound(value: Json, levels: number): number {
+  if (typeof value === 'string') return value.length * 6 + 2;
+  if (typeof value !== 'object' || value === null) return 25;
+  if (levels === 0) throw tooDeep();
+  let bytes = 2;
+  if (isJsonArray(value)) {
+    for (const item of value) bytes += 1 + textBytesBound(item, levels - 1);
+    return bytes;
+  }
+  for (const name of Object.keys(value)) {
+    bytes += name.length * 6 + 4 + textBytesBound(value[name] as Json, levels - 1);
+  }
+  return bytes;
+}
+
+/** Sets an own member whatever its name: a plain assignment of `__proto__` does something else. */
+export function setMember(object: Record<string, Json>, name: string, value: Json): void {
+  if (name === '__proto__') {
+    Object.defineProperty(object, name, {
+      value,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
+  } else {
+    object[name] = value;
+  }
+}
+
+/** True for an object, as opposed to an array, null and the rest. */
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `Array.isArray` for JSON: it does not narrow read-only arrays by itself. */
+export function isJsonArray(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function spend(budget: CopyBudget, cost: number): void {
+  budget.left -= cost;
+  if (budget.left < 0) {
+    throw new AppError('content_too_large', 'The patch copies too much.');
+  }
+}
+
+/** Refuses what is nested deeper than the JSON door lets in (R10). */
+export function tooDeep(): AppError {
+  return invalidBody([{ pointer: '', message: `is nested deeper than ${jsonDepthMax} levels` }]);
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import * as fc from 'fast-check';
+import { toMergePatch } from '../../dist/domain/patch.js';
+import type { Json } from '../../dist/store/model.js';
+
+/** The patched document; also that neither argument was changed on the way. */
+function merge(target: Json, patch: Json): Json {
+  const before = JSON.stringify([target, patch]);
+  const result = toMergePatch(patch)(target);
+  assert.equal(JSON.stringify([target, patch]), before);
+  return result;
+}
+
+type Row = readonly [target: Json, patch: Json, result: Json];
+
+/** RFC 7386 appendix A. */
+const appendixA: readonly Row[] = [
+  [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+  [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
+  [{ a: 'b' }, { a: null }, {}],
+  [{ a: 'b', b: 'c' }, { a: null }, { b: 'c' }],
+  [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+  [{ a: 'c' }, { a: ['b'] }, { a: ['b'] }],
+  [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+  [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
+  [
+    ['a', 'b'],
+    ['c', 'd'],
+    ['c', 'd'],
+  ],
+  [{ a: 'b' }, ['c'], ['c']],
+  [{ a: 'foo' }, null, null],
+  [{ a: 'foo' }, 'bar', 'bar'],
+  [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+  [[1, 2], { a: 'b', c: null }, { a: 'b' }],
+  [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+];
+
+test('the 15 rows of RFC 7386 appendix A hold', () => {
+  assert.equal(appendixA.length, 15);
+  for (const [target, patch, result] of appendixA) {
+    assert.deepEqual(merge(target, patch), result, JSON.stringify([target, patch]));
+  }
+});
+
+test('members of every name are merged, and those behind them too', () => {
+  for (const name of [
+    'constructor',
+    'prototype',
+    'hasOwnProperty',
+    'toJSON',
+    'toString',
+    '~',
+    '',
+  ]) {
+    const target = { [name]: { old: 1, kept: 2 }, last: 1 };
+    const patch = { [name]: { old: null, added: 3 }, last: 2, [`~${name}`]: { [name]: 4 } };
+    const result = { [name]: { kept: 2, added: 3 }, last: 2, [`~${name}`]: { [name]: 4 } };
+    assert.deepEqual(merge(target, patch), result, name);
+    assert.deepEqual(merge({ a: { [name]: 1 } }, { a: { [name]: null } }), { a: {} }, name);
+    assert.deepEqual(merge({}, { [name]: { a: 1 } }), { [name]: { a: 1 } }, name);
+  }
+});
+
+test('a member named __proto__ stays a member and touches no prototype', () => {
+  const patch = JSON.parse('{"__proto__": {"polluted": true}, "a": {"__proto__": 1}, "b": 2}');
+  const result = merge({ a: {} }, patch);
+  assert.equal(JSON.stringify(result), '{"a":{"__proto__":1},"__proto__":{"polluted":true},"b":2}');
+  assert.equal(Object.getPrototypeOf(result), Object.prototype);
+  assert.ok(!('polluted' in {}));
+});
+
+test('nulls within an array of the patch stay', () => {
+  assert.deepEqual(merge({ a: 1 }, { a: [null, { b: null }] }), { a: [null, { b: null }] });
+});
+
+test('a merge goes 64 levels deep and no further', () => {
+  const nested = (levels: number): Json =>
+    JSON.parse('{"a":'.repeat(levels - 1) + '{}' + '}'.repeat(levels - 1));
+  assert.deepEqual(merge(nested(64), nested(64)), nested(64));
+  for (const levels of [65, 100_000]) {
+    assert.throws(() => toMergePatch(nested(levels))({}), { code: 'invalid_body' });
+    assert.throws(() => toMergePatch({})(nested(levels)), { code: 'invalid_body' });
+  }
+});
+
+test('members keep their order, new ones come last', () => {
+  const result = merge({ z: 1, m: { y: 1, x: 1 }, a: 1 }, { new: 1, a: 2, m: { w: 1, y: 2 } });
+  assert.equal(JSON.stringify(result), '{"z":1,"m":{"y":2,"x":1,"w":1},"a":2,"new":1}');
+});
+
+test('merging agrees with the function that RFC 7386 §2 spells out', () => {
+  const isObject = (value: Json): value is Record<string, Json> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const oracle = (target: Json | undefined, patch: Json): Json => {
+    if (!isObject(patch)) return patch;
+    const members = new Map(target !== undefined && isObject(target) ? Object.entries(target) : []);
+    for (const [name, value] of Object.entries(patch)) {
+      if (value === null) members.delete(name);
+      else members.set(name, oracle(members.get(name), value));
+    }
+    return Object.fromEntries(members);
+  };
+  const name = fc.constantFrom(
+    'a',
+    'b',
+    '1',
+    '~',
+    '~a',
+    'constructor',
+    'hasOwnProperty',
+    'valueOf',
+  );
+  const { value } = fc.letrec<{ value: Json }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom<Json>(null, 1, 'text', true),
+      fc.dictionary(name, tie('value')) as fc.Arbitrary<Json>,
+      fc.array(tie('value'), { maxLength: 2 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(value, value, (target, patch) => {
+      const plain = JSON.parse(JSON.stringify([target, patch])) as [Json, Json];
+      assert.deepEqual(merge(...plain), oracle(...plain));
+    }),
+    { numRuns: 2_000 },
+  );
+});

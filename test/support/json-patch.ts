@@ -1,0 +1,28 @@
+/** JSON Patch as the tests call it: with the default limits, on arguments that must not change. */
+
+import assert from 'node:assert/strict';
+import { toJsonPatch } from '../../dist/domain/patch.js';
+import { AppError, type ErrorCode } from '../../dist/errors.js';
+import type { Json } from '../../dist/store/model.js';
+
+/** As by default. */
+export const limits = { patchOperationsMax: 1_000, articleBytesMax: 1_048_576 };
+
+/** The patched document. */
+export function patch(document: Json, operations: unknown): Json {
+  return toJsonPatch(operations, limits)(document);
+}
+
+/** The code of the refusal; also that neither argument was changed on the way. */
+export function refusal(document: Json, operations: unknown): ErrorCode {
+  const before = JSON.stringify([document, operations]);
+  let result: Json;
+  try {
+    result = patch(document, operations);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    assert.equal(JSON.stringify([document, operations]), before);
+    return error.code;
+  }
+  return assert.fail(`not refused: ${JSON.stringify(result).slice(0, 200)}`);
+}
