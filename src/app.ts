@@ -13,6 +13,7 @@ import { createId } from './domain/ids.ts';
 import { formatLocalDateTime } from './domain/local-date-time.ts';
 import { createTopic } from './domain/topic.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
+import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
@@ -83,6 +84,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       comments: createCommentHandlers({ store, comments, config }),
       accounts: createAccountHandlers({ login, bearer, config }),
       todos: createTodoHandlers({ store, config }),
+      articles: createArticleHandlers({ store, answers, config }),
       guards: createGuards({ bearer, config }),
     }),
   );

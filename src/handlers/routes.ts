@@ -3,6 +3,7 @@
 import type { Endpoint } from '../http/listener.ts';
 import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, Guards } from './accounts.ts';
+import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
 import { hello } from './greeting.ts';
 import type { PostHandlers } from './posts.ts';
@@ -13,6 +14,7 @@ export interface Handlers {
   readonly comments: CommentHandlers;
   readonly accounts: AccountHandlers;
   readonly todos: TodoHandlers;
+  readonly articles: ArticleHandlers;
   readonly guards: Guards;
 }
 
@@ -21,7 +23,7 @@ export type Route = RouteOf<Endpoint>;
 const json = { produces: 'application/json' } as const;
 
 export function createRoutes(handlers: Handlers): readonly Route[] {
-  const { posts, comments, accounts, todos } = handlers;
+  const { posts, comments, accounts, todos, articles } = handlers;
   const { writing } = handlers.guards;
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
@@ -45,5 +47,13 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('GET', '/api/todos', { handler: todos.list, ...json }),
     route('POST', '/api/todos', { handler: writing(todos.create) }),
     route('GET', '/api/todos/{id}', { handler: todos.find, ...json }),
+    // Spec §4.6
+    route('GET', '/api/articles', { handler: articles.list, ...json }),
+    route('GET', '/api/articles/{id}', { handler: articles.find, ...json }),
+    route('POST', '/api/articles', { handler: writing(articles.create) }),
+    route('PATCH', '/api/articles', { handler: writing(articles.patchAll) }),
+    route('PATCH', '/api/articles/{id}', { handler: writing(articles.patchOne) }),
+    // R12: where the `Location` of a new article points
+    route('GET', '/articles/{id}', { handler: articles.redirect }),
   ];
 }

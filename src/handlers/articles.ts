@@ -1,0 +1,145 @@
+/** The REST door of articles (Spec §4.6). */
+
+import type { Config } from '../config.ts';
+import { decodeArticleDraft, toPatchedArticle, toPatchedArticles } from '../domain/articles.ts';
+import { toArticleId } from '../domain/ids.ts';
+import type * as PatchModule from '../domain/patch.ts';
+import { AppError } from '../errors.ts';
+import type { AnswerCache } from '../http/answer-cache.ts';
+import { parseJson, readJson } from '../http/json.ts';
+import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
+import {
+  emptyReply,
+  type Handler,
+  type HttpReply,
+  type HttpRequest,
+  jsonReply,
+  jsonTextReply,
+} from '../http/message.ts';
+import { andThen } from '../maybe-promise.ts';
+import type { Article } from '../store/model.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ArticleHandlers {
+  /** `GET /api/articles` */
+  readonly list: Handler;
+  /** `GET /api/articles/{id}` */
+  readonly find: Handler;
+  /** `POST /api/articles` */
+  readonly create: Handler;
+  /** `PATCH /api/articles` */
+  readonly patchAll: Handler;
+  /** `PATCH /api/articles/{id}` */
+  readonly patchOne: Handler;
+  /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
+  readonly redirect: Handler;
+}
+
+export interface ArticleDeps {
+  readonly store: Store;
+  readonly answers: AnswerCache;
+  readonly config: Pick<Config, 'articleBytesMax' | 'bodyBytesMax' | 'patchOperationsMax'>;
+}
+
+const jsonPatchType = 'application/json-patch+json';
+const mergePatchType = 'application/merge-patch+json';
+const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
+const collectionTypes: readonly string[] = [jsonPatchType];
+
+/** The handlers; `{id}` of a path is the parameter `id`. */
+export function createArticleHandlers({ store, answers, config }: ArticleDeps): ArticleHandlers {
+  const { articles } = store;
+  const { articleBytesMax, bodyBytesMax } = config;
+  const readPatch = createPatchReader(config);
+
+  return {
+    list: () =>
+      andThen(
+        answers.get('GET /api/articles', () => andThen(articles.list(), toJsonList)),
+        (body) => jsonTextReply(200, body),
+      ),
+
+    find: (request) => andThen(articles.find(getId(request)), toReply),
+
+    async create(request) {
+      const body = await readJson(request, bodyBytesMax);
+      const saved = await articles.save(decodeArticleDraft(body, articleBytesMax));
+      return emptyReply(201, ['Location', `/articles/${saved.id}`]);
+    },
+
+    async patchAll(request) {
+      const patch = await readPatch(request, collectionTypes);
+      await articles.changeAll((all) => toPatchedArticles(all, patch(all), articleBytesMax));
+      return emptyReply(204);
+    },
+
+    async patchOne(request) {
+      const id = getId(request);
+      const patch = await readPatch(request, itemTypes);
+      const saved = await articles.change(id, (article) =>
+        toPatchedArticle(article, patch(article), articleBytesMax),
+      );
+      if (saved === undefined) throw noSuchArticle();
+      return emptyReply(204);
+    },
+
+    redirect(request) {
+      return emptyReply(308, ['Location', `/api/articles/${getId(request)}`]);
+    },
+  };
+}
+
+/** Reads the patch in a body whose media type is one of `types` (else 415). */
+type PatchReader = (request: HttpRequest, types: readonly string[]) => Promise<PatchModule.Patch>;
+
+function createPatchReader(config: ArticleDeps['config']): PatchReader {
+  // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
+  let loading: Promise<typeof PatchModule> | undefined;
+
+  return async (request, types) => {
+    const type = getPatchType(request.header('content-type'), types);
+    const body = parseJson(await request.readBody(config.bodyBytesMax));
+    loading ??= import('../domain/patch.ts');
+    const { toJsonPatch, toMergePatch } = await loading;
+    return type === jsonPatchType ? toJsonPatch(body, config) : toMergePatch(body);
+  };
+}
+
+/** RFC 5789 §2.2: a patch in another format is refused with the formats that would do. */
+function getPatchType(contentType: string | undefined, types: readonly string[]): string {
+  if (contentType !== undefined) {
+    if (types.includes(contentType)) return contentType;
+    const type = parseMediaType(contentType);
+    if (type !== undefined && types.includes(type.essence) && hasUtf8Charset(type)) {
+      return type.essence;
+    }
+  }
+  const acceptPatch = types.join(', ');
+  throw new AppError(
+    'unsupported_media_type',
+    `The patch must be ${types.join(' or ')} in UTF-8.`,
+    {
+      acceptPatch,
+    },
+  );
+}
+
+/** R4: an id that is not well formed names nothing that exists. */
+function getId(request: HttpRequest): number {
+  const id = toArticleId(request.params['id'] ?? '');
+  if (id === undefined) throw noSuchArticle();
+  return id;
+}
+
+function toReply(article: Article | undefined): HttpReply {
+  if (article === undefined) throw noSuchArticle();
+  return jsonReply(200, article);
+}
+
+function toJsonList(articles: readonly Article[]): Buffer {
+  return Buffer.from(JSON.stringify(articles));
+}
+
+function noSuchArticle(): AppError {
+  return new AppError('not_found', 'There is no article with this id.');
+}

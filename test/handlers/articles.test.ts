@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.js';
+
+test('the two articles of the start are listed and found by id', async (t) => {
+  const server = await start(t);
+  const articles = (await server.get('/api/articles')) as { id: number }[];
+  assert.deepEqual(
+    articles.map(({ id }) => id),
+    [1, 2],
+  );
+  for (const article of articles) {
+    const members = ['id', 'title', 'author', 'content', 'tags', 'publishedAt'];
+    assert.deepEqual(Object.keys(article), members);
+    assert.deepEqual(await server.get(`/api/articles/${article.id}`), article);
+  }
+});
+
+test('an id that names no article is 404, for every method', async (t) => {
+  const server = await start(t);
+  const ids = ['3', '0', '01', '-1', '+1', '1.0', '1e0', 'x', '%31%20', '9007199254740992'];
+  for (const path of ids.map((id) => `/api/articles/${id}`)) {
+    assert.equal(await refusal(await server.fetch(path)), '404 not_found', path);
+    assert.equal(await refusal(await server.patch(path, mergePatch, {})), '404 not_found', path);
+    assert.equal(await refusal(await server.patch(path, jsonPatch, [])), '404 not_found', path);
+  }
+});
+
+test('a new article takes the next free id, and its link can be followed', async (t) => {
+  const server = await start(t);
+  const created = await server.send('POST', '/api/articles', { title: 'Third' });
+  assert.equal(created.status, 201);
+  assert.equal(created.headers.get('location'), '/articles/3');
+  assert.equal(await created.text(), '');
+  const redirect = await server.fetch('/articles/3', { redirect: 'manual' });
+  assert.equal(redirect.status, 308);
+  assert.equal(redirect.headers.get('location'), '/api/articles/3');
+  assert.deepEqual(await server.get('/articles/3'), { title: 'Third', id: 3 });
+  assert.equal(await refusal(await server.fetch('/articles/03')), '404 not_found');
+});
+
+test('an article with an id is stored under it, and the counter steps over it', async (t) => {
+  const server = await start(t);
+  const stored = { id: 3, title: 'Mine', extra: [1] };
+  const created = await server.send('POST', '/api/articles', stored);
+  assert.equal(created.headers.get('location'), '/articles/3');
+  const next = await server.send('POST', '/api/articles', { title: 'Next' });
+  assert.equal(next.headers.get('location'), '/articles/4');
+  assert.deepEqual(await server.get('/api/articles/3'), stored);
+  await server.send('POST', '/api/articles', { id: 3, title: 'Replaced' });
+  assert.deepEqual(await server.get('/api/articles/3'), { id: 3, title: 'Replaced' });
+  assert.equal(((await server.get('/api/articles')) as unknown[]).length, 4);
+});
+
+test('a body that is no article is refused and nothing is stored', async (t) => {
+  const server = await start(t);
+  const refused = await server.send('POST', '/api/articles', { title: 1, tags: ['a', 2] });
+  assert.equal(refused.status, 422);
+  const problem = (await refused.json()) as Problem;
+  assert.deepEqual(
+    problem.errors?.map(({ pointer }) => pointer),
+    ['/title', '/tags/1'],
+  );
+  const noJson = await server.fetch('/api/articles', { method: 'POST', body: '{"title":"x"}' });
+  assert.equal(await refusal(noJson), '415 unsupported_media_type');
+  assert.equal(((await server.get('/api/articles')) as unknown[]).length, 2);
+});
+
+test('a JSON Patch of the collection changes articles by their index', async (t) => {
+  const server = await start(t);
+  const patched = await server.patch('/api/articles', jsonPatch, [
+    { op: 'replace', path: '/0/title', value: 'First' },
+    { op: 'replace', path: '/1/content', value: 'New content' },
+    { op: 'replace', path: '/1/author/familyName', value: 'Murray' },
+    { op: 'add', path: '/1/tags/1', value: 'added' },
+  ]);
+  assert.equal(patched.status, 204);
+  assert.equal(await patched.text(), '');
+  const [first, second, ...more] = (await server.get('/api/articles')) as Record<string, unknown>[];
+  assert.equal(more.length, 0);
+  assert.equal(first?.['title'], 'First');
+  assert.equal(second?.['content'], 'New content');
+  assert.deepEqual(second?.['author'], { givenName: 'Grace', familyName: 'Murray' });
+  assert.deepEqual(second?.['tags'], ['http', 'added', 'json']);
+});
+
+test('a patch of the collection is for all articles or none', async (t) => {
+  const server = await start(t);
+  const before = await server.get('/api/articles');
+  const good = { op: 'replace', path: '/0/title', value: 'Lost' };
+  const rows: readonly (readonly [unknown, string])[] = [
+    [{ op: 'replace', path: '/2/title', value: 'x' }, '409 patch_not_applicable'],
+    [{ op: 'test', path: '/1/title', value: 'x' }, '409 patch_not_applicable'],
+    [{ op: 'replace', path: '/1/title', value: '' }, '422 invalid_body'],
+    [{ op: 'replace', path: '/1/id', value: 9 }, '422 invalid_body'],
+    [{ op: 'remove', path: '/1/id' }, '422 invalid_body'],
+    [{ op: 'remove', path: '/1' }, '422 invalid_body'],
+    [{ op: 'add', path: '/-', value: { id: 3, title: 'x' } }, '422 invalid_body'],
+    [{ op: 'move', from: '/1', path: '/0' }, '422 invalid_body'],
+    [{ op: 'replace', path: '', value: [] }, '422 invalid_body'],
+    [{ op: 'spam', path: '/0' }, '400 invalid_patch'],
+  ];
+  for (const [bad, expected] of rows) {
+    const response = await server.patch('/api/articles', jsonPatch, [good, bad]);
+    assert.equal(await refusal(response), expected, JSON.stringify(bad));
+    assert.deepEqual(await server.get('/api/articles'), before);
+  }
+});
+
+test('a JSON Patch of one article changes what it names', async (t) => {
+  const server = await start(t);
+  const before = (await server.get('/api/articles/1')) as object;
+  const patched = await server.patch('/api/articles/1', `${jsonPatch}; charset=UTF-8`, [
+    { op: 'test', path: '/id', value: 1 },
+    { op: 'replace', path: '/title', value: 'Changed' },
+    { op: 'add', path: '/more', value: { any: null } },
+  ]);
+  assert.equal(patched.status, 204);
+  assert.deepEqual(await server.get('/api/articles/1'), {
+    ...before,
+    title: 'Changed',
+    more: { any: null },
+  });
+});
+
+test('a patch of one article that does not hold leaves it as it was', async (t) => {
+  const server = await start(t);
+  const before = await server.get('/api/articles/1');
+  const good = { op: 'replace', path: '/title', value: 'Lost' };
+  const add = (path: string, value: unknown): object => ({ op: 'add', path, value });
+  const deep = JSON.parse('['.repeat(60) + ']'.repeat(60)) as unknown;
+  const rows: readonly (readonly [unknown, string])[] = [
+    ['[', '400 invalid_json'],
+    ['', '400 invalid_json'],
+    ['[{"op":"add","path":"/a","value":{"__proto__":1}}]', '400 invalid_json'],
+    [{}, '400 invalid_patch'],
+    [[good, { op: 'add', path: '/__proto__/x', value: 1 }], '400 invalid_patch'],
+    [[good, { op: 'remove', path: '/none' }], '409 patch_not_applicable'],
+    [[good, { op: 'test', path: '/title', value: 'Other' }], '409 patch_not_applicable'],
+    [[good, { op: 'replace', path: '/id', value: 2 }], '422 invalid_body'],
+    [[{ op: 'remove', path: '' }], '422 invalid_body'],
+    [[good, { op: 'replace', path: '/tags', value: [1] }], '422 invalid_body'],
+    [[add('/x', [[[[]]]]), add('/x/0/0/0/0', deep)], '422 invalid_body'],
+    [Array.from({ length: 1_001 }, () => good), '413 content_too_large'],
+  ];
+  for (const [body, expected] of rows) {
+    assert.equal(await refusal(await server.patch('/api/articles/1', jsonPatch, body)), expected);
+    assert.deepEqual(await server.get('/api/articles/1'), before);
+  }
+});
+
+test('the example of RFC 7386 §3 works as it is printed there', async (t) => {
+  const server = await start(t);
+  const created = await server.send('POST', '/api/articles', {
+    title: 'Goodbye!',
+    author: { givenName: 'John', familyName: 'Doe' },
+    tags: ['example', 'sample'],
+    content: 'This will be unchanged',
+  });
+  const path = `/api${created.headers.get('location') ?? ''}`;
+  const patched = await server.patch(
+    path,
+    mergePatch,
+    `{
+       "title": "Hello!",
+       "phoneNumber": "+01-123-456-7890",
+       "author": {
+         "familyName": null
+       },
+       "tags": [ "example" ]
+     }`,
+  );
+  assert.equal(patched.status, 204);
+  assert.deepEqual(await server.get(path), {
+    id: 3,
+    title: 'Hello!',
+    author: { givenName: 'John' },
+    tags: ['example'],
+    content: 'This will be unchanged',
+    phoneNumber: '+01-123-456-7890',
+  });
+});
+
+test('a merge patch that leaves no valid article is refused', async (t) => {
+  const server = await start(t);
+  const before = await server.get('/api/articles/1');
+  const rows: readonly (readonly [unknown, string])[] = [
+    [{ title: null }, '422 invalid_body'],
+    [{ id: null }, '422 invalid_body'],
+    [{ id: 2 }, '422 invalid_body'],
+    [{ tags: { 0: 'x' } }, '422 invalid_body'],
+    [[], '422 invalid_body'],
+    ['null', '422 invalid_body'],
+    ['{', '400 invalid_json'],
+  ];
+  for (const [body, expected] of rows) {
+    assert.equal(await refusal(await server.patch('/api/articles/1', mergePatch, body)), expected);
+  }
+  assert.deepEqual(await server.get('/api/articles/1'), before);
+  const same = await server.patch('/api/articles/1', mergePatch, { id: 1 });
+  assert.equal(same.status, 204);
+});
+
+test('another media type is refused with those that would do', async (t) => {
+  const server = await start(t);
+  const both = `${jsonPatch}, ${mergePatch}`;
+  const rows: readonly (readonly [string, string, string])[] = [
+    ['/api/articles/1', 'application/json', both],
+    ['/api/articles/1', 'text/plain', both],
+    ['/api/articles/1', `${jsonPatch}; charset=iso-8859-1`, both],
+    ['/api/articles', mergePatch, jsonPatch],
+    ['/api/articles', 'application/json', jsonPatch],
+  ];
+  for (const [path, type, acceptPatch] of rows) {
+    const response = await server.patch(path, type, '[]');
+    assert.equal(response.headers.get('accept-patch'), acceptPatch);
+    assert.equal(await refusal(response), '415 unsupported_media_type');
+  }
+});
+
+test('an article grows to its limit by patches, and not beyond', async (t) => {
+  const server = await start(t, { ARTICLE_BYTES_MAX: '2048' });
+  const content = 'x'.repeat(1_500);
+  const grow = { op: 'replace', path: '/content', value: content };
+  assert.equal((await server.patch('/api/articles/1', jsonPatch, [grow])).status, 204);
+  const beyond: readonly (readonly [string, unknown])[] = [
+    [mergePatch, { more: content }],
+    [jsonPatch, [{ op: 'add', path: '/more', value: content }]],
+    [jsonPatch, [{ op: 'copy', from: '/content', path: '/more' }]],
+  ];
+  for (const [type, body] of beyond) {
+    const response = await server.patch('/api/articles/1', type, body);
+    assert.equal(await refusal(response), '413 content_too_large');
+  }
+  const large = await server.send('POST', '/api/articles', { title: 'x', content, more: content });
+  assert.equal(await refusal(large), '413 content_too_large');
+});
+
+test('a refusal of many faults stays small', async (t) => {
+  const server = await start(t);
+  for (let at = 0; at < 20; at += 1) await server.send('POST', '/api/articles', { title: 'x' });
+  const author = { givenName: 1, familyName: 2 };
+  const worst = { author, content: 1, publishedAt: 'x'.repeat(10_000), title: '' };
+  const patch = Array.from({ length: 10 }, (_, index) => {
+    return { op: 'replace', path: `/${index + 10}`, value: { id: index + 11, ...worst } };
+  });
+  const response = await server.patch('/api/articles', jsonPatch, patch);
+  assert.equal(await refusal(response), '422 invalid_body');
+});
+
+test('patches that come together lose no update', async (t) => {
+  const server = await start(t);
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => {
+      const [name, value] = [`member${index}`, index];
+      if (index % 2 === 0) return server.patch('/api/articles/1', mergePatch, { [name]: value });
+      return server.patch('/api/articles', jsonPatch, [{ op: 'add', path: `/0/${name}`, value }]);
+    }),
+  );
+  assert.ok(answers.every(({ status }) => status === 204));
+  const article = (await server.get('/api/articles/1')) as Record<string, unknown>;
+  for (let index = 0; index < 50; index += 1) assert.equal(article[`member${index}`], index);
+});
+
+test('with REQUIRE_AUTH=writes every change needs a token, and reading does not', async (t) => {
+  const server = await start(t, { REQUIRE_AUTH: 'writes' });
+  const login = { username: 'user', password: 'password' };
+  const answer = await server.send('POST', '/auth/login', login);
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  const writes = [
+    ['POST', '/api/articles', 'application/json', '{"title":"x"}', 201],
+    ['PATCH', '/api/articles', jsonPatch, '[]', 204],
+    ['PATCH', '/api/articles/1', jsonPatch, '[]', 204],
+    ['PATCH', '/api/articles/1', mergePatch, '{}', 204],
+  ] as const;
+  for (const [method, path, type, body, status] of writes) {
+    const headers = { 'Content-Type': type };
+    const refused = await server.fetch(path, { method, body, headers });
+    assert.equal(await refusal(refused), '401 missing_token');
+    const authorization = `Bearer ${token}`;
+    const granted = await server.fetch(path, {
+      method,
+      body,
+      headers: { ...headers, authorization },
+    });
+    assert.equal(granted.status, status);
+  }
+  assert.equal((await server.fetch('/api/articles')).status, 200);
+});
