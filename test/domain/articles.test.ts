@@ -123,6 +123,7 @@ test('a patched article keeps its id and is an article', () => {
     [{ id: '7', title: 'y' }, '/id'],
     [{ title: 'y' }, '/id'],
     [{ id: 7 }, '/title'],
+    [{ id: 7, title: 'y', publishedAt: 'never' }, '/publishedAt'],
     [null, ''],
     [[before], ''],
   ];
