@@ -34,6 +34,7 @@ export function readBody(incoming: IncomingMessage, bytesMax: number): Promise<B
     let first: Buffer | undefined;
     let more: Buffer[] | undefined;
     let length = 0;
+    const gone = (): void => reject(new ClientGone('The request ended early.'));
     incoming.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length > bytesMax) {
@@ -43,8 +44,11 @@ export function readBody(incoming: IncomingMessage, bytesMax: number): Promise<B
       } else if (first === undefined) first = chunk;
       else (more ??= [first]).push(chunk);
     });
-    incoming.on('end', () => resolve(more ? Buffer.concat(more, length) : (first ?? noBytes)));
-    const gone = (): void => reject(new ClientGone('The request ended early.'));
+    incoming.on('end', () => {
+      // `close` comes after every body, also a whole one: an Error made there costs its stack.
+      incoming.off('close', gone);
+      resolve(more ? Buffer.concat(more, length) : (first ?? noBytes));
+    });
     incoming.on('error', gone);
     incoming.on('close', gone);
   });
