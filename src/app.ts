@@ -9,7 +9,7 @@ import { createLogin } from './auth/login.ts';
 import { createPasswordChecker } from './auth/password.ts';
 import type { Config } from './config.ts';
 import { createComments } from './domain/comments.ts';
-import { createId } from './domain/ids.ts';
+import { createIdSource } from './domain/ids.ts';
 import { formatLocalDateTime } from './domain/local-date-time.ts';
 import { createTopic } from './domain/topic.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
@@ -51,7 +51,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now } = deps;
   const accounts = await loadAccounts(config);
   const store = createMemoryStore({
-    createId,
+    createId: createIdSource(now),
     now: () => formatLocalDateTime(now()),
     initial: initialData(accounts, config.demoData),
   });
