@@ -1,0 +1,89 @@
+/**
+ * What the browser UI starts with. It is a file of its own because the page's
+ * Content-Security-Policy allows no inline script. Addresses are worked out from the page's own, so
+ * that the UI works behind any host, port or path prefix.
+ */
+
+const endpoint = new URL('../graphql', document.baseURI);
+const socket = new URL(endpoint);
+socket.protocol = endpoint.protocol === 'https:' ? 'wss:' : 'ws:';
+
+const addresses = {
+  endpointURL: endpoint.href,
+  subscriptionsEndpoint: socket.href,
+  // Altair's name for the protocol whose sub-protocol is called graphql-transport-ws.
+  initialSubscriptionRequestHandlerId: 'graphql-ws',
+  initialSubscriptionsPayload: {},
+};
+
+/** One tab per thing to try. Altair opens the last one: the query that needs no input. */
+const examples = [
+  {
+    initialName: 'Upload',
+    initialQuery: `# Open "Variables" below, press "Add files" and call it: file
+mutation Upload($file: Upload!) {
+  upload(file: $file)
+}
+`,
+  },
+  {
+    initialName: 'Add a comment',
+    initialQuery: `# Put the id of a post into the variables below.
+mutation AddComment($input: CommentInput!) {
+  addComment(commentInput: $input)
+}
+`,
+    initialVariables: `{
+  "input": {
+    "postId": "",
+    "content": "Well said."
+  }
+}`,
+  },
+  {
+    initialName: 'Comments, live',
+    initialQuery: `# Run this, then add a comment in another tab and come back.
+subscription Comments {
+  commentAdded {
+    id
+    content
+    createdAt
+    postId
+  }
+}
+`,
+  },
+  {
+    initialName: 'Posts',
+    initialQuery: `# Press Ctrl+Enter (or the button above) to run this.
+query Posts {
+  allPosts {
+    id
+    title
+    content
+    author {
+      name
+    }
+    comments {
+      content
+    }
+  }
+}
+`,
+  },
+];
+
+globalThis.AltairGraphQL.init({
+  ...addresses,
+  instanceStorageNamespace: 'inkwell_',
+  initialSettings: {
+    theme: 'system',
+    // The page's policy lets nothing reach another host; do not even ask.
+    disablePushNotification: true,
+    'alert.disableUpdateNotification': true,
+    'banners.disable': true,
+    // Documentation and completion from the first moment.
+    'schema.reloadOnStart': true,
+  },
+  initialWindows: examples.map((example) => ({ ...addresses, ...example })),
+});

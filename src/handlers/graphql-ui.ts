@@ -1,0 +1,59 @@
+/** The browser UI (Spec §4.1, R32): a page and its files, all of which ship with the program. */
+
+import { emptyReply, type Handler } from '../http/message.ts';
+import { createStaticFiles } from '../http/static-files.ts';
+
+export interface GraphqlUiOptions {
+  /** Where the build put the UI; absolute. Read at the first request, not at start. */
+  readonly folder: string;
+}
+
+export interface GraphqlUiHandlers {
+  /** `/graphql-ui`: the page's relative addresses need the slash. */
+  readonly redirect: Handler;
+  /** Everything under `/graphql-ui/`. */
+  readonly file: Handler;
+}
+
+const root = '/graphql-ui/';
+
+/**
+ * Nothing is loaded from another host and nothing is sent to one; no script but the shipped files
+ * runs, no page may frame this one. The UI writes style elements of its own, hence `unsafe-inline`
+ * for styles alone. `connect-src 'self'` covers the WebSocket of the same host (CSP 3 §6.7.2.8).
+ */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const headers: readonly string[] = [
+  ['Content-Security-Policy', policy],
+  ['X-Frame-Options', 'DENY'],
+  ['Referrer-Policy', 'no-referrer'],
+  ['Cross-Origin-Opener-Policy', 'same-origin'],
+  ['Cross-Origin-Resource-Policy', 'same-origin'],
+].flat();
+
+export function createGraphqlUiHandlers(options: GraphqlUiOptions): GraphqlUiHandlers {
+  const files = createStaticFiles({ folder: options.folder, headers });
+  return {
+    redirect: (request) => {
+      const query = request.query === '' ? '' : `?${request.query}`;
+      return emptyReply(308, ['Location', `${root}${query}`]);
+    },
+    file: (request) => {
+      // The path as sent: shipped names are plain ASCII, and an encoded one is another name.
+      const name = request.path.slice(root.length);
+      return files.reply(request, name === '' ? 'index.html' : name);
+    },
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * Serves a folder that ships with the program. The folder is listed once, at the first request;
+ * from then on a client's path is only ever a key to look up in that list and never a path of the
+ * machine. Each file is read once and kept: the folder's own size is the bound.
+ *
+ * A file named `name.gz` is the text `name`, stored compressed: it is sent as it is to whoever
+ * takes gzip and unpacked for everybody else (RFC 9110 §8.4).
+ */
+
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join, relative, sep } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { AppError } from '../errors.ts';
+import { emptyReply, type HttpReply, type HttpRequest } from './message.ts';
+
+export interface StaticFilesOptions {
+  /** The folder, absolute. Where it does not exist there are no files. */
+  readonly folder: string;
+  /** Headers of every answer, flat: name, value, name, value. */
+  readonly headers: readonly string[];
+}
+
+export interface StaticFiles {
+  /** The file of that name (`/` between folders), or 404. Answers If-None-Match with 304. */
+  reply(request: HttpRequest, name: string): Promise<HttpReply>;
+}
+
+interface File {
+  readonly type: string;
+  /** Weak: one tag stands for the packed and the plain form (RFC 9110 §8.8.3.3). */
+  readonly etag: string;
+  readonly bytes: Buffer;
+  readonly packed: boolean;
+}
+
+/** What a browser needs to be told; `nosniff` makes it believe nothing else. */
+const typeOf: ReadonlyMap<string, string> = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.json', 'application/json'],
+  ['.txt', 'text/plain; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.ico', 'image/x-icon'],
+  ['.woff', 'font/woff'],
+  ['.woff2', 'font/woff2'],
+]);
+
+/** A text that unpacks to more is not one of ours. */
+const plainBytesMax = 16 * 1024 * 1024;
+
+const unpack = promisify(gunzip);
+
+/** Touches no file until the first request. */
+export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
+  const names = keepOnce(() => listNames(options.folder));
+  const files = new Map<string, () => Promise<File>>();
+
+  async function find(name: string): Promise<File | undefined> {
+    const path = (await names()).get(name);
+    if (path === undefined) return undefined;
+    const read = files.get(name) ?? keepOnce(() => readShipped(name, path));
+    files.set(name, read);
+    return read();
+  }
+
+  return {
+    reply: async (request, name) => {
+      const file = await find(name);
+      if (file === undefined) throw new AppError('not_found', 'There is no such file.');
+      const headers = [...options.headers, 'ETag', file.etag, 'Vary', 'Accept-Encoding'];
+      // Kept, but asked for again each time: a new build shows at once.
+      headers.push('Cache-Control', 'no-cache');
+      if (matches(request.header('if-none-match'), file.etag)) return emptyReply(304, headers);
+      headers.push('Content-Type', file.type);
+      if (!file.packed) return { status: 200, headers, body: file.bytes };
+      if (takesGzip(request.header('accept-encoding'))) {
+        headers.push('Content-Encoding', 'gzip');
+        return { status: 200, headers, body: file.bytes };
+      }
+      const plain = await unpack(file.bytes, { maxOutputLength: plainBytesMax });
+      return { status: 200, headers, body: plain };
+    },
+  };
+}
+
+/** The result of one act, shared by all who ask; a failed act is tried again by the next. */
+function keepOnce<T>(act: () => Promise<T>): () => Promise<T> {
+  let kept: Promise<T> | undefined;
+  return () => {
+    kept ??= act().catch((error: unknown) => {
+      kept = undefined;
+      throw error;
+    });
+    return kept;
+  };
+}
+
+/** Name in a URL → path on disk, for all files under `folder`. */
+async function listNames(folder: string): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  try {
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      const name = relative(folder, path).replaceAll(sep, '/');
+      names.set(name.replace(/\.gz$/, ''), path);
+    }
+  } catch (error) {
+    // A build without the folder (tsc alone) is a whole program without these files.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return names;
+}
+
+async function readShipped(name: string, path: string): Promise<File> {
+  const bytes = await readFile(path);
+  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
+  const type = typeOf.get(extname(name)) ?? 'application/octet-stream';
+  return { type, etag: `W/"${hash}"`, bytes, packed: path.endsWith('.gz') };
+}
+
+/** RFC 9110 §13.1.2, by weak comparison. Our tags hold no comma, so that splitting is exact. */
+function matches(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  const opaque = etag.slice(2);
+  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === opaque);
+}
+
+/** RFC 9110 §12.5.3: gzip named with a weight above 0, or not named and `*` with one. */
+function takesGzip(acceptEncoding: string | undefined): boolean {
+  if (acceptEncoding === undefined) return false;
+  const takes = new Map<string, boolean>();
+  for (const item of acceptEncoding.toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = item.split(';').map((part) => part.trim());
+    takes.set(coding, !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter)));
+  }
+  return takes.get('gzip') ?? takes.get('x-gzip') ?? takes.get('*') ?? false;
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { AppError } from '../../dist/errors.js';
+import { createGraphqlUiHandlers } from '../../dist/handlers/graphql-ui.js';
+import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+
+const folder = join(import.meta.dirname, '..', '..', 'dist', 'graphql-ui');
+const ui = createGraphqlUiHandlers({ folder });
+
+function get(target: string): HttpReply | Promise<HttpReply> {
+  const [path = '', query = ''] = target.split('?');
+  const request = { method: 'GET', path, query, header: () => undefined } as unknown as HttpRequest;
+  return path === '/graphql-ui' ? ui.redirect(request) : ui.file(request);
+}
+
+async function textOf(target: string): Promise<string> {
+  const { body } = await get(target);
+  assert.ok(Buffer.isBuffer(body));
+  return body.toString();
+}
+
+const page = async (): Promise<string> => textOf('/graphql-ui/');
+
+function header(reply: HttpReply, name: string): string {
+  return reply.headers[reply.headers.indexOf(name) + 1] ?? '';
+}
+
+describe('the browser UI', () => {
+  it('redirects /graphql-ui to /graphql-ui/ and keeps the query', async () => {
+    assert.deepEqual(await get('/graphql-ui'), {
+      status: 308,
+      headers: ['Location', '/graphql-ui/'],
+      body: undefined,
+    });
+    assert.equal(header(await get('/graphql-ui?a=b'), 'Location'), '/graphql-ui/?a=b');
+  });
+
+  it('serves every file that its page names', async () => {
+    const names = [...(await page()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => name);
+    assert.ok(names.length > 10, 'the page names its scripts and styles');
+    for (const name of names.filter((found) => found !== './')) {
+      assert.equal((await get(`/graphql-ui/${name}`)).status, 200, name);
+    }
+  });
+
+  it('names no other host in its page and has no inline script', async () => {
+    const html = await page();
+    assert.doesNotMatch(html, /(?:src|href)="(?:[a-z]+:)?\/\//i);
+    assert.doesNotMatch(html, /<script(?![^>]* src=)/i);
+    assert.doesNotMatch(html, /\son[a-z]+=/i);
+  });
+
+  it('lets the page load, reach and be framed by nothing but itself', async () => {
+    for (const path of ['', 'main.js', 'options.js', 'styles.css']) {
+      const reply = await get(`/graphql-ui/${path}`);
+      const policy = header(reply, 'Content-Security-Policy').split('; ');
+      assert.ok(policy.includes("default-src 'none'"));
+      assert.ok(policy.includes("script-src 'self'"));
+      assert.ok(policy.includes("connect-src 'self'"));
+      assert.ok(policy.includes("frame-ancestors 'none'"));
+      assert.equal(header(reply, 'X-Frame-Options'), 'DENY');
+      assert.equal(header(reply, 'Referrer-Policy'), 'no-referrer');
+    }
+  });
+
+  it('works out its addresses from its own', async () => {
+    const options = await textOf('/graphql-ui/options.js');
+    assert.match(options, /new URL\('\.\.\/graphql', document\.baseURI\)/);
+    assert.doesNotMatch(options, /localhost|127\.0\.0\.1|8080/);
+  });
+
+  it('is not found under any other name', async () => {
+    for (const name of ['nothing.js', '../server.js', '%2e%2e/server.js', '../../package.json']) {
+      await assert.rejects(
+        async () => get(`/graphql-ui/${name}`),
+        (error) => error instanceof AppError && error.code === 'not_found',
+        name,
+      );
+    }
+  });
+});

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { AppError } from '../../dist/errors.js';
+import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+import { createStaticFiles } from '../../dist/http/static-files.js';
+
+const text = 'let words = 1;\n'.repeat(100);
+
+function requestWith(headers: Record<string, string> = {}): HttpRequest {
+  const given = new Map(Object.entries(headers));
+  return { header: (name: string) => given.get(name) } as HttpRequest;
+}
+
+function headerOf(reply: HttpReply, name: string): string | undefined {
+  const at = reply.headers.indexOf(name);
+  return at === -1 ? undefined : reply.headers[at + 1];
+}
+
+function textOf(reply: HttpReply): string {
+  assert.ok(Buffer.isBuffer(reply.body));
+  return reply.body.toString();
+}
+
+const isNotFound = (error: unknown): boolean =>
+  error instanceof AppError && error.code === 'not_found';
+
+describe('static files', () => {
+  let folder = '';
+  const files = () => createStaticFiles({ folder, headers: ['X-Test', 'yes'] });
+
+  before(async () => {
+    const parent = await mkdtemp(join(tmpdir(), 'inkwell-static-'));
+    folder = join(parent, 'shipped');
+    await mkdir(join(folder, 'deep', 'er'), { recursive: true });
+    await writeFile(join(parent, 'secret.txt'), 'secret');
+    await writeFile(join(folder, 'app.js.gz'), gzipSync(text));
+    await writeFile(join(folder, 'deep', 'er', 'logo.png'), 'not really');
+    await writeFile(join(folder, 'strange.xyz'), 'xyz');
+  });
+
+  after(async () => {
+    await rm(join(folder, '..'), { recursive: true, force: true });
+  });
+
+  it('sends a file with its type, its tag and the headers of the door', async () => {
+    const reply = await files().reply(requestWith(), 'deep/er/logo.png');
+    assert.equal(reply.status, 200);
+    assert.equal(textOf(reply), 'not really');
+    assert.equal(headerOf(reply, 'Content-Type'), 'image/png');
+    assert.equal(headerOf(reply, 'Cache-Control'), 'no-cache');
+    assert.equal(headerOf(reply, 'X-Test'), 'yes');
+    assert.match(headerOf(reply, 'ETag') ?? '', /^W\/"[\w-]{22}"$/);
+  });
+
+  it('calls a file of unknown kind bytes', async () => {
+    const reply = await files().reply(requestWith(), 'strange.xyz');
+    assert.equal(headerOf(reply, 'Content-Type'), 'application/octet-stream');
+  });
+
+  it('sends a packed text packed to those who take gzip and plain to all others', async () => {
+    const cases: [string | undefined, boolean][] = [
+      ['gzip', true],
+      ['br;q=1.0, GZIP;q=0.5', true],
+      ['*', true],
+      ['x-gzip', true],
+      [undefined, false],
+      ['', false],
+      ['br', false],
+      ['gzip;q=0', false],
+      ['gzip; q=0.000, *', false],
+      ['*;q=0', false],
+    ];
+    const door = files();
+    for (const [accept, packed] of cases) {
+      const request = requestWith(accept === undefined ? {} : { 'accept-encoding': accept });
+      const reply = await door.reply(request, 'app.js');
+      const bytes = reply.body as Buffer;
+      assert.equal(headerOf(reply, 'Content-Encoding'), packed ? 'gzip' : undefined, accept);
+      assert.equal((packed ? gunzipSync(bytes) : bytes).toString(), text, accept);
+      assert.equal(headerOf(reply, 'Content-Type'), 'text/javascript; charset=utf-8');
+      assert.equal(headerOf(reply, 'Vary'), 'Accept-Encoding');
+    }
+  });
+
+  it('answers 304 to whoever holds the same file, and 200 to all others', async () => {
+    const door = files();
+    const etag = headerOf(await door.reply(requestWith(), 'app.js'), 'ETag') ?? '';
+    for (const held of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
+      const reply = await door.reply(requestWith({ 'if-none-match': held }), 'app.js');
+      assert.equal(reply.status, 304, held);
+      assert.equal(reply.body, undefined);
+      assert.equal(headerOf(reply, 'ETag'), etag);
+      assert.equal(headerOf(reply, 'X-Test'), 'yes');
+    }
+    for (const held of ['"other"', '', 'W/"', etag.slice(3, -1)]) {
+      const reply = await door.reply(requestWith({ 'if-none-match': held }), 'app.js');
+      assert.equal(reply.status, 200, held);
+    }
+  });
+
+  it('knows no name but the shipped ones, whatever a name looks like', async () => {
+    const door = files();
+    const names = ['', '.', '..', '../secret.txt', 'deep/../../secret.txt', '/app.js', 'deep'];
+    names.push('deep/er/', 'app.js.gz', 'APP.JS', 'app%2ejs', 'deep%2Fer/logo.png', 'app.js\0');
+    names.push('deep\\er\\logo.png', '__proto__', 'constructor', '//secret.txt');
+    names.push(join(folder, 'app.js'));
+    for (const name of names) {
+      await assert.rejects(door.reply(requestWith(), name), isNotFound, name);
+    }
+  });
+
+  it('reads nothing until it is asked, and each file once', async () => {
+    const late = join(folder, '..', 'late');
+    const door = createStaticFiles({ folder: late, headers: [] });
+    await mkdir(late);
+    await writeFile(join(late, 'a.txt'), 'first');
+    assert.equal(textOf(await door.reply(requestWith(), 'a.txt')), 'first');
+    await writeFile(join(late, 'a.txt'), 'second');
+    assert.equal(textOf(await door.reply(requestWith(), 'a.txt')), 'first');
+  });
+
+  it('has no files where there is no folder', async () => {
+    const door = createStaticFiles({ folder: join(folder, 'missing'), headers: [] });
+    await assert.rejects(door.reply(requestWith(), 'index.html'), isNotFound);
+  });
+
+  it('tries again after a file that could not be read', async () => {
+    const flaky = join(folder, '..', 'flaky');
+    await mkdir(flaky);
+    await writeFile(join(flaky, 'a.txt'), 'now');
+    const door = createStaticFiles({ folder: flaky, headers: [] });
+    await assert.rejects(door.reply(requestWith(), 'b.txt'), isNotFound);
+    await rm(join(flaky, 'a.txt'));
+    await assert.rejects(door.reply(requestWith(), 'a.txt'), { code: 'ENOENT' });
+    await writeFile(join(flaky, 'a.txt'), 'again');
+    assert.equal(textOf(await door.reply(requestWith(), 'a.txt')), 'again');
+  });
+});
