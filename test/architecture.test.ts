@@ -1,0 +1,257 @@
+/** Holds the plan of the house (src/README.md) as data, and the house to the plan. */
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { projectFolder, readSources, toSourceFile, type SourceFile } from './support/source.js';
+
+interface Room {
+  /** Rooms that it may import from. */
+  readonly uses: readonly string[];
+  /** Rooms of which it may know types, and nothing at run time. */
+  readonly types?: readonly string[];
+}
+
+const ground = ['errors', 'maybe-promise'];
+
+/** From the bottom to the top: a room knows only rooms above it in this list. */
+const rooms: Readonly<Record<string, Room>> = {
+  'maybe-promise': { uses: [] },
+  errors: { uses: [] },
+  log: { uses: [] },
+  settings: { uses: [] },
+  config: { uses: ['settings'] },
+  router: { uses: ground },
+  http: { uses: ground, types: ['config', 'log', 'router'] },
+  store: { uses: ground, types: ['config', 'log'] },
+  domain: { uses: ground, types: ['store', 'config', 'log'] },
+  auth: { uses: [...ground, 'http', 'domain'], types: ['store', 'config', 'log'] },
+  graphql: { uses: [...ground, 'http', 'domain', 'auth'], types: ['store', 'config', 'log'] },
+  handlers: {
+    uses: [...ground, 'http', 'domain', 'auth', 'graphql'],
+    types: ['store', 'config', 'log', 'router'],
+  },
+  app: {
+    uses: [...ground, 'http', 'router', 'store', 'domain', 'auth', 'graphql', 'handlers', 'log'],
+    types: ['config'],
+  },
+  server: { uses: [...ground, 'app', 'config', 'log'] },
+};
+
+/** The one place (a file, or a folder and all in it) that knows an npm package. */
+const ownerOf: Readonly<Record<string, readonly string[]>> = {
+  busboy: ['http/multipart-read.ts'],
+  'fast-json-patch': ['domain/json-patch.ts'],
+  graphql: ['graphql/'],
+  'graphql-ws': ['graphql/ws/'],
+  'json-merge-patch': ['domain/merge-patch.ts'],
+  uuid: ['domain/ids.ts'],
+  ws: ['graphql/ws/'],
+};
+
+const linesPerFileMax = 300;
+const linesPerFunctionMax = 70;
+const columnsMax = 100;
+
+const sources = readSources();
+const byPath = new Map(sources.map((file) => [file.path, file]));
+
+/** Every finding as a line, so that one run shows all of them. */
+function assertNone(findings: readonly string[]): void {
+  assert.equal(findings.join('\n'), '');
+}
+
+function isWithin(path: string, places: readonly string[]): boolean {
+  return places.some((place) => (place.endsWith('/') ? path.startsWith(place) : path === place));
+}
+
+function strangersOf(file: SourceFile): string[] {
+  const room = rooms[file.room];
+  if (room === undefined) return [`${file.path}: the plan has no room ${file.room}`];
+  return file.imports
+    .filter(({ own }) => own)
+    .map(({ kind, from }) => ({ kind, from, to: toSourceFile(from, '').room }))
+    .filter(({ kind, to }) => {
+      const allowed = kind === 'types' ? [...room.uses, ...(room.types ?? [])] : room.uses;
+      return to !== file.room && !allowed.includes(to);
+    })
+    .map(({ kind, from }) => `${file.path}: imports ${kind} from ${from}`);
+}
+
+/** The first way from a file back to itself, type imports included. */
+function findCycle(): readonly string[] | undefined {
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): readonly string[] | undefined => {
+    if (way.includes(path)) return [...way.slice(way.indexOf(path)), path];
+    if (done.has(path)) return undefined;
+    for (const { own, from } of byPath.get(path)?.imports ?? []) {
+      const cycle = own ? visit(from, [...way, path]) : undefined;
+      if (cycle !== undefined) return cycle;
+    }
+    done.add(path);
+    return undefined;
+  };
+  for (const { path } of sources) {
+    const cycle = visit(path, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}
+
+function isBarrel(code: string): boolean {
+  const rest = code.replaceAll(/^(?:import|export) [^;]*? from '[^']+';$/gm, '').trim();
+  return rest === '' && /^export /m.test(code);
+}
+
+/** Name by first line → lines from the opening brace to the closing one, by Prettier's layout. */
+function functionsOf(file: SourceFile): { readonly line: number; readonly length: number }[] {
+  const opens = /(?:=> \{|\)(?:: [^=]+)? \{)$/;
+  const control = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do|try)\b/;
+  return file.lines.flatMap((text, line) => {
+    if (!opens.test(text) || control.test(text)) return [];
+    const indent = /^\s*/.exec(text)?.[0] ?? '';
+    const end = file.lines.findIndex((other, at) => at > line && other.startsWith(`${indent}}`));
+    return [{ line: line + 1, length: end - line + 1 }];
+  });
+}
+
+function linesWith(pattern: RegExp, except: readonly string[] = []): string[] {
+  return sources
+    .filter(({ path }) => !isWithin(path, except))
+    .flatMap(({ path, code }) =>
+      code
+        .split('\n')
+        .filter((line) => pattern.test(line))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+}
+
+describe('the rooms', () => {
+  it('import only what the plan lets them import', () => {
+    assertNone(sources.flatMap(strangersOf));
+  });
+
+  it('are planned in one direction', () => {
+    const order = Object.keys(rooms);
+    for (const [name, { uses, types = [] }] of Object.entries(rooms)) {
+      for (const other of [...uses, ...types]) {
+        assert.ok(order.indexOf(other) < order.indexOf(name), `${name} would import ${other}`);
+      }
+    }
+  });
+
+  it('hold no cycle of files', () => {
+    assert.equal(findCycle()?.join(' → '), undefined);
+  });
+
+  it('have no barrel: a file that only passes on what others export', () => {
+    assertNone(sources.filter(({ code }) => isBarrel(code)).map(({ path }) => path));
+  });
+});
+
+describe('the packages', () => {
+  it('are each known in one place', () => {
+    const foreign = sources.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ own, from }) => !own && !from.startsWith('node:'))
+        .filter(({ from }) => !isWithin(path, ownerOf[from] ?? []))
+        .map(({ from }) => `${path}: imports the package ${from}`),
+    );
+    assertNone(foreign);
+  });
+
+  it('are those of package.json, and all in use', () => {
+    const text = readFileSync(join(projectFolder, 'package.json'), 'utf8');
+    const { dependencies } = JSON.parse(text) as { dependencies: Record<string, string> };
+    assert.deepEqual(Object.keys(ownerOf).toSorted(), Object.keys(dependencies).toSorted());
+    const used = new Set(sources.flatMap(({ imports }) => imports.map(({ from }) => from)));
+    assertNone(Object.keys(ownerOf).filter((name) => !used.has(name)));
+  });
+});
+
+describe('the sources', () => {
+  it('touch the process in server.ts alone', () => {
+    assertNone(linesWith(/\bprocess\.|'node:process'/, ['server.ts']));
+  });
+
+  it('hold no state in a module', () => {
+    assertNone(linesWith(/^(?:export )?(?:let|var) /));
+    assertNone(linesWith(/^(?:export )?const \w+ = new (?:Map|Set|WeakMap|WeakSet|Array)\b/));
+    assertNone(linesWith(/^(?:export )?const \w+(?:: (?!Readonly|readonly).*)? = (?:\[\]|\{\});$/));
+  });
+
+  it('have no default export, enum, namespace, decorator or any', () => {
+    assertNone(linesWith(/\bexport default\b/));
+    assertNone(linesWith(/^\s*(?:export )?(?:const )?(?:enum|namespace) \w+/));
+    assertNone(linesWith(/^\s*@\w+\(/));
+    assertNone(linesWith(/[:<(|] ?any\b(?! )/));
+  });
+
+  it(`fit ${linesPerFileMax} lines a file and ${columnsMax} columns a line`, () => {
+    for (const { path, lines } of sources) {
+      assert.ok(lines.length <= linesPerFileMax, `${path}: ${lines.length} lines`);
+      const wide = lines.findIndex((line) => line.length > columnsMax);
+      assert.equal(wide, -1, `${path}:${wide + 1} is wider than ${columnsMax} columns`);
+    }
+  });
+
+  it(`fit ${linesPerFunctionMax} lines a function`, () => {
+    const long = sources.flatMap((file) =>
+      functionsOf(file)
+        .filter(({ length }) => length > linesPerFunctionMax)
+        .map(({ line, length }) => `${file.path}:${line}: ${length} lines`),
+    );
+    assertNone(long);
+  });
+
+  it('open with a sentence on what they are for', () => {
+    assertNone(sources.filter(({ lines }) => !lines[0]?.startsWith('/**')).map(({ path }) => path));
+  });
+});
+
+describe('these checks', () => {
+  const file = (...lines: string[]): SourceFile => toSourceFile('http/x.ts', lines.join('\n'));
+
+  it('see imports of every form', () => {
+    const found = file(
+      "import { a } from 'ws';",
+      'import {',
+      '  b,',
+      "} from '@scope/name/deep';",
+      "import type { C } from '../store/model.ts';",
+      "import './side.ts';",
+      "export { d } from '../app.ts';",
+      "// import e from 'nothing';",
+      "const f = await import('node:fs');",
+    ).imports;
+    assert.deepEqual(
+      found.map(({ kind, from }) => `${kind} ${from}`),
+      [
+        'value ws',
+        'value @scope/name',
+        'types store/model.ts',
+        'value http/side.ts',
+        'value app.ts',
+        'value node:fs',
+      ],
+    );
+  });
+
+  it('see an import uphill and a stranger', () => {
+    assert.equal(strangersOf(file("import { a } from '../handlers/posts.ts';")).length, 1);
+    assert.equal(strangersOf(file("import type { A } from '../store/model.ts';")).length, 1);
+    assert.equal(strangersOf(file("import { a } from './b.ts';")).length, 0);
+  });
+
+  it('see a barrel', () => {
+    assert.ok(isBarrel(file('/** All. */', '', "export { a } from './a.ts';").code));
+    assert.ok(!isBarrel(file("export { a } from './a.ts';", 'export const b = 1;').code));
+  });
+
+  it('see how long a function is', () => {
+    const body = ['  a(): void {', ...Array.from({ length: 70 }, () => '    b();'), '  }'];
+    assert.deepEqual(functionsOf(file(...body)), [{ line: 1, length: 72 }]);
+    assert.deepEqual(functionsOf(file('if (a) {', '}', 'for (;;) {', '}')), []);
+  });
+});
