@@ -1,0 +1,79 @@
+/** Pastes the README's tour into a shell against the built program: it gives what it says. */
+
+import assert from 'node:assert/strict';
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { blocksOf, sectionOf, type Block } from './support/markdown.js';
+import { projectFolder } from './support/source.js';
+
+const hasTools = ['bash', 'curl'].every((tool) => {
+  return spawnSync(tool, ['--version'], { stdio: 'ignore' }).status === 0;
+});
+
+/** The program on a free port; resolves once it says where it listens. */
+async function startProgram(folder: string): Promise<{ program: ChildProcess; url: string }> {
+  const program = spawn(process.execPath, [join(projectFolder, 'dist', 'server.js')], {
+    env: { PATH: process.env['PATH'], PORT: '0', HOST: '127.0.0.1', UPLOAD_DIR: folder },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  for await (const line of createInterface({ input: program.stdout })) {
+    const { event, url } = JSON.parse(line) as { event: string; url: string };
+    if (event === 'listening') {
+      program.stdout.resume();
+      return { program, url };
+    }
+  }
+  throw new Error('the program ended before it listened');
+}
+
+const mark = '=== end of block ===';
+
+/** All blocks in one shell, as a person would paste them; what each of them printed. */
+async function paste(blocks: readonly Block[], folder: string): Promise<string[]> {
+  const script = blocks.map(({ text }) => `${text}\nprintf '\\n%s\\n' '${mark}'\n`).join('');
+  const { stdout } = await promisify(execFile)('bash', ['-euc', script], {
+    cwd: projectFolder,
+    env: { ...process.env, TMPDIR: folder },
+    timeout: 60_000,
+  });
+  return stdout.split(`\n${mark}\n`).slice(0, -1);
+}
+
+/** In what the README states, `…` stands for anything within the line. */
+function toPattern(stated: string): RegExp {
+  const parts = stated.trim().split('…');
+  const exact = parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return new RegExp(`^${exact.join('.*')}$`);
+}
+
+describe("the README's tour", () => {
+  it('gives what it says it gives', { skip: !hasTools && 'bash or curl is missing' }, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'inkwell-tour-'));
+    const { program, url } = await startProgram(folder);
+    try {
+      const readme = await readFile(join(projectFolder, 'README.md'), 'utf8');
+      const tour = sectionOf(readme, '## A tour').replaceAll('http://localhost:8080', url);
+      const blocks = blocksOf(tour.replaceAll('ws://localhost:8080', url.replace('http', 'ws')));
+      const printed = await paste(
+        blocks.filter(({ language }) => language === 'sh'),
+        folder,
+      );
+      assert.ok(printed.length >= 10, 'the tour has its blocks');
+      let shown = -1;
+      for (const { language, text } of blocks) {
+        if (language === 'sh') shown += 1;
+        else assert.match((printed[shown] ?? '').replaceAll('\r', '').trim(), toPattern(text));
+      }
+    } finally {
+      program.kill('SIGTERM');
+      await once(program, 'exit');
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
