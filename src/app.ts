@@ -1,6 +1,7 @@
 /** Composition root: settings in, a listener for `node:http` out. Reads like a wiring diagram. */
 
 import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { loadAccounts } from './auth/accounts.ts';
 import { createBearer } from './auth/bearer.ts';
 import { createTokens } from './auth/jwt.ts';
@@ -15,6 +16,7 @@ import { createTopic } from './domain/topic.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
+import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
@@ -46,6 +48,9 @@ export interface App {
 
 /** Values that wait for one slow subscriber inside the process; sockets have bounds of their own. */
 const commentQueueMax = 4_096;
+
+/** Where the build puts the browser UI. */
+const graphqlUiFolder = fileURLToPath(new URL('graphql-ui', import.meta.url));
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now } = deps;
@@ -85,6 +90,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       accounts: createAccountHandlers({ login, bearer, config }),
       todos: createTodoHandlers({ store, config }),
       articles: createArticleHandlers({ store, answers, config }),
+      graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
       guards: createGuards({ bearer, config }),
     }),
   );

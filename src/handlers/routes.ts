@@ -5,6 +5,7 @@ import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, Guards } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
+import type { GraphqlUiHandlers } from './graphql-ui.ts';
 import { hello } from './greeting.ts';
 import type { PostHandlers } from './posts.ts';
 import type { TodoHandlers } from './todos.ts';
@@ -15,6 +16,7 @@ export interface Handlers {
   readonly accounts: AccountHandlers;
   readonly todos: TodoHandlers;
   readonly articles: ArticleHandlers;
+  readonly graphqlUi: GraphqlUiHandlers;
   readonly guards: Guards;
 }
 
@@ -23,13 +25,15 @@ export type Route = RouteOf<Endpoint>;
 const json = { produces: 'application/json' } as const;
 
 export function createRoutes(handlers: Handlers): readonly Route[] {
-  const { posts, comments, accounts, todos, articles } = handlers;
+  const { posts, comments, accounts, todos, articles, graphqlUi } = handlers;
   const { writing } = handlers.guards;
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
   };
   return [
     // Spec §4.1
+    route('GET', '/graphql-ui', { handler: graphqlUi.redirect }),
+    route('GET', '/graphql-ui/*', { handler: graphqlUi.file }),
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
     // Spec §4.2
     route('GET', '/posts', { handler: posts.list, ...json }),
