@@ -3,7 +3,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { createApp } from '../../dist/app.js';
 import { type Config, readConfig } from '../../dist/config.js';
 import { createHttpServer } from '../../dist/http/server.js';
@@ -36,9 +35,9 @@ export interface ServerOptions {
   readonly now?: () => Date;
 }
 
-/** Stops with the test that asked for it. */
+/** Stops with the test, or the suite, that asked for it. */
 export async function startServer(
-  context: Pick<TestContext, 'after'>,
+  context: { after(end: () => Promise<void>): void },
   options: ServerOptions = {},
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-test-'));
