@@ -37,7 +37,7 @@ export interface ServerOptions {
 
 /** Stops with the test, or the suite, that asked for it. */
 export async function startServer(
-  context: { after(end: () => Promise<void>): void },
+  context: { after(end: () => Promise<void>): unknown },
   options: ServerOptions = {},
 ): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-test-'));

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { startServer, type TestServer } from '../support/server.js';
+
+const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = browsers.find((path) => existsSync(path));
+const skip = executablePath === undefined && 'no Chromium is installed';
+
+/** Whatever the page is to show is there by then, or the test fails. */
+const patienceMs = 20_000;
+
+describe('the browser UI in a browser', { skip }, () => {
+  let server: TestServer;
+  let browser: Browser;
+  let page: Page;
+  const ends: (() => Promise<void>)[] = [];
+  const asked: string[] = [];
+  const faults: string[] = [];
+
+  before(async () => {
+    server = await startServer({ after: (end) => ends.push(end) });
+    browser = await chromium.launch({
+      executablePath: executablePath ?? '',
+      args: ['--no-sandbox', '--disable-background-networking'],
+    });
+    page = await browser.newPage();
+    page.setDefaultTimeout(patienceMs);
+    page.on('request', (request) => asked.push(request.url()));
+    page.on('websocket', (socket) => asked.push(socket.url()));
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (line) => {
+      if (line.type() === 'error') faults.push(line.text());
+    });
+    await page.goto(`${server.url}/graphql-ui`);
+    await tab('Posts').waitFor();
+  });
+
+  after(async () => {
+    await browser.close();
+    for (const end of ends) await end();
+  });
+
+  const tab = (name: string) => page.getByText(name, { exact: true }).first();
+  const open = async (name: string): Promise<void> => tab(name).click();
+  const send = async (): Promise<void> => page.getByText('Send Request').first().click();
+  const shows = async (text: string): Promise<void> => page.getByText(text).first().waitFor();
+
+  it('opens with the endpoint and the first example filled in', async () => {
+    assert.equal(page.url(), `${server.url}/graphql-ui/`);
+    await shows(`${server.url}/graphql`);
+    await shows('allPosts');
+    assert.equal(await page.locator('app-banner').filter({ visible: true }).count(), 0);
+  });
+
+  it('runs the query that a first-time visitor finds', async () => {
+    await open('Posts');
+    await send();
+    await shows('"HELLO, WORLD"');
+    await shows('"Ada Lovelace"');
+  });
+
+  it('uploads a file', async () => {
+    await open('Upload');
+    await page.locator('.variables-editor--title').click();
+    await page.locator('.variables-add-files-button').click();
+    await page.locator('.variables-file-item-name-input').fill('file');
+    const file = { name: 'from-browser.txt', mimeType: 'text/plain', buffer: Buffer.from('hey') };
+    await page.locator('.variables-file-item-input').setInputFiles(file);
+    await send();
+    await shows('"upload"');
+    const stored = await (await server.fetch('/api/multiparts')).formData();
+    const found = stored.get('from-browser.txt');
+    assert.ok(found instanceof File);
+    assert.equal(await found.text(), 'hey');
+  });
+
+  it('shows a comment that arrives by subscription', async () => {
+    const subscribed = page
+      .waitForEvent('websocket')
+      .then((socket) =>
+        socket.waitForEvent('framesent', (frame) => String(frame.payload).includes('subscribe')),
+      );
+    await open('Comments, live');
+    await send();
+    await subscribed;
+    const [post] = (await (await server.fetch('/posts')).json()) as { id: string }[];
+    await server.send('POST', `/posts/${post?.id}/comments`, { content: 'Seen in a browser.' });
+    await shows('"Seen in a browser."');
+  });
+
+  it('asked no other host for anything and logged no error', () => {
+    const own = [`${server.url}/`, `${server.url.replace('http', 'ws')}/`, 'data:', 'blob:'];
+    assert.deepEqual(
+      asked.filter((url) => !own.some((start) => url.startsWith(start))),
+      [],
+    );
+    assert.ok(asked.some((url) => url.endsWith('/graphql')));
+    assert.deepEqual(faults, []);
+  });
+});
