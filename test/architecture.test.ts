@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { projectFolder, readSources, toSourceFile, type SourceFile } from './support/source.js';
 
 interface Room {
-  /** Rooms that it may import from. */
+  /** Rooms, or single files of them, that it may import from. */
   readonly uses: readonly string[];
   /** Rooms of which it may know types, and nothing at run time. */
   readonly types?: readonly string[];
@@ -25,9 +25,10 @@ const rooms: Readonly<Record<string, Room>> = {
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
-  domain: { uses: ground, types: ['store', 'config', 'log'] },
-  auth: { uses: [...ground, 'http', 'domain'], types: ['store', 'config', 'log'] },
-  graphql: { uses: [...ground, 'http', 'domain', 'auth'], types: ['store', 'config', 'log'] },
+  // How deep JSON may be is the door's to say, and a patch may not make it deeper.
+  domain: { uses: [...ground, 'http/json.ts'], types: ['store', 'config', 'log'] },
+  auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log'] },
+  graphql: { uses: [...ground, 'config', 'http', 'domain', 'auth'], types: ['store', 'log'] },
   handlers: {
     uses: [...ground, 'http', 'domain', 'auth', 'graphql'],
     types: ['store', 'config', 'log', 'router'],
@@ -54,7 +55,8 @@ const linesPerFileMax = 300;
 const linesPerFunctionMax = 70;
 const columnsMax = 100;
 
-const sources = readSources();
+/** Declarations of a foreign module are not ours to lay out. */
+const sources = readSources().filter(({ path }) => !path.endsWith('.d.ts'));
 const byPath = new Map(sources.map((file) => [file.path, file]));
 
 /** Every finding as a line, so that one run shows all of them. */
@@ -72,9 +74,9 @@ function strangersOf(file: SourceFile): string[] {
   return file.imports
     .filter(({ own }) => own)
     .map(({ kind, from }) => ({ kind, from, to: toSourceFile(from, '').room }))
-    .filter(({ kind, to }) => {
+    .filter(({ kind, from, to }) => {
       const allowed = kind === 'types' ? [...room.uses, ...(room.types ?? [])] : room.uses;
-      return to !== file.room && !allowed.includes(to);
+      return to !== file.room && !allowed.includes(to) && !allowed.includes(from);
     })
     .map(({ kind, from }) => `${file.path}: imports ${kind} from ${from}`);
 }
@@ -136,7 +138,8 @@ describe('the rooms', () => {
     const order = Object.keys(rooms);
     for (const [name, { uses, types = [] }] of Object.entries(rooms)) {
       for (const other of [...uses, ...types]) {
-        assert.ok(order.indexOf(other) < order.indexOf(name), `${name} would import ${other}`);
+        const room = other.replace(/\/.*/, '');
+        assert.ok(order.indexOf(room) < order.indexOf(name), `${name} would import ${other}`);
       }
     }
   });
@@ -181,9 +184,8 @@ describe('the sources', () => {
     assertNone(linesWith(/^(?:export )?const \w+(?:: (?!Readonly|readonly).*)? = (?:\[\]|\{\});$/));
   });
 
-  it('have no default export, enum, namespace or decorator', () => {
+  it('have no default export and no decorator', () => {
     assertNone(linesWith(/\bexport default\b/));
-    assertNone(linesWith(/^\s*(?:export )?(?:const )?(?:enum|namespace) \w+/));
     assertNone(linesWith(/^\s*@\w+\(/));
   });
 

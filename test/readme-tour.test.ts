@@ -1,14 +1,14 @@
 /** Pastes the README's tour into a shell against the built program: it gives what it says. */
 
 import assert from 'node:assert/strict';
-import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
-import { promisify } from 'node:util';
 import { blocksOf, sectionOf, type Block } from './support/markdown.js';
 import { projectFolder } from './support/source.js';
 
@@ -36,13 +36,17 @@ const mark = '=== end of block ===';
 
 /** All blocks in one shell, as a person would paste them; what each of them printed. */
 async function paste(blocks: readonly Block[], folder: string): Promise<string[]> {
-  const script = blocks.map(({ text }) => `${text}\nprintf '\\n%s\\n' '${mark}'\n`).join('');
-  const { stdout } = await promisify(execFile)('bash', ['-euc', script], {
+  const script = blocks.map((block) => `${block.text}\nprintf '\\n%s\\n' '${mark}'\n`).join('');
+  const shell = spawn('bash', ['-eu', '-o', 'pipefail', '-c', script], {
     cwd: projectFolder,
     env: { ...process.env, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
   });
-  return stdout.split(`\n${mark}\n`).slice(0, -1);
+  const [printed, faults] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
+  const shown = printed.split(`\n${mark}\n`);
+  assert.equal(shown.length - 1, blocks.length, `block ${shown.length} fails: ${faults}`);
+  return shown.slice(0, -1);
 }
 
 /** In what the README states, `…` stands for anything within the line. */
@@ -66,9 +70,9 @@ describe("the README's tour", () => {
       );
       assert.ok(printed.length >= 10, 'the tour has its blocks');
       let shown = -1;
-      for (const { language, text } of blocks) {
+      for (const { language, text: stated } of blocks) {
         if (language === 'sh') shown += 1;
-        else assert.match((printed[shown] ?? '').replaceAll('\r', '').trim(), toPattern(text));
+        else assert.match((printed[shown] ?? '').replaceAll('\r', '').trim(), toPattern(stated));
       }
     } finally {
       program.kill('SIGTERM');
