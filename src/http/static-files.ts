@@ -7,12 +7,12 @@
  * takes gzip and unpacked for everybody else (RFC 9110 §8.4).
  */
 
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { AppError } from '../errors.ts';
+import { createEtag, matchesEtag } from './etag.ts';
 import { emptyReply, type HttpReply, type HttpRequest } from './message.ts';
 
 export interface StaticFilesOptions {
@@ -29,7 +29,6 @@ export interface StaticFiles {
 
 interface File {
   readonly type: string;
-  /** Weak: one tag stands for the packed and the plain form (RFC 9110 §8.8.3.3). */
   readonly etag: string;
   readonly bytes: Buffer;
   readonly packed: boolean;
@@ -74,7 +73,7 @@ export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
       const headers = [...options.headers, 'ETag', file.etag, 'Vary', 'Accept-Encoding'];
       // Kept, but asked for again each time: a new build shows at once.
       headers.push('Cache-Control', 'no-cache');
-      if (matches(request.header('if-none-match'), file.etag)) return emptyReply(304, headers);
+      if (matchesEtag(request.header('if-none-match'), file.etag)) return emptyReply(304, headers);
       headers.push('Content-Type', file.type);
       if (!file.packed) return { status: 200, headers, body: file.bytes };
       if (takesGzip(request.header('accept-encoding'))) {
@@ -118,17 +117,8 @@ async function listNames(folder: string): Promise<ReadonlyMap<string, string>> {
 
 async function readShipped(name: string, path: string): Promise<File> {
   const bytes = await readFile(path);
-  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   const type = typeOf.get(extname(name)) ?? 'application/octet-stream';
-  return { type, etag: `W/"${hash}"`, bytes, packed: path.endsWith('.gz') };
-}
-
-/** RFC 9110 §13.1.2, by weak comparison. Our tags hold no comma, so that splitting is exact. */
-function matches(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  if (ifNoneMatch.trim() === '*') return true;
-  const opaque = etag.slice(2);
-  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === opaque);
+  return { type, etag: createEtag(bytes), bytes, packed: path.endsWith('.gz') };
 }
 
 /** RFC 9110 §12.5.3: gzip named with a weight above 0, or not named and `*` with one. */
