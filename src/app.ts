@@ -46,7 +46,7 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Values that wait for one slow subscriber inside the process; sockets have bounds of their own. */
+/** Values that wait for one slow subscriber inside the process; sockets have their own bounds. */
 const commentQueueMax = 4_096;
 
 /** Where the build puts the browser UI. */
