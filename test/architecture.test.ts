@@ -54,6 +54,8 @@ const ownerOf: Readonly<Record<string, readonly string[]>> = {
 const linesPerFileMax = 300;
 const linesPerFunctionMax = 70;
 const columnsMax = 100;
+/** A pattern cannot go on in the next line. */
+const unbreakable = /^\s*(?:\/[^*/]|`)/;
 
 /** Declarations of a foreign module are not ours to lay out. */
 const sources = readSources().filter(({ path }) => !path.endsWith('.d.ts'));
@@ -190,11 +192,13 @@ describe('the sources', () => {
   });
 
   it(`fit ${linesPerFileMax} lines a file and ${columnsMax} columns a line`, () => {
-    for (const { path, lines } of sources) {
-      assert.ok(lines.length <= linesPerFileMax, `${path}: ${lines.length} lines`);
-      const wide = lines.findIndex((line) => line.length > columnsMax) + 1;
-      assert.equal(wide, 0, `${path}:${wide} is wider than ${columnsMax} columns`);
-    }
+    const long = sources.filter(({ lines }) => lines.length > linesPerFileMax);
+    const wide = sources.flatMap(({ path, lines }) =>
+      lines.flatMap((line, at) => {
+        return line.length > columnsMax && !unbreakable.test(line) ? [`${path}:${at + 1}`] : [];
+      }),
+    );
+    assertNone([...long.map(({ path }) => path), ...wide]);
   });
 
   it(`fit ${linesPerFunctionMax} lines a function`, () => {

@@ -32,7 +32,7 @@ export interface TokensOptions {
 /** Longer ones are refused unread. `auth/accounts.ts` sees to it that none is written. */
 export const tokenLengthMax = 4_096;
 
-/** Verified tokens that are remembered, so that a token in use costs one HMAC, not one each time. */
+/** Verified tokens that are remembered: a token in use costs one HMAC, not one each time. */
 export const verifiedTokensMax = 1_000;
 
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {

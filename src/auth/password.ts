@@ -108,7 +108,7 @@ export function createPasswordChecker(options: PasswordCheckerOptions): Password
 const defaultDecoyHash =
   'scrypt$16384$8$1$mGIJ5RuHfGs6khJHn9OnYw$nITIG69x1SVuL55H3a-t7A5KYu5MLnecTMnR0Evvx7A';
 
-/** Runs at most `checksUnderWayMax` at a time and lets `queueMax` wait: first come, first served. */
+/** Runs at most `checksUnderWayMax` at a time, lets `queueMax` wait: first come, first served. */
 function createTurns(queueMax: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let underWay = 0;

@@ -1,4 +1,6 @@
-/** Every route, in the order of the specification. What a route needs beside its handler shows here. */
+/**
+ * Every route, in the order of the specification. What a route needs beside its handler shows here.
+ */
 
 import type { Endpoint } from '../http/listener.ts';
 import type { RouteOf } from '../router.ts';

@@ -1,4 +1,6 @@
-/** An answer to a socket without a ServerResponse: a refused upgrade, or bytes that are no request. */
+/**
+ * An answer to a socket without a ServerResponse: a refused upgrade, or bytes that are no request.
+ */
 
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
