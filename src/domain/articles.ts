@@ -1,4 +1,6 @@
-/** The rules of articles: open documents with typed known members (R14), and what a patch may do. */
+/**
+ * The rules of articles: open documents with typed known members (R14), and what a patch may do.
+ */
 
 import { invalidBody, type FieldError } from '../errors.ts';
 import type { Article, ArticleDraft, Json } from '../store/model.ts';

@@ -1,5 +1,6 @@
 /**
- * Media types as headers carry them: `Content-Type` read, `Accept` matched (RFC 9110 §8.3, §12.5.1).
+ * Media types as headers carry them: `Content-Type` read, `Accept` matched (RFC 9110 §8.3 and
+ * §12.5.1).
  */
 
 export interface MediaType {
