@@ -1,0 +1,3 @@
+export interface GraphqlError {
+  readonly message: string;
+}
