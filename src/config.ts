@@ -212,6 +212,15 @@ export const settings = {
     min: 1,
     meaning: 'Parsed and validated documents that are kept.',
   }),
+  graphqlHttpDraft: choice('GRAPHQL_HTTP_DRAFT', {
+    words: ['audited', '2026-08'],
+    fallback: 'audited',
+    meaning: 'Statuses: as the public audits ask, or those of the newer draft (422, 294).',
+  }),
+  trustedDocuments: text('TRUSTED_DOCUMENTS', {
+    unit: 'file',
+    meaning: 'JSON object of hash → document: with it, no other document runs.',
+  }),
   // WebSocket
   wsSocketsMax: integer('WS_SOCKETS_MAX', { fallback: 5_000, min: 1, meaning: 'Open WebSockets.' }),
   wsMessageBytesMax: integer('WS_MESSAGE_BYTES_MAX', {

@@ -5,12 +5,16 @@
 
 export interface Budget {
   readonly max: number;
-  /** What was spent; it may be a little beyond `max`, once. */
+  /** What was asked for so far, also what was refused. */
   readonly spent: number;
   /** From the first refusal on; it never goes back. */
   readonly exceeded: boolean;
-  /** Throws a BudgetError where less than `units` is left, and from then on always. */
+  /** Takes `units`; false where less is left, and from then on always. */
+  covers(units: number): boolean;
+  /** As `covers`, but throws a BudgetError in the place of false. */
   charge(units: number): void;
+  /** Starts again, for the next event of a subscription. */
+  renew(): void;
 }
 
 /** The request asked for more than its budget. */
@@ -26,21 +30,29 @@ export function createBudget(max: number): Budget {
 class CountedBudget implements Budget {
   readonly max: number;
   spent = 0;
-  #refusal: Error | undefined;
+  /** One error for all: many resolvers may run into it before the execution is through. */
+  #refusal: BudgetError | undefined;
 
   constructor(max: number) {
     this.max = max;
   }
 
   get exceeded(): boolean {
-    return this.#refusal !== undefined;
+    return this.spent > this.max;
+  }
+
+  covers(units: number): boolean {
+    // Never less than before: from the first refusal on everything is refused.
+    this.spent += units;
+    return this.spent <= this.max;
   }
 
   charge(units: number): void {
-    this.spent += units;
-    if (this.spent <= this.max) return;
-    // One error for all: thousands of resolvers may run into it before the execution is through.
-    this.#refusal ??= new BudgetError(`The request asks for more than ${this.max} objects.`);
-    throw this.#refusal;
+    if (this.covers(units)) return;
+    throw (this.#refusal ??= new BudgetError(`The request asks for over ${this.max} objects.`));
+  }
+
+  renew(): void {
+    this.spent = 0;
   }
 }

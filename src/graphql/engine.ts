@@ -4,11 +4,26 @@
  * `JSON.stringify`: errors carry a code (R24), are masked where they are ours, cut and bounded.
  */
 
-import type { DocumentNode, GraphQLSchema, OperationTypeNode } from 'graphql';
-import type { MaybePromise } from '../maybe-promise.ts';
-import type { Budget } from './budget.ts';
-import type { RequestScope } from './context.ts';
-import type { GraphqlError } from './errors.ts';
+import {
+  type DocumentNode,
+  execute,
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLSchema,
+  type OperationDefinitionNode,
+  type OperationTypeNode,
+  subscribe,
+} from 'graphql';
+import type { Config } from '../config.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { type Budget, createBudget } from './budget.ts';
+import { type ContextDeps, createContext, type RequestScope } from './context.ts';
+import { createDocuments, type DocumentsConfig } from './documents.ts';
+import { type GraphqlError, toBudgetError, toFieldErrors, toPlainError } from './errors.ts';
+import type { DocumentMeasures } from './limits.ts';
+import { createDocumentTexts, type TrustedDocuments } from './persisted.ts';
+import { createSchema } from './schema.ts';
 
 /** One operation as a client asks for it, decoded: every member has its type or is absent. */
 export interface GraphqlRequest {
@@ -25,6 +40,7 @@ export interface ReadyOperation {
   readonly document: DocumentNode;
   readonly operationName: string | undefined;
   readonly variables: Readonly<Record<string, unknown>> | undefined;
+  readonly measures: DocumentMeasures;
 }
 
 /** It cannot run. At least one error. */
@@ -56,8 +72,135 @@ export interface Engine {
   /** Queries and mutations. At once where every resolver answers at once; never rejects. */
   execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
   /**
-   * Subscriptions. `results` gives one result per event, with a budget of its own; its `return()`
-   * ends the source at once. `next()` rejects with what the source rejects with.
+   * Subscriptions. `results` gives one result per event, each with the whole budget of `scope`,
+   * which must be this subscription's own; its `return()` ends the source at once. `next()` rejects with what the source rejects with.
    */
   subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
+}
+
+export interface EngineDeps extends ContextDeps {
+  readonly config: DocumentsConfig & Pick<Config, 'graphqlObjectsMax'>;
+  /** Where they are given, nothing else runs. */
+  readonly trustedDocuments?: TrustedDocuments | undefined;
+}
+
+export function createEngine(deps: EngineDeps): Engine {
+  const { config, log } = deps;
+  const schema = createSchema();
+  const documents = createDocuments(schema, config);
+  const texts = createDocumentTexts(config, deps.trustedDocuments);
+  const errorsMax = config.graphqlErrorsMax;
+
+  const toArgs = (operation: ReadyOperation, scope: RequestScope): ExecutionArgs => {
+    return {
+      schema,
+      document: operation.document,
+      operationName: operation.operationName,
+      variableValues: operation.variables,
+      contextValue: createContext(deps, scope, objectCostOf(operation.measures)),
+      options: { maxCoercionErrors: errorsMax },
+      hideSuggestions: true,
+    };
+  };
+  const toResult = (
+    result: ExecutionResult,
+    { budget, requestId }: RequestScope,
+  ): GraphqlResult => {
+    // What ran until then is thrown away: the operation is refused as a whole.
+    if (budget.exceeded) return { errors: [toBudgetError(budget.max)] };
+    if (result.errors === undefined) return result as Pick<GraphqlResult, 'data'>;
+    const errors = toFieldErrors(result.errors, { requestId, log, errorsMax });
+    return result.data === undefined ? { errors } : { errors, data: result.data };
+  };
+
+  return {
+    schema,
+    createBudget: () => createBudget(config.graphqlObjectsMax),
+    prepare(request) {
+      const found = texts.find(request);
+      if (found.kind === 'missing') return { kind: 'refused', errors: [found.error] };
+      const document = documents.read(found.text);
+      if (document.kind === 'invalid') return { kind: 'refused', errors: document.errors };
+      const chosen = chooseOperation(document.operations, request.operationName);
+      if (typeof chosen === 'string') {
+        return { kind: 'refused', errors: [toPlainError('BAD_USER_INPUT', chosen)] };
+      }
+      const { operationName, variables } = request;
+      const { operation } = chosen;
+      const { document: node, measures } = document;
+      return { kind: 'ready', operation, document: node, operationName, variables, measures };
+    },
+    execute(operation, scope) {
+      const { budget } = scope;
+      if (!budget.covers(operation.measures.introspections * objectsOfSchema)) {
+        return { errors: [toBudgetError(budget.max)] };
+      }
+      return andThen(execute(toArgs(operation, scope)), (result) => toResult(result, scope));
+    },
+    async subscribe(operation, scope) {
+      try {
+        const source = await subscribe(toArgs(operation, scope));
+        if (!(Symbol.asyncIterator in source)) {
+          return { kind: 'refused', result: toResult(source, scope) };
+        }
+        const results = mapResults(source, scope.budget, (result) => toResult(result, scope));
+        return { kind: 'stream', results };
+      } catch (error) {
+        // graphql-js lets through what is no GraphQLError.
+        const errors = [new GraphQLError('', { originalError: toError(error) })];
+        return { kind: 'refused', result: toResult({ errors }, scope) };
+      }
+    },
+  };
+}
+
+/** What an answer about the schema costs: about as much as so many records. */
+const objectsOfSchema = 500;
+/** By so much does each alias of a document make its objects dearer: they can have more fields. */
+const costOfAlias = 0.3;
+
+function objectCostOf({ aliases }: DocumentMeasures): number {
+  return 1 + aliases * costOfAlias;
+}
+
+/** The operation that is meant, or a sentence that says why there is none. */
+function chooseOperation(
+  operations: readonly OperationDefinitionNode[],
+  name: string | undefined,
+): OperationDefinitionNode | string {
+  const [first] = operations;
+  if (first === undefined) return 'The document has no operation.';
+  if (name === undefined) {
+    return operations.length === 1 ? first : 'The request must name one of its operations.';
+  }
+  const named = operations.find((operation) => operation.name?.value === name);
+  return named ?? 'The document has no operation of this name.';
+}
+
+/** Each event has the whole budget. */
+function mapResults(
+  source: AsyncIterable<ExecutionResult>,
+  budget: Budget,
+  toResult: (result: ExecutionResult) => GraphqlResult,
+): AsyncIterableIterator<GraphqlResult> {
+  const events = source[Symbol.asyncIterator]();
+  const end = { value: undefined, done: true } as const;
+  return {
+    async next() {
+      budget.renew();
+      const event = await events.next();
+      return event.done === true ? end : { value: toResult(event.value), done: false };
+    },
+    async return() {
+      await events.return?.();
+      return end;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -1,3 +1,136 @@
+/**
+ * Errors as clients see them: a sentence, places, and a code (R24). What is ours to know is masked
+ * and logged; what a client sent is never repeated at length.
+ */
+
+import { GraphQLError, type SourceLocation } from 'graphql';
+import { AppError, type ErrorCode } from '../errors.ts';
+import type { Log } from '../log.ts';
+import { BudgetError } from './budget.ts';
+
+/** R24, and the one code that clients of persisted queries wait for. README lists the same. */
+export type GraphqlCode =
+  | 'GRAPHQL_PARSE_FAILED'
+  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'BAD_USER_INPUT'
+  | 'NOT_FOUND'
+  | 'UNAUTHENTICATED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'INTERNAL_SERVER_ERROR'
+  | 'PERSISTED_QUERY_NOT_FOUND';
+
+/** One error of a result, ready for `JSON.stringify`. */
 export interface GraphqlError {
   readonly message: string;
+  readonly locations?: readonly SourceLocation[];
+  readonly path?: readonly (string | number)[];
+  readonly extensions: { readonly code: GraphqlCode; readonly requestId?: string };
+}
+
+/** What the errors of the rest of the service are called here. */
+export const graphqlCodeOf: Readonly<Record<ErrorCode, GraphqlCode>> = {
+  malformed_request: 'BAD_USER_INPUT',
+  invalid_host: 'BAD_USER_INPUT',
+  invalid_json: 'BAD_USER_INPUT',
+  invalid_multipart: 'BAD_USER_INPUT',
+  invalid_patch: 'BAD_USER_INPUT',
+  invalid_graphql_request: 'BAD_USER_INPUT',
+  invalid_credentials: 'UNAUTHENTICATED',
+  missing_token: 'UNAUTHENTICATED',
+  invalid_token: 'UNAUTHENTICATED',
+  foreign_origin: 'BAD_USER_INPUT',
+  not_found: 'NOT_FOUND',
+  method_not_allowed: 'BAD_USER_INPUT',
+  not_acceptable: 'BAD_USER_INPUT',
+  request_timeout: 'BAD_USER_INPUT',
+  patch_not_applicable: 'BAD_USER_INPUT',
+  content_too_large: 'PAYLOAD_TOO_LARGE',
+  target_too_long: 'PAYLOAD_TOO_LARGE',
+  unsupported_media_type: 'BAD_USER_INPUT',
+  unsupported_expectation: 'BAD_USER_INPUT',
+  invalid_body: 'BAD_USER_INPUT',
+  too_many_requests: 'PAYLOAD_TOO_LARGE',
+  headers_too_large: 'PAYLOAD_TOO_LARGE',
+  internal_error: 'INTERNAL_SERVER_ERROR',
+  not_implemented: 'INTERNAL_SERVER_ERROR',
+  overloaded: 'INTERNAL_SERVER_ERROR',
+  draining: 'INTERNAL_SERVER_ERROR',
+  http_version_not_supported: 'BAD_USER_INPUT',
+  storage_full: 'INTERNAL_SERVER_ERROR',
+};
+
+/** Messages of graphql-js can hold what the client sent, which can be long. */
+const messageLengthMax = 300;
+/** One validation error can name every node of a document. */
+const locationsMax = 10;
+
+/** An error without a place. */
+export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
+  return { message: cut(message), extensions: { code } };
+}
+
+export function toRefusal(error: AppError): GraphqlError {
+  return toPlainError(graphqlCodeOf[error.code], error.message);
+}
+
+/** An error of graphql-js about a document or a request: its message is meant for the client. */
+export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlError {
+  return { ...place(error), message: cut(error.message), extensions: { code } };
+}
+
+/** The operation asked for more than its budget: it is refused as a whole. */
+export function toBudgetError(max: number): GraphqlError {
+  const message = `The request asks for more than ${max} objects; ask for less at a time.`;
+  return toPlainError('PAYLOAD_TOO_LARGE', message);
+}
+
+export interface Masking {
+  readonly requestId: string;
+  readonly log: Log;
+  readonly errorsMax: number;
+}
+
+/** The errors of an execution. The first that is a fault of ours is logged, under the request's id. */
+export function toFieldErrors(
+  errors: readonly GraphQLError[],
+  { requestId, log, errorsMax }: Masking,
+): readonly GraphqlError[] {
+  let logged = false;
+  return errors.slice(0, errorsMax).map((error) => {
+    const known = describe(error);
+    if (known !== undefined) return { ...place(error), ...known };
+    if (!logged) {
+      const reason = error.originalError?.stack ?? error.message;
+      log('error', 'graphql field failed', { requestId, path: error.path?.join('.'), reason });
+      logged = true;
+    }
+    const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId } as const;
+    return { ...place(error), message: 'Internal server error', extensions };
+  });
+}
+
+/** Message and code of an error that is meant for the client; undefined for any other. */
+function describe(error: GraphQLError): Omit<GraphqlError, 'locations' | 'path'> | undefined {
+  const origin = error.originalError;
+  if (origin instanceof AppError) return toRefusal(origin);
+  if (origin instanceof BudgetError) return toPlainError('PAYLOAD_TOO_LARGE', origin.message);
+  // graphql-js about variables (no path yet) and arguments (a node of the document). What it says
+  // of output has no node of its own, and would show what the store holds.
+  const isInput =
+    origin === undefined ||
+    (origin instanceof GraphQLError && (error.path === undefined || origin.nodes !== undefined));
+  return isInput ? toPlainError('BAD_USER_INPUT', error.message) : undefined;
+}
+
+function place({ locations, path }: GraphQLError): Pick<GraphqlError, 'locations' | 'path'> {
+  return {
+    ...(locations !== undefined && { locations: locations.slice(0, locationsMax) }),
+    ...(path !== undefined && { path }),
+  };
+}
+
+function cut(message: string): string {
+  if (message.length <= messageLengthMax) return message;
+  // The cut can fall between the halves of a surrogate pair.
+  return `${message.slice(0, messageLengthMax).toWellFormed()}…`;
 }

@@ -1,0 +1,61 @@
+/** GraphQL over HTTP, the request: JSON or a query string → a typed request (R25). */
+
+import { AppError } from '../../errors.ts';
+import { parseJsonText } from '../../http/json.ts';
+import type { GraphqlRequest } from '../engine.ts';
+
+/** The members of a request that are read; the rest is ignored. */
+const members = ['query', 'operationName', 'variables', 'extensions'] as const;
+
+/** A request out of parsed JSON. Throws `invalid_graphql_request`. */
+export function decodeRequest(body: unknown): GraphqlRequest {
+  if (!isObject(body)) throw invalid('A GraphQL request is a JSON object.');
+  const { query, operationName, variables, extensions } = body;
+  if (!isTextOrAbsent(query)) throw invalid('The query must be a string.');
+  if (!isTextOrAbsent(operationName)) throw invalid('The operationName must be a string.');
+  if (!isObjectOrAbsent(variables)) throw invalid('The variables must be an object.');
+  if (!isObjectOrAbsent(extensions)) throw invalid('The extensions must be an object.');
+  if (query == null && extensions?.['persistedQuery'] === undefined) {
+    throw invalid('The request has no query.');
+  }
+  return {
+    query: query ?? undefined,
+    operationName: operationName ?? undefined,
+    variables: variables ?? undefined,
+    extensions: extensions ?? undefined,
+  };
+}
+
+/** A request out of the query string of a GET: variables and extensions are JSON texts. */
+export function decodeQueryString(query: string): GraphqlRequest {
+  const given = new URLSearchParams(query);
+  const body: Record<string, unknown> = {};
+  for (const name of members) {
+    const values = given.getAll(name);
+    if (values.length > 1) throw invalid(`The parameter ${name} was given twice.`);
+    const [value] = values;
+    // An empty parameter is one that was left out: forms send it so.
+    if (value === undefined || value === '') continue;
+    const isJson = name === 'variables' || name === 'extensions';
+    body[name] = isJson ? parseJsonText(value) : value;
+  }
+  return decodeRequest(body);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isObjectOrAbsent(
+  value: unknown,
+): value is Readonly<Record<string, unknown>> | null | undefined {
+  return value == null || isObject(value);
+}
+
+function isTextOrAbsent(value: unknown): value is string | null | undefined {
+  return value == null || typeof value === 'string';
+}
+
+function invalid(message: string): AppError {
+  return new AppError('invalid_graphql_request', message);
+}

@@ -1,0 +1,61 @@
+/** GraphQL over HTTP, the answer: media type, status and body (R25). */
+
+import { type AppError, httpStatusOf } from '../../errors.ts';
+import { negotiate } from '../../http/media-type.ts';
+import type { HttpReply } from '../../http/message.ts';
+import type { GraphqlResult } from '../engine.ts';
+import { type GraphqlCode, toRefusal } from '../errors.ts';
+
+const legacy = 'application/json';
+const modern = 'application/graphql-response+json';
+
+/** The media types of an answer. Under the older one a status says nothing of the operation. */
+export type AnswerType = typeof legacy | typeof modern;
+
+/** `audited`: what the public audits ask for; `2026-08`: the newer draft's statuses. */
+export type HttpDraft = 'audited' | '2026-08';
+
+const headersOf: Readonly<Record<AnswerType, readonly string[]>> = {
+  [legacy]: ['Content-Type', `${legacy}; charset=utf-8`],
+  [modern]: ['Content-Type', `${modern}; charset=utf-8`],
+};
+
+/** The type that the client likes best; undefined where it takes neither. */
+export function negotiateAnswer(accept: string | undefined): AnswerType | undefined {
+  if (accept === undefined || accept === '*/*' || accept === legacy) return legacy;
+  // Who names the newer type, as good as the older one, knows what it says.
+  if (accept.includes(modern)) return negotiate(accept, [modern, legacy]);
+  return negotiate(accept, [legacy, modern]);
+}
+
+export function resultReply(result: GraphqlResult, type: AnswerType, draft: HttpDraft): HttpReply {
+  const status = type === legacy ? 200 : statusOf(result, draft);
+  return { status, headers: headersOf[type], body: JSON.stringify(result) };
+}
+
+/** Results of a batch, each already JSON. One status cannot speak for all: it is 200. */
+export function batchReply(results: readonly string[], type: AnswerType): HttpReply {
+  return { status: 200, headers: headersOf[type], body: `[${results.join(',')}]` };
+}
+
+/** What is no request, or must not run this way, is refused with its status under either type. */
+export function refusalReply(error: AppError, type: AnswerType): HttpReply {
+  const { allow } = error.facts;
+  const headers = allow === undefined ? headersOf[type] : [...headersOf[type], 'Allow', allow];
+  const result: GraphqlResult = { errors: [toRefusal(error)] };
+  return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result) };
+}
+
+/** Why an operation did not run → status. */
+const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
+  PAYLOAD_TOO_LARGE: 413,
+  PERSISTED_QUERY_NOT_FOUND: 404,
+  INTERNAL_SERVER_ERROR: 500,
+};
+
+function statusOf({ data, errors }: GraphqlResult, draft: HttpDraft): number {
+  const isNew = draft === '2026-08';
+  if (data !== undefined) return isNew && errors !== undefined ? 294 : 200;
+  const code = errors?.[0]?.extensions.code ?? 'INTERNAL_SERVER_ERROR';
+  return statusOfCode[code] ?? (isNew && code !== 'GRAPHQL_PARSE_FAILED' ? 422 : 400);
+}

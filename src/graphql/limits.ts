@@ -1,0 +1,99 @@
+/**
+ * Limits on the text of a document, judged before the rules of GraphQL see it: their cost grows
+ * faster than the document does. The work here is linear, and fragments are counted once.
+ */
+
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql';
+import type { Config } from '../config.ts';
+
+export type DocumentLimits = Pick<
+  Config,
+  'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
+>;
+
+/** How much there is of what is limited. */
+export interface DocumentMeasures {
+  /** Levels of fields in the deepest operation, fragments spread. */
+  readonly depth: number;
+  readonly aliases: number;
+  readonly directives: number;
+  /** Fields that ask for the schema. */
+  readonly introspections: number;
+}
+
+/** Throws a GraphQLError for a document beyond a limit, and RangeError for one too deep to walk. */
+export function measureDocument(document: DocumentNode, limits: DocumentLimits): DocumentMeasures {
+  const walk = new Walk(document);
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.OPERATION_DEFINITION) walk.operation(definition.selectionSet);
+    if ('directives' in definition) walk.directives += definition.directives?.length ?? 0;
+  }
+  const { depth, aliases, directives, introspections } = walk;
+  check('levels', depth, limits.graphqlDepthMax);
+  check('aliases', aliases, limits.graphqlAliasesMax);
+  check('directives', directives, limits.graphqlDirectivesMax);
+  return { depth, aliases, directives, introspections };
+}
+
+function check(what: string, found: number, max: number): void {
+  if (found > max) {
+    throw new GraphQLError(`The document has ${found} ${what}; at most ${max} are allowed.`);
+  }
+}
+
+class Walk {
+  depth = 0;
+  aliases = 0;
+  directives = 0;
+  introspections = 0;
+  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  /** Levels of a fragment; 0 while it is being walked, so that a cycle ends. */
+  readonly #levels = new Map<string, number>();
+
+  constructor(document: DocumentNode) {
+    for (const definition of document.definitions) {
+      if (definition.kind === Kind.FRAGMENT_DEFINITION) {
+        this.#fragments.set(definition.name.value, definition);
+      }
+    }
+  }
+
+  operation(selections: SelectionSetNode): void {
+    this.depth = Math.max(this.depth, this.#levelsOf(selections));
+  }
+
+  #levelsOf(selections: SelectionSetNode | undefined): number {
+    let levels = 0;
+    for (const selection of selections?.selections ?? []) {
+      levels = Math.max(levels, this.#levelsOfSelection(selection));
+    }
+    return levels;
+  }
+
+  #levelsOfSelection(selection: SelectionNode): number {
+    this.directives += selection.directives?.length ?? 0;
+    if (selection.kind === Kind.INLINE_FRAGMENT) return this.#levelsOf(selection.selectionSet);
+    if (selection.kind === Kind.FRAGMENT_SPREAD)
+      return this.#levelsOfFragment(selection.name.value);
+    if (selection.alias !== undefined) this.aliases += 1;
+    const name = selection.name.value;
+    if (name === '__schema' || name === '__type') this.introspections += 1;
+    return 1 + this.#levelsOf(selection.selectionSet);
+  }
+
+  #levelsOfFragment(name: string): number {
+    const known = this.#levels.get(name);
+    if (known !== undefined) return known;
+    this.#levels.set(name, 0);
+    const levels = this.#levelsOf(this.#fragments.get(name)?.selectionSet);
+    this.#levels.set(name, levels);
+    return levels;
+  }
+}

@@ -1,0 +1,45 @@
+/** What the three scalars take and give (Spec §2.1). */
+
+import { GraphQLError, Kind, type ValueNode } from 'graphql';
+import { toId } from '../domain/ids.ts';
+import { parseLocalDateTime } from '../domain/local-date-time.ts';
+import { UploadedFile } from './uploaded-file.ts';
+
+/** How a scalar reads and writes. What it throws is a GraphQLError with a message of its own. */
+export interface ScalarRules {
+  readonly parseValue: (value: unknown) => unknown;
+  readonly parseLiteral: (node: ValueNode) => unknown;
+  readonly serialize: (value: unknown) => unknown;
+}
+
+export const scalarRules: Readonly<Record<string, ScalarRules>> = {
+  LocalDateTime: textScalar(parseLocalDateTime, 'LocalDateTime needs an ISO-8601 date-time.'),
+  UUID: textScalar(toId, 'UUID needs the text form of a UUID.'),
+  Upload: {
+    parseValue(value) {
+      // Nothing that JSON can say is one: it comes from the map of a multipart request only.
+      if (value instanceof UploadedFile) return value;
+      throw new GraphQLError('Upload needs a file of a multipart request.');
+    },
+    parseLiteral(node) {
+      throw new GraphQLError('Upload is given as a variable.', { nodes: node });
+    },
+    serialize() {
+      throw new GraphQLError('Upload cannot be returned.');
+    },
+  },
+};
+
+/** A scalar that is text in and out; `parse` gives its one written form, or undefined. */
+function textScalar(parse: (text: string) => string | undefined, refusal: string): ScalarRules {
+  const read = (value: unknown, nodes?: ValueNode): string => {
+    const written = typeof value === 'string' ? parse(value) : undefined;
+    if (written === undefined) throw new GraphQLError(refusal, nodes && { nodes });
+    return written;
+  };
+  return {
+    parseValue: (value) => read(value),
+    parseLiteral: (node) => read(node.kind === Kind.STRING ? node.value : undefined, node),
+    serialize: (value) => read(value),
+  };
+}

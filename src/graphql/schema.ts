@@ -1,0 +1,47 @@
+/** The executable schema: the text of `type-defs.ts` with resolvers, scalars and the directive. */
+
+import {
+  assertScalarType,
+  assertValidSchema,
+  buildSchema,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  isObjectType,
+} from 'graphql';
+import type { GraphqlContext } from './context.ts';
+import { type Resolvers, resolvers, subscribers } from './resolvers.ts';
+import { scalarRules } from './scalars.ts';
+import { typeDefs } from './type-defs.ts';
+import { applyUppercase } from './uppercase.ts';
+
+export function createSchema(): GraphQLSchema {
+  const schema = buildSchema(typeDefs);
+  for (const [name, rules] of Object.entries(scalarRules)) {
+    const { parseValue, parseLiteral, serialize } = rules;
+    // graphql-js 16 asks by the first names, 17 by the others.
+    Object.assign(assertScalarType(schema.getType(name)), rules, {
+      coerceInputValue: parseValue,
+      coerceInputLiteral: parseLiteral,
+      coerceOutputValue: serialize,
+    });
+  }
+  attach(schema, 'resolve', resolvers);
+  attach(schema, 'subscribe', subscribers);
+  applyUppercase(schema);
+  assertValidSchema(schema);
+  return schema;
+}
+
+/** Fails for a name that the schema does not have. */
+function attach(schema: GraphQLSchema, role: 'resolve' | 'subscribe', map: Resolvers): void {
+  for (const [typeName, fields] of Object.entries(map)) {
+    const type = schema.getType(typeName);
+    if (!isObjectType(type)) throw new Error(`The schema has no object type ${typeName}.`);
+    for (const [name, resolver] of Object.entries(fields)) {
+      const field = type.getFields()[name];
+      if (field === undefined) throw new Error(`The schema has no field ${typeName}.${name}.`);
+      // The schema is what says which source and which arguments a resolver gets.
+      field[role] = resolver as unknown as GraphQLFieldResolver<unknown, GraphqlContext>;
+    }
+  }
+}

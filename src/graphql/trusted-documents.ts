@@ -1,0 +1,36 @@
+/** Reads the manifest of trusted documents: a JSON object of hash (or any id) → document. */
+
+import { readFile } from 'node:fs/promises';
+import { ConfigError } from '../config.ts';
+import type { TrustedDocuments } from './persisted.ts';
+
+/** Undefined for an empty path. Throws a ConfigError that names the setting. */
+export async function readTrustedDocuments(path: string): Promise<TrustedDocuments | undefined> {
+  if (path === '') return undefined;
+  const documents = toDocuments(await readManifest(path));
+  if (documents === undefined) {
+    throw new ConfigError('TRUSTED_DOCUMENTS must hold a JSON object of hash → document.');
+  }
+  return documents;
+}
+
+async function readManifest(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'is not JSON' : 'cannot be read';
+    throw new ConfigError(`TRUSTED_DOCUMENTS names a file that ${why}.`, { cause: error });
+  }
+}
+
+function toDocuments(manifest: unknown): TrustedDocuments | undefined {
+  if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest)) {
+    return undefined;
+  }
+  const entries = Object.entries(manifest);
+  const isText = (entry: [string, unknown]): entry is [string, string] =>
+    typeof entry[1] === 'string';
+  if (!entries.every(isText)) return undefined;
+  // Clients write hashes in either case.
+  return new Map(entries.map(([hash, document]) => [hash.toLowerCase(), document]));
+}

@@ -1,0 +1,84 @@
+/** The schema as the specification has it (Spec §2.1, §2.2, §4.1), served as it stands here. */
+
+export const typeDefs = `"""
+A String value of a field that carries it is returned in upper case. Other values pass through.
+"""
+directive @uppercase on FIELD_DEFINITION
+
+"""
+An ISO-8601 local date-time such as \`2024-05-01T10:15:00\`. An offset or a zone may be given; it is
+dropped and shifts nothing.
+"""
+scalar LocalDateTime
+
+"A UUID in its text form."
+scalar UUID
+
+"A file supplied through a GraphQL multipart request."
+scalar Upload
+
+enum PostStatus {
+  DRAFT
+  PENDING_MODERATION
+  PUBLISHED
+}
+
+input CreatePostInput {
+  title: String!
+  content: String!
+}
+
+input CommentInput {
+  postId: String!
+  content: String!
+}
+
+type Post {
+  id: ID!
+  title: String! @uppercase
+  content: String
+  "Oldest first."
+  comments: [Comment]
+  status: PostStatus
+  createdAt: LocalDateTime
+  authorId: String
+  author: Author
+}
+
+type Author {
+  id: ID!
+  name: String!
+  email: String!
+  createdAt: LocalDateTime
+  "Newest first."
+  posts: [Post]
+}
+
+type Comment {
+  id: ID!
+  content: String!
+  createdAt: LocalDateTime
+  postId: String!
+}
+
+type Query {
+  "All posts, newest first."
+  allPosts: [Post!]!
+  "One post; null where no post has this id."
+  postById(postId: String!): Post
+}
+
+type Mutation {
+  "Creates a post and returns its id."
+  createPost(createPostInput: CreatePostInput!): UUID!
+  "Keeps the file and returns true."
+  upload(file: Upload!): Boolean
+  "Adds a comment to a post, tells all subscribers, and returns the comment's id."
+  addComment(commentInput: CommentInput!): UUID!
+}
+
+type Subscription {
+  "Each comment that is added from now on, to any post."
+  commentAdded: Comment!
+}
+`;

@@ -1,0 +1,21 @@
+/** The directive `@uppercase` (Spec §2.1): made to work for any field of a schema that carries it. */
+
+import { defaultFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
+import { andThen } from '../maybe-promise.ts';
+
+/** Wraps the resolvers of the fields that carry the directive. Call it when all are attached. */
+export function applyUppercase(schema: GraphQLSchema): void {
+  for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
+    for (const field of Object.values(type.getFields())) {
+      const directives = field.astNode?.directives ?? [];
+      if (!directives.some((directive) => directive.name.value === 'uppercase')) continue;
+      const resolve = field.resolve ?? defaultFieldResolver;
+      field.resolve = (source, args, context, info) =>
+        andThen<unknown, unknown>(resolve(source, args, context, info), toUpperCase);
+    }
+  }
+}
+
+function toUpperCase(value: unknown): unknown {
+  return typeof value === 'string' ? value.toUpperCase() : value;
+}

@@ -1,0 +1,68 @@
+/** GraphQL over HTTP (Spec §4.1, R25 to R27): what is of HTTP here, the rest behind one import. */
+
+import type { Config } from '../config.ts';
+import { AppError } from '../errors.ts';
+import type { Asking, DoorDeps, GraphqlDoor } from '../graphql/door.ts';
+import { isJsonType } from '../http/media-type.ts';
+import type { Handler, HttpRequest } from '../http/message.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { Account } from '../store/model.ts';
+
+export interface GraphqlHandlers {
+  /** One operation, a batch, or a multipart request. */
+  readonly post: Handler;
+  /** A query. */
+  readonly get: Handler;
+  /** The schema as a file. */
+  readonly schema: Handler;
+  /** The door behind the handlers, loaded with the first call; sockets share its engine. */
+  openDoor(): MaybePromise<GraphqlDoor>;
+}
+
+export interface GraphqlDeps extends DoorDeps {
+  readonly config: DoorDeps['config'] & Pick<Config, 'bodyBytesMax' | 'allowedOrigins'>;
+  /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
+  readonly viewerOf: (request: HttpRequest) => MaybePromise<Account | undefined>;
+}
+
+const accepted = 'application/json, multipart/form-data';
+
+export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
+  const { config, viewerOf } = deps;
+  let door: GraphqlDoor | undefined;
+  let opening: Promise<GraphqlDoor> | undefined;
+
+  const open = async (): Promise<GraphqlDoor> => {
+    const { createDoor } = await import('../graphql/door.ts');
+    // Whoever came first has made it; the next ones take the same.
+    return (door ??= createDoor(deps));
+  };
+  const openDoor = (): MaybePromise<GraphqlDoor> => door ?? (opening ??= open());
+
+  const toAsking = (request: HttpRequest): Asking => {
+    return {
+      requestId: request.id,
+      viewer: () => viewerOf(request),
+      accept: request.header('accept'),
+      showCost: request.header('graphql-cost') !== undefined,
+    };
+  };
+
+  return {
+    openDoor,
+    async post(request) {
+      if (!isJsonType(request.header('content-type'))) {
+        throw new AppError('unsupported_media_type', `The body must be ${accepted}.`, {
+          accept: accepted,
+        });
+      }
+      const body = await request.readBody(config.bodyBytesMax);
+      return (door ?? (await openDoor())).post(body, toAsking(request));
+    },
+    get: (request) => andThen(openDoor(), (opened) => opened.get(request.query, toAsking(request))),
+    schema: (request) =>
+      andThen(openDoor(), (opened) =>
+        opened.schema(request.header('accept'), request.header('if-none-match')),
+      ),
+  };
+}

@@ -1,0 +1,26 @@
+/** Requests that a browser sends for a page of another site (R27). */
+
+import { AppError } from '../errors.ts';
+
+/** What is asked of a request. */
+export interface Sender {
+  readonly host: string;
+  header(name: string): string | undefined;
+}
+
+/** Throws `foreign_origin` where the browser says that the page is neither this host's nor allowed. */
+export function refuseForeign(request: Sender, allowedOrigins: readonly string[]): void {
+  if (isForeign(request, allowedOrigins)) {
+    throw new AppError('foreign_origin', 'Pages of other sites may not send this request.');
+  }
+}
+
+/** True where a browser sent it for a foreign page. Other clients name no origin: never true. */
+export function isForeign(request: Sender, allowedOrigins: readonly string[]): boolean {
+  const origin = request.header('origin');
+  if (origin === undefined) return request.header('sec-fetch-site') === 'cross-site';
+  if (allowedOrigins.includes(origin)) return false;
+  if (request.header('sec-fetch-site') === 'cross-site') return true;
+  // The scheme is left out of it: a proxy in front may speak another one.
+  return !URL.canParse(origin) || new URL(origin).host !== request.host.toLowerCase();
+}
