@@ -14,8 +14,9 @@ import type { UploadedFile } from './uploaded-file.ts';
 
 /** Type → field → resolver. The schema, not TypeScript, decides what a resolver is called with. */
 export type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
+type Info = GraphQLResolveInfo;
 type Resolver = (
-  ...call: [source: never, args: never, context: GraphqlContext, info: GraphQLResolveInfo]
+  ...call: [source: never, args: never, context: GraphqlContext, info: Info]
 ) => unknown;
 
 interface CreatePostArgs {
@@ -59,7 +60,7 @@ export const resolvers: Resolvers = {
   },
 
   Author: {
-    posts: (author: Author, _args: unknown, context, { path }) =>
+    posts: (...[author, , context, { path }]: [Author, unknown, GraphqlContext, Info]) =>
       andThen(context.loaders.posts(author), (posts) => {
         context.charge(posts.length * costOfPostIn(listsAbove(path)));
         return posts;
@@ -151,7 +152,7 @@ function expectPosts(posts: readonly Post[], context: GraphqlContext): readonly 
   return posts;
 }
 
-type Path = GraphQLResolveInfo['path'];
+type Path = Info['path'];
 
 /** Through how many lists a field was reached: each has an index in the path. */
 function listsAbove(path: Path | undefined): number {

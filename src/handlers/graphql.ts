@@ -62,7 +62,7 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
     get: (request) => andThen(openDoor(), (opened) => opened.get(request.query, toAsking(request))),
     schema: (request) =>
       andThen(openDoor(), (opened) =>
-        opened.schema(request.header('accept'), request.header('if-none-match')),
+        opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),
       ),
   };
 }

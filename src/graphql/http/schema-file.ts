@@ -1,0 +1,35 @@
+/** The schema as a file, with `@uppercase`, which introspection does not show. */
+
+import { createHash } from 'node:crypto';
+import { AppError } from '../../errors.ts';
+import { negotiate } from '../../http/media-type.ts';
+import type { HttpReply } from '../../http/message.ts';
+
+export interface SchemaFile {
+  /** `accept`, `ifNoneMatch`: the headers. Throws `not_acceptable`. */
+  reply(accept: string | undefined, ifNoneMatch: string | undefined): HttpReply;
+}
+
+export function createSchemaFile(text: string): SchemaFile {
+  const tag = `"${createHash('sha256').update(text).digest('base64url')}"`;
+  const cacheHeaders = ['ETag', tag, 'Vary', 'Accept', 'Cache-Control', 'no-cache'];
+  return {
+    reply(accept, ifNoneMatch) {
+      const type = negotiate(accept, ['text/plain', 'application/graphql']);
+      if (type === undefined) {
+        throw new AppError('not_acceptable', 'The schema is text/plain or application/graphql.');
+      }
+      if (ifNoneMatch !== undefined && isMatch(ifNoneMatch, tag)) {
+        return { status: 304, headers: cacheHeaders, body: undefined };
+      }
+      const headers = ['Content-Type', `${type}; charset=utf-8`, ...cacheHeaders];
+      return { status: 200, headers, body: text };
+    },
+  };
+}
+
+/** RFC 9110 §13.1.2: compared weakly; `*` stands for any. */
+function isMatch(ifNoneMatch: string, tag: string): boolean {
+  const tags = ifNoneMatch.split(',').map((each) => each.trim().replace(/^W\//, ''));
+  return tags.some((each) => each === tag || each === '*');
+}
