@@ -1,0 +1,258 @@
+/** The operations of Spec §4.1 by the engine alone: what is answered, and what is refused. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getIntrospectionQuery, printSchema } from 'graphql';
+import { createId } from '../../dist/domain/ids.js';
+import { AppError } from '../../dist/errors.js';
+import { isPromise } from '../../dist/maybe-promise.js';
+import type { Account } from '../../dist/store/model.js';
+import { codesOf, countStatements, dataOf, startGraphql } from '../support/graphql.js';
+
+const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
+const addComment = 'mutation ($input: CommentInput!) { addComment(commentInput: $input) }';
+
+const account: Account = {
+  id: createId(),
+  username: 'user',
+  email: 'user@example.org',
+  roles: ['USER'],
+  passwordHash: '',
+};
+
+test('the schema holds the types of the specification and no others', () => {
+  const text = printSchema(startGraphql().engine.schema);
+  const names = [...text.matchAll(/^(?:type|input|enum|scalar|directive) @?(\w+)/gm)];
+  assert.deepEqual(names.map(([, name]) => name).toSorted(), [
+    'Author',
+    'Comment',
+    'CommentInput',
+    'CreatePostInput',
+    'LocalDateTime',
+    'Mutation',
+    'Post',
+    'PostStatus',
+    'Query',
+    'Subscription',
+    'UUID',
+    'Upload',
+    'uppercase',
+  ]);
+});
+
+test('each field has the type of the specification', () => {
+  const types = startGraphql().engine.schema.getTypeMap();
+  const fieldsOf = (name: string): Record<string, string> => {
+    const type = types[name];
+    assert.ok(type !== undefined && 'getFields' in type);
+    return Object.fromEntries(
+      Object.values(type.getFields()).map((field) => [field.name, String(field.type)]),
+    );
+  };
+  assert.deepEqual(fieldsOf('Post'), {
+    id: 'ID!',
+    title: 'String!',
+    content: 'String',
+    comments: '[Comment]',
+    status: 'PostStatus',
+    createdAt: 'LocalDateTime',
+    authorId: 'String',
+    author: 'Author',
+  });
+  assert.deepEqual(fieldsOf('Author'), {
+    id: 'ID!',
+    name: 'String!',
+    email: 'String!',
+    createdAt: 'LocalDateTime',
+    posts: '[Post]',
+  });
+  assert.deepEqual(fieldsOf('Comment'), {
+    id: 'ID!',
+    content: 'String!',
+    createdAt: 'LocalDateTime',
+    postId: 'String!',
+  });
+  assert.deepEqual(fieldsOf('Query'), { allPosts: '[Post!]!', postById: 'Post' });
+  assert.deepEqual(fieldsOf('Mutation'), {
+    createPost: 'UUID!',
+    upload: 'Boolean',
+    addComment: 'UUID!',
+  });
+  assert.deepEqual(fieldsOf('Subscription'), { commentAdded: 'Comment!' });
+  assert.deepEqual(fieldsOf('CreatePostInput'), { title: 'String!', content: 'String!' });
+  assert.deepEqual(fieldsOf('CommentInput'), { postId: 'String!', content: 'String!' });
+});
+
+test('introspection is answered', () => {
+  const result = startGraphql().run(getIntrospectionQuery());
+  assert.ok(!isPromise(result));
+  assert.ok('__schema' in dataOf(result));
+});
+
+test('allPosts gives every post, newest first, with author and comments', async () => {
+  const { run } = startGraphql({ posts: 2, authors: 1, comments: 2 });
+  const query =
+    '{ allPosts { id title content status createdAt author { name } comments { content } } }';
+  const { allPosts } = dataOf(await run(query)) as { allPosts: Record<string, unknown>[] };
+  assert.deepEqual(
+    allPosts.map(({ title }) => title),
+    ['POST 2', 'POST 1'],
+  );
+  const { id: _id, ...first } = structuredClone(allPosts[0] ?? {});
+  assert.deepEqual(first, {
+    title: 'POST 2',
+    content: 'text',
+    status: 'DRAFT',
+    createdAt: '2026-01-05T09:00:00',
+    author: { name: 'Author 1' },
+    comments: [{ content: 'Comment 1' }, { content: 'Comment 2' }],
+  });
+});
+
+test('memory answers at once, without a promise', () => {
+  const { run } = startGraphql();
+  assert.ok(!isPromise(run('{ allPosts { author { posts { comments { id } } } } }')));
+});
+
+test('a list of posts with authors and comments takes three statements', async () => {
+  const counts: string[] = [];
+  const { run } = startGraphql({ posts: 50, authors: 5, wrap: countStatements(counts) });
+  const result = await run('{ allPosts { author { name } comments { content } } }');
+  assert.equal((dataOf(result)['allPosts'] as unknown[]).length, 50);
+  assert.deepEqual(counts, ['posts.list', 'authors.byIds', 'comments.byPosts']);
+});
+
+test('each further level takes one statement, however many records it has', async () => {
+  const counts: string[] = [];
+  const { run } = startGraphql({ posts: 20, authors: 4, wrap: countStatements(counts) });
+  await run('{ allPosts { author { posts { comments { id } author { name } } } } }');
+  assert.deepEqual(counts, ['posts.list', 'authors.byIds', 'posts.byAuthors', 'comments.byPosts']);
+});
+
+test('postById finds a post by its id in either case, and gives null for any other text', async () => {
+  const { run, posts } = startGraphql();
+  const query = 'query ($id: String!) { postById(postId: $id) { title } }';
+  const [post] = posts;
+  for (const id of [post?.id, post?.id.toUpperCase()]) {
+    assert.deepEqual(structuredClone(dataOf(await run(query, { id }))), {
+      postById: { title: 'POST 1' },
+    });
+  }
+  for (const id of [createId(), 'nothing', '', '__proto__']) {
+    assert.deepEqual(structuredClone(await run(query, { id })), { data: { postById: null } });
+  }
+});
+
+test('a created post is found by its id, with its title in upper case', async () => {
+  const { run } = startGraphql({ viewer: () => undefined });
+  const input = { title: 'straße ǆ', content: ' text ' };
+  const { createPost: id } = dataOf(await run(createPost, { input }));
+  const query = 'query ($id: String!) { postById(postId: $id) { title content status authorId } }';
+  assert.deepEqual(structuredClone(dataOf(await run(query, { id }))['postById']), {
+    title: 'STRASSE Ǆ',
+    content: ' text ',
+    status: 'DRAFT',
+    authorId: null,
+  });
+});
+
+test('the account of a valid token is the author of a created post', async () => {
+  const { run } = startGraphql({ viewer: () => Promise.resolve(account) });
+  const { createPost: id } = dataOf(await run(createPost, { input: { title: 'a', content: 'b' } }));
+  const query = 'query ($id: String!) { postById(postId: $id) { authorId author { id } } }';
+  assert.deepEqual(structuredClone(dataOf(await run(query, { id }))['postById']), {
+    authorId: account.id,
+    author: null,
+  });
+});
+
+test('a bad token refuses createPost, and nothing is stored', async () => {
+  const viewer = (): never => {
+    throw new AppError('invalid_token', 'The token is not valid.');
+  };
+  const { run, store } = startGraphql({ posts: 0, viewer });
+  const result = await run(createPost, { input: { title: 'a', content: 'b' } });
+  assert.deepEqual(codesOf(result), ['UNAUTHENTICATED']);
+  assert.deepEqual(await store.posts.list(), []);
+});
+
+test('a bad token does not matter where none is needed', async () => {
+  const viewer = (): never => {
+    throw new AppError('invalid_token', 'The token is not valid.');
+  };
+  const { run, posts } = startGraphql({ viewer });
+  dataOf(await run('{ allPosts { id } }'));
+  dataOf(await run(addComment, { input: { postId: posts[0]?.id, content: 'c' } }));
+});
+
+test('with REQUIRE_AUTH=writes every mutation needs a token, and no query does', async () => {
+  const env = { REQUIRE_AUTH: 'writes' };
+  const without = startGraphql({ env });
+  const post = { input: { title: 'a', content: 'b' } };
+  const comment = { input: { postId: without.posts[0]?.id, content: 'c' } };
+  assert.deepEqual(codesOf(await without.run(createPost, post)), ['UNAUTHENTICATED']);
+  assert.deepEqual(codesOf(await without.run(addComment, comment)), ['UNAUTHENTICATED']);
+  dataOf(await without.run('{ allPosts { id } }'));
+
+  const granted = startGraphql({ env, viewer: () => account });
+  dataOf(await granted.run(createPost, post));
+  dataOf(await granted.run(addComment, { input: { postId: granted.posts[0]?.id, content: 'c' } }));
+});
+
+test('texts of white space only are refused, and nothing is stored', async () => {
+  const { run, store, posts } = startGraphql({ posts: 1, comments: 0 });
+  for (const input of [
+    { title: ' ', content: 'b' },
+    { title: 'a', content: '\u2003\n' },
+    { title: '', content: 'b' },
+  ]) {
+    assert.deepEqual(codesOf(await run(createPost, { input })), ['BAD_USER_INPUT']);
+  }
+  const input = { postId: posts[0]?.id, content: '\t' };
+  assert.deepEqual(codesOf(await run(addComment, { input })), ['BAD_USER_INPUT']);
+  assert.equal((await store.posts.list()).length, 1);
+  assert.deepEqual(await store.comments.list(posts[0]?.id ?? ''), []);
+});
+
+test('an added comment is stored and announced; its id is given back', async () => {
+  const { run, topic, store, posts } = startGraphql({ comments: 0 });
+  const announced = topic.subscribe();
+  const input = { postId: posts[1]?.id.toUpperCase(), content: 'new' };
+  const { addComment: id } = dataOf(await run(addComment, { input }));
+  const { value } = await announced.next();
+  assert.deepEqual(value, {
+    id,
+    content: 'new',
+    createdAt: value?.createdAt,
+    postId: posts[1]?.id,
+  });
+  assert.deepEqual(await store.comments.list(posts[1]?.id ?? ''), [value]);
+  await announced.return?.();
+});
+
+test('a comment on a missing post is NOT_FOUND, and nothing is announced', async () => {
+  const { run, topic } = startGraphql();
+  const announced = topic.subscribe();
+  for (const postId of [createId(), 'nothing']) {
+    const result = await run(addComment, { input: { postId, content: 'c' } });
+    assert.deepEqual(codesOf(result), ['NOT_FOUND']);
+    assert.equal(result.data, null);
+    assert.deepEqual(result.errors?.[0]?.path, ['addComment']);
+  }
+  topic.publish({ id: 'x', content: 'c', createdAt: '', postId: '' });
+  assert.equal((await announced.next()).value?.id, 'x');
+  await announced.return?.();
+});
+
+test('a document with several operations runs the one that is named', () => {
+  const { engine, scope } = startGraphql();
+  const query = 'query A { allPosts { id } } query B { postById(postId: "x") { id } }';
+  const named = engine.prepare({ query, operationName: 'B' });
+  assert.ok(named.kind === 'ready');
+  assert.deepEqual(structuredClone(engine.execute(named, scope())), { data: { postById: null } });
+  for (const operationName of [undefined, 'C', '__proto__']) {
+    const refused = engine.prepare({ query, operationName });
+    assert.ok(refused.kind === 'refused');
+    assert.deepEqual(codesOf(refused), ['BAD_USER_INPUT']);
+  }
+});

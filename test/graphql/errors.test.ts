@@ -1,0 +1,143 @@
+/** What clients are told, and what they are not (R24). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { codesOf, startGraphql } from '../support/graphql.js';
+
+const secret = 'password of the database';
+
+test('a document that cannot be parsed is told with its place', async () => {
+  const result = await startGraphql().run('{ allPosts { id }');
+  assert.deepEqual(result, {
+    errors: [
+      {
+        message: 'Syntax Error: Expected Name, found <EOF>.',
+        locations: [{ line: 1, column: 18 }],
+        extensions: { code: 'GRAPHQL_PARSE_FAILED' },
+      },
+    ],
+  });
+});
+
+test('a document that does not follow the schema is not executed', async () => {
+  const { run } = startGraphql();
+  for (const query of [
+    '{ nothing }',
+    '{ allPosts }',
+    '{ postById { id } }',
+    'query ($x: Unknown) { allPosts { id } }',
+    '{ allPosts { ...Nothing } }',
+    'mutation { createPost(createPostInput: {title: "a"}) }',
+    'mutation { createPost(createPostInput: {title: 1, content: "b"}) }',
+  ]) {
+    const result = await run(query);
+    assert.equal('data' in result, false, query);
+    assert.deepEqual(new Set(codesOf(result)), new Set(['GRAPHQL_VALIDATION_FAILED']), query);
+  }
+});
+
+test('an empty document is a syntax error', async () => {
+  for (const query of ['', ' ', '# nothing']) {
+    assert.deepEqual(codesOf(await startGraphql().run(query)), ['GRAPHQL_PARSE_FAILED']);
+  }
+});
+
+test('names of the schema are not suggested', async () => {
+  const { run } = startGraphql();
+  for (const query of [
+    '{ allPost { id } }',
+    '{ allPosts { titel } }',
+    '{ postById(post: "x") { id } }',
+  ]) {
+    for (const { message } of (await run(query)).errors ?? []) {
+      assert.doesNotMatch(message, /Did you mean|allPosts|title/);
+    }
+  }
+  const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
+  const result = await run(query, { i: { titl: 'a', title: 'a', content: 'b' } });
+  assert.doesNotMatch(result.errors?.[0]?.message ?? '', /Did you mean/);
+});
+
+test('values that do not fit their variable are refused before anything runs', async () => {
+  const { run } = startGraphql();
+  const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
+  for (const variables of [
+    {},
+    { i: null },
+    { i: 'x' },
+    { i: { title: 'a' } },
+    { i: { title: 1, content: 2 } },
+  ]) {
+    const result = await run(query, variables);
+    assert.equal('data' in result, false);
+    assert.deepEqual(new Set(codesOf(result)), new Set(['BAD_USER_INPUT']));
+  }
+});
+
+test('errors are bounded in number and in length', async () => {
+  const { run } = startGraphql();
+  const unknown = Object.fromEntries(
+    Array.from({ length: 5_000 }, (_, index) => [`key${index}`, 1]),
+  );
+  const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
+  const answers = [
+    await run(query, { i: { title: 'a', content: 'b', ...unknown } }),
+    await run(query, { i: { title: 'x'.repeat(100_000) } }),
+    await run(`{ ${'x '.repeat(500)} }`),
+    await run(`{ ${'x'.repeat(100_000)} }`),
+  ];
+  for (const { errors = [] } of answers) {
+    assert.ok(errors.length > 0 && errors.length <= 21);
+    for (const { message } of errors) assert.ok(message.length <= 301, message);
+    assert.ok(JSON.stringify(errors).length < 20_000);
+  }
+});
+
+test('an unexpected error is masked, and logged once with the request id', async () => {
+  const { run, logged } = startGraphql({
+    posts: 30,
+    wrap: (store) => {
+      const byIds = (): never => {
+        throw new Error(secret);
+      };
+      return { ...store, authors: { ...store.authors, byIds } };
+    },
+  });
+  const result = await run('{ allPosts { id author { name } } }');
+  assert.ok(!JSON.stringify(result).includes(secret));
+  assert.deepEqual(result.errors?.[0], {
+    message: 'Internal server error',
+    locations: [{ line: 1, column: 17 }],
+    path: ['allPosts', 0, 'author'],
+    extensions: { code: 'INTERNAL_SERVER_ERROR', requestId: 'r-1' },
+  });
+  assert.equal(result.errors?.length, 20);
+  assert.equal(logged.length, 1);
+  assert.equal(logged[0]?.['requestId'], 'r-1');
+  assert.match(String(logged[0]?.['reason']), /password of the database/);
+});
+
+test('a store that rejects is masked too', async () => {
+  const list = (): Promise<never> => Promise.reject(new Error(secret));
+  const { run, logged } = startGraphql({
+    wrap: (store) => ({ ...store, posts: { ...store.posts, list } }),
+  });
+  const result = await run('{ allPosts { id } }');
+  assert.deepEqual(codesOf(result), ['INTERNAL_SERVER_ERROR']);
+  assert.ok(!JSON.stringify(result).includes(secret));
+  assert.equal(logged.length, 1);
+});
+
+test('what the store should never hold is masked, not shown', async () => {
+  const { run, logged } = startGraphql({
+    wrap: (store) => {
+      const list = (): never[] => [{ id: 'x', title: 'a', createdAt: secret } as never];
+      return { ...store, posts: { ...store.posts, list } };
+    },
+  });
+  const result = await run('{ allPosts { title createdAt } }');
+  assert.deepEqual(codesOf(result), ['INTERNAL_SERVER_ERROR']);
+  assert.ok(!JSON.stringify(result).includes(secret));
+  assert.deepEqual(structuredClone(result.data), { allPosts: [{ title: 'A', createdAt: null }] });
+  assert.equal(logged.length, 1);
+});

@@ -1,0 +1,162 @@
+/** Every limit on documents and on what they produce, from both sides. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  codesOf,
+  countStatements,
+  dataOf,
+  startGraphql,
+  type TestGraphql,
+} from '../support/graphql.js';
+
+const invalid = ['GRAPHQL_VALIDATION_FAILED'];
+
+function depthQuery(levels: number): string {
+  return `{ ${nest(levels)} }`;
+}
+
+/** `allPosts { author { posts { author { … id` with so many levels of fields. */
+function nest(levels: number): string {
+  const names = Array.from({ length: levels - 1 }, (_, index) =>
+    index === 0 ? 'allPosts' : index % 2 === 1 ? 'author' : 'posts',
+  );
+  return `${names.join(' { ')} { id ${'} '.repeat(levels - 1)}`;
+}
+
+function prepares({ engine }: TestGraphql, query: string): boolean {
+  return engine.prepare({ query }).kind === 'ready';
+}
+
+test('levels of fields are limited, also where fragments hide them', async () => {
+  const graphql = startGraphql({ env: { GRAPHQL_DEPTH_MAX: '6' } });
+  assert.ok(prepares(graphql, depthQuery(6)));
+  assert.deepEqual(codesOf(await graphql.run(depthQuery(7))), invalid);
+  const hidden = (inner: string): string =>
+    `{ allPosts { ... on Post { ...A } } } fragment A on Post { author { ...B } }
+     fragment B on Author { posts { ${inner} } }`;
+  assert.ok(prepares(graphql, hidden('author { name }')));
+  assert.ok(prepares(graphql, hidden('author { posts { id } }')));
+  assert.deepEqual(
+    codesOf(await graphql.run(hidden('author { posts { author { id } } }'))),
+    invalid,
+  );
+});
+
+test('aliases are limited', async () => {
+  const graphql = startGraphql({ env: { GRAPHQL_ALIASES_MAX: '3' } });
+  const query = (count: number): string =>
+    `{ allPosts { ${Array.from({ length: count }, (_, index) => `a${index}: id`).join(' ')} } }`;
+  assert.ok(prepares(graphql, query(3)));
+  assert.deepEqual(codesOf(await graphql.run(query(4))), invalid);
+});
+
+test('directives are limited, wherever they stand', async () => {
+  const graphql = startGraphql({ env: { GRAPHQL_DIRECTIVES_MAX: '2' } });
+  const skip = '@skip(if: false)';
+  assert.ok(prepares(graphql, `{ allPosts ${skip} { ... ${skip} { id } } }`));
+  const three = `{ allPosts ${skip} { ...F ${skip} } } fragment F on Post { id ${skip} }`;
+  assert.deepEqual(codesOf(await graphql.run(three)), invalid);
+  const many = `{ allPosts { id ${'@skip(if: true) '.repeat(3)} } }`;
+  assert.deepEqual(codesOf(await graphql.run(many)), invalid);
+});
+
+test('tokens and comments are limited', async () => {
+  const graphql = startGraphql({ env: { GRAPHQL_TOKENS_MAX: '20' } });
+  assert.ok(prepares(graphql, '{ allPosts { id } }'));
+  const long = `{ allPosts { ${'id '.repeat(20)} } }`;
+  assert.deepEqual(codesOf(await graphql.run(long)), ['GRAPHQL_PARSE_FAILED']);
+  const comments = `{ allPosts { id } } ${'#\n'.repeat(1_001)}`;
+  assert.deepEqual(codesOf(await graphql.run(comments)), ['GRAPHQL_PARSE_FAILED']);
+});
+
+test('a document deeper than the stack is refused, whatever the limits say', async () => {
+  const big = '1000000000';
+  const graphql = startGraphql({ env: { GRAPHQL_TOKENS_MAX: big, GRAPHQL_DEPTH_MAX: big } });
+  for (const deep of [
+    '{a'.repeat(100_000),
+    `{a(x:${'['.repeat(100_000)}`,
+    `{a${'{a'.repeat(8_000)}${'}'.repeat(8_001)}`,
+  ]) {
+    const { errors = [] } = await graphql.run(deep);
+    assert.match(errors[0]?.extensions.code ?? '', /^GRAPHQL_/);
+  }
+});
+
+test('fragments that spread each other twice are judged quickly', async () => {
+  const { run } = startGraphql();
+  let query = '{ allPosts { ...F0 } } ';
+  for (let at = 0; at < 150; at += 1)
+    query += `fragment F${at} on Post { ...F${at + 1} ...F${at + 1} } `;
+  query += 'fragment F150 on Post { id }';
+  const start = performance.now();
+  dataOf(await run(query));
+  assert.ok(performance.now() - start < 2_000);
+});
+
+test('fragments that spread themselves are refused', async () => {
+  const { run } = startGraphql();
+  const query =
+    '{ allPosts { ...A } } fragment A on Post { ...B } fragment B on Post { author { posts { ...A } } }';
+  assert.deepEqual(codesOf(await run(query)), invalid);
+});
+
+const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
+
+test('the cycle of the schema is cut by the budget, as a whole and quickly', async () => {
+  const { run, logged } = startGraphql({ posts: 100, authors: 2 });
+  const start = performance.now();
+  const result = await run(cyclic);
+  assert.ok(performance.now() - start < 1_000);
+  assert.equal('data' in result, false);
+  assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
+  assert.deepEqual(logged, []);
+});
+
+test('the cycle is cut too where the store answers with promises', async () => {
+  const wrap = countStatements([]);
+  const { run } = startGraphql({ posts: 100, authors: 2, wrap });
+  const start = performance.now();
+  assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
+  assert.ok(performance.now() - start < 2_000);
+});
+
+test('the query of the specification runs over 10,000 posts with five comments each', async () => {
+  const { run } = startGraphql({ posts: 10_000, authors: 10, comments: 5 });
+  const query = '{ allPosts { id title content author { name } comments { content } } }';
+  assert.equal((dataOf(await run(query))['allPosts'] as unknown[]).length, 10_000);
+});
+
+test('the budget counts objects: one more than it holds is refused', async () => {
+  const env = { GRAPHQL_OBJECTS_MAX: '100' };
+  const query = '{ allPosts { id } }';
+  dataOf(await startGraphql({ posts: 100, env }).run(query));
+  const refused = await startGraphql({ posts: 101, env }).run(query);
+  assert.deepEqual(codesOf(refused), ['PAYLOAD_TOO_LARGE']);
+});
+
+test('long texts, aliases and answers about the schema count too', async () => {
+  const env = { GRAPHQL_OBJECTS_MAX: '1000' };
+  const { run, store, posts } = startGraphql({ env, posts: 1 });
+  const content = 'x'.repeat(400_000);
+  await store.posts.update(posts[0]?.id ?? '', { title: 'a', content });
+  dataOf(await run('{ allPosts { content } }'));
+  const aliases = '{ allPosts { a: content b: content c: content } }';
+  assert.deepEqual(codesOf(await run(aliases)), ['PAYLOAD_TOO_LARGE']);
+  dataOf(await run('{ __schema { queryType { name } } }'));
+  const thrice =
+    '{ a: __schema { description } b: __schema { description } c: __type(name: "Post") { name } }';
+  assert.deepEqual(codesOf(await run(thrice)), ['PAYLOAD_TOO_LARGE']);
+});
+
+test('operations that share a budget are refused once it is spent', async () => {
+  const { engine, scope } = startGraphql({ posts: 60, env: { GRAPHQL_OBJECTS_MAX: '100' } });
+  const shared = scope();
+  const prepared = engine.prepare({ query: '{ allPosts { id } }' });
+  assert.ok(prepared.kind === 'ready');
+  dataOf(await engine.execute(prepared, shared));
+  assert.deepEqual(codesOf(await engine.execute(prepared, shared)), ['PAYLOAD_TOO_LARGE']);
+  const cheap = engine.prepare({ query: '{ postById(postId: "x") { id } }' });
+  assert.ok(cheap.kind === 'ready');
+  assert.deepEqual(codesOf(await engine.execute(cheap, shared)), ['PAYLOAD_TOO_LARGE']);
+});

@@ -1,0 +1,115 @@
+/** Documents by their hash, and the bounded memory for them. */
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readTrustedDocuments } from '../../dist/graphql/trusted-documents.js';
+import { createTextCache } from '../../dist/graphql/text-cache.js';
+import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
+
+const query = '{ allPosts { id } }';
+const sha256Hash = createHash('sha256').update(query).digest('hex');
+
+function ask(graphql: TestGraphql, persistedQuery: unknown, text?: string): readonly string[] {
+  const prepared = graphql.engine.prepare({ query: text, extensions: { persistedQuery } });
+  return prepared.kind === 'ready' ? [] : codesOf(prepared);
+}
+
+test('a hash runs its document from the moment on that both were sent', () => {
+  const graphql = startGraphql();
+  const hash = { version: 1, sha256Hash };
+  assert.deepEqual(ask(graphql, hash), ['PERSISTED_QUERY_NOT_FOUND']);
+  assert.deepEqual(ask(graphql, hash, query), []);
+  assert.deepEqual(ask(graphql, hash), []);
+  assert.deepEqual(ask(graphql, { version: 1, sha256Hash: sha256Hash.toUpperCase() }), []);
+});
+
+test('a hash that is not that of the text is refused, and not kept', () => {
+  const graphql = startGraphql();
+  const hash = { version: 1, sha256Hash };
+  assert.deepEqual(ask(graphql, hash, '{ allPosts { title } }'), ['BAD_USER_INPUT']);
+  assert.deepEqual(ask(graphql, hash), ['PERSISTED_QUERY_NOT_FOUND']);
+});
+
+test('what is no persisted query is refused', () => {
+  const graphql = startGraphql();
+  for (const odd of [
+    null,
+    'x',
+    5,
+    [],
+    {},
+    { version: 2, sha256Hash },
+    { version: 1, sha256Hash: 5 },
+  ]) {
+    assert.deepEqual(ask(graphql, odd), ['BAD_USER_INPUT']);
+  }
+  assert.deepEqual(ask(graphql, undefined), ['BAD_USER_INPUT']);
+});
+
+test('with trusted documents nothing else runs', () => {
+  const trustedDocuments = new Map([[sha256Hash, query]]);
+  const graphql = startGraphql({ trustedDocuments });
+  assert.deepEqual(ask(graphql, { version: 1, sha256Hash }), []);
+  assert.deepEqual(ask(graphql, { version: 1, sha256Hash }, query), []);
+  assert.deepEqual(ask(graphql, undefined, query), []);
+  const other = '{ allPosts { title } }';
+  const otherHash = createHash('sha256').update(other).digest('hex');
+  assert.deepEqual(ask(graphql, undefined, other), ['BAD_USER_INPUT']);
+  assert.deepEqual(ask(graphql, { version: 1, sha256Hash: otherHash }, other), ['BAD_USER_INPUT']);
+  assert.deepEqual(ask(graphql, { version: 1, sha256Hash }, other), ['BAD_USER_INPUT']);
+  assert.deepEqual(ask(graphql, { version: 1, sha256Hash: '__proto__' }), ['BAD_USER_INPUT']);
+  assert.deepEqual(ask(graphql, undefined), ['BAD_USER_INPUT']);
+});
+
+test('a manifest is read, and a bad one names its setting', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-test-'));
+  context.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'manifest.json');
+  assert.equal(await readTrustedDocuments(''), undefined);
+  await writeFile(path, JSON.stringify({ [sha256Hash.toUpperCase()]: query }));
+  assert.deepEqual(await readTrustedDocuments(path), new Map([[sha256Hash, query]]));
+  for (const bad of ['', '{', '[]', '5', 'null', '{"a": 1}']) {
+    await writeFile(path, bad);
+    await assert.rejects(readTrustedDocuments(path), /^ConfigError: TRUSTED_DOCUMENTS /);
+  }
+  await assert.rejects(
+    readTrustedDocuments(join(folder, 'none')),
+    /TRUSTED_DOCUMENTS .* cannot be read/,
+  );
+});
+
+test('a cache keeps what was used last, within its entries and characters', () => {
+  const cache = createTextCache<number>({ entriesMax: 3, lengthMax: 100 });
+  cache.set('a', 1, 10);
+  cache.set('b', 2, 10);
+  cache.set('c', 3, 10);
+  assert.equal(cache.get('a'), 1);
+  cache.set('d', 4, 10);
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].map((text) => cache.get(text)),
+    [1, undefined, 3, 4],
+  );
+  cache.set('e', 5, 95);
+  assert.deepEqual(
+    ['a', 'c', 'd', 'e'].map((text) => cache.get(text)),
+    [undefined, undefined, undefined, 5],
+  );
+  cache.set('f', 6, 101);
+  assert.equal(cache.get('f'), undefined);
+  assert.equal(cache.get('e'), 5);
+  cache.set('e', 7, 5);
+  cache.set('g', 8, 95);
+  assert.deepEqual([cache.get('e'), cache.get('g')], [7, 8]);
+});
+
+test('documents never seen before do not grow the memory without end', () => {
+  const { engine } = startGraphql({ env: { GRAPHQL_DOCUMENTS_MAX: '10' } });
+  for (let count = 0; count < 200; count += 1) {
+    assert.equal(engine.prepare({ query: `query Q${count} { allPosts { id } }` }).kind, 'ready');
+  }
+  assert.equal(engine.prepare({ query }).kind, 'ready');
+});

@@ -1,0 +1,92 @@
+/** The scalars of Spec §2.1, both ways, and the directive that any field can carry. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buildSchema, type ExecutionResult, execute, Kind, parse } from 'graphql';
+import { scalarRules } from '../../dist/graphql/scalars.js';
+import { createSchema } from '../../dist/graphql/schema.js';
+import { UploadedFile } from '../../dist/graphql/uploaded-file.js';
+import { applyUppercase } from '../../dist/graphql/uppercase.js';
+
+const id = '01a1fac9-75e7-7554-9879-966a0e24132b';
+
+function rules(name: string): (typeof scalarRules)[string] {
+  const found = scalarRules[name];
+  assert.ok(found);
+  return found;
+}
+
+test('LocalDateTime reads and writes one form, and refuses what is no date-time', () => {
+  const { parseValue, parseLiteral, serialize } = rules('LocalDateTime');
+  for (const read of [parseValue, serialize]) {
+    assert.equal(read('2024-05-01T10:15+02:00'), '2024-05-01T10:15:00');
+    for (const bad of ['2024-02-30T10:15:00', 'now', '', 5, null, undefined, {}, new Date(0)]) {
+      assert.throws(() => read(bad), /LocalDateTime needs/);
+    }
+  }
+  assert.equal(
+    parseLiteral({ kind: Kind.STRING, value: '2024-05-01T10:15' }),
+    '2024-05-01T10:15:00',
+  );
+  assert.throws(() => parseLiteral({ kind: Kind.STRING, value: 'now' }), /LocalDateTime needs/);
+  assert.throws(() => parseLiteral({ kind: Kind.INT, value: '5' }), /LocalDateTime needs/);
+});
+
+test('UUID reads either case and writes lower case', () => {
+  const { parseValue, parseLiteral, serialize } = rules('UUID');
+  for (const read of [parseValue, serialize]) {
+    assert.equal(read(id.toUpperCase()), id);
+    for (const bad of ['', id.slice(1), `{${id}}`, 5, null]) assert.throws(() => read(bad), /UUID/);
+  }
+  assert.equal(parseLiteral({ kind: Kind.STRING, value: id }), id);
+  assert.throws(() => parseLiteral({ kind: Kind.ENUM, value: id }), /UUID/);
+});
+
+test('Upload takes a file of a multipart request and nothing that JSON or a document can say', () => {
+  const { parseValue, parseLiteral, serialize } = rules('Upload');
+  const file = new UploadedFile({}, () => undefined);
+  assert.equal(parseValue(file), file);
+  for (const bad of [{ facts: {}, keep: 1 }, 'file', null, []]) {
+    assert.throws(() => parseValue(bad), /multipart/);
+  }
+  assert.throws(() => parseLiteral({ kind: Kind.STRING, value: 'file' }), /variable/);
+  assert.throws(() => serialize(file));
+});
+
+test('the scalars of the schema follow these rules', () => {
+  const type = createSchema().getType('LocalDateTime');
+  assert.ok(type && 'parseValue' in type);
+  assert.equal(type.parseValue('2024-05-01T10:15'), '2024-05-01T10:15:00');
+});
+
+test('any String field that carries @uppercase is returned in upper case', async () => {
+  const schema = buildSchema(`
+    directive @uppercase on FIELD_DEFINITION
+    type Query { own: String @uppercase later: String @uppercase plain: String
+      number: Int @uppercase list: [String] @uppercase none: String @uppercase inner: Inner }
+    type Inner { text: String @uppercase }
+  `);
+  const field = schema.getQueryType()?.getFields()['later'];
+  assert.ok(field);
+  field.resolve = () => Promise.resolve('later');
+  applyUppercase(schema);
+  const rootValue = {
+    own: 'own',
+    plain: 'plain',
+    number: 5,
+    list: ['a'],
+    none: null,
+    inner: { text: 'é' },
+  };
+  const document = parse('{ own later plain number list none inner { text } }');
+  const result: ExecutionResult = await execute({ schema, document, rootValue });
+  assert.deepEqual(structuredClone(result.data), {
+    own: 'OWN',
+    later: 'LATER',
+    plain: 'plain',
+    number: 5,
+    list: ['a'],
+    none: null,
+    inner: { text: 'É' },
+  });
+});

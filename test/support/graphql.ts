@@ -1,0 +1,123 @@
+/** An engine over a small store, without HTTP: for tests of what GraphQL does by itself. */
+
+import { type Config, readConfig } from '../../dist/config.js';
+import { createComments } from '../../dist/domain/comments.js';
+import { createId } from '../../dist/domain/ids.js';
+import { createTopic, type Topic } from '../../dist/domain/topic.js';
+import { createEngine, type Engine, type GraphqlResult } from '../../dist/graphql/engine.js';
+import type { RequestScope } from '../../dist/graphql/context.js';
+import type { TrustedDocuments } from '../../dist/graphql/persisted.js';
+import type { LogFacts } from '../../dist/log.js';
+import type { MaybePromise } from '../../dist/maybe-promise.js';
+import { createMemoryStore } from '../../dist/store/memory.js';
+import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
+import type { Store } from '../../dist/store/store.js';
+
+export interface TestGraphql {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly topic: Topic<Comment>;
+  readonly config: Config;
+  /** Newest last. */
+  readonly posts: readonly Post[];
+  readonly authors: readonly Author[];
+  readonly logged: readonly (LogFacts & { readonly event: string })[];
+  scope(): RequestScope;
+  /** Prepares and executes; a refused request gives its errors. */
+  run(query: string, variables?: Record<string, unknown>): MaybePromise<GraphqlResult>;
+}
+
+export interface TestGraphqlOptions {
+  readonly posts?: number;
+  readonly authors?: number;
+  /** Of each post. */
+  readonly comments?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly viewer?: () => MaybePromise<Account | undefined>;
+  readonly trustedDocuments?: TrustedDocuments;
+  /** Puts something around the store. */
+  readonly wrap?: (store: Store) => Store;
+}
+
+const createdAt = '2026-01-05T09:00:00';
+
+export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
+  const authors = times(options.authors ?? 2, (number): Author => {
+    return { id: createId(), name: `Author ${number}`, email: `a${number}@example.org`, createdAt };
+  });
+  const posts = times(options.posts ?? 3, (number): Post => {
+    const authorId = authors[number % authors.length]?.id ?? null;
+    const id = createId();
+    return { id, title: `Post ${number}`, content: 'text', status: 'DRAFT', createdAt, authorId };
+  });
+  const comments = posts.flatMap(({ id: postId }) =>
+    times(options.comments ?? 1, (number): Comment => {
+      return { id: createId(), content: `Comment ${number}`, createdAt, postId };
+    }),
+  );
+  const initial = { authors, posts, comments, accounts: [], todos: [], articles: [] };
+  const memory = createMemoryStore({ createId, now: () => createdAt, initial });
+  const store = options.wrap?.(memory) ?? memory;
+  const topic = createTopic<Comment>({ queueMax: 100 });
+  const config = readConfig(options.env ?? {});
+  const logged: (LogFacts & { readonly event: string })[] = [];
+  const engine = createEngine({
+    store,
+    comments: createComments({ store, publish: (comment) => topic.publish(comment) }),
+    commentAdded: topic,
+    log: (_level, event, facts) => void logged.push({ ...facts, event }),
+    writesNeedToken: config.requireAuth === 'writes',
+    trustedDocuments: options.trustedDocuments,
+    config,
+  });
+  const viewer = options.viewer ?? ((): undefined => undefined);
+  const scope = (): RequestScope => {
+    return { requestId: 'r-1', viewer, budget: engine.createBudget() };
+  };
+  const run: TestGraphql['run'] = (query, variables) => {
+    const prepared = engine.prepare({ query, variables });
+    if (prepared.kind === 'refused') return { errors: prepared.errors };
+    return engine.execute(prepared, scope());
+  };
+  return { engine, store, topic, config, posts, authors, logged, scope, run };
+}
+
+/** A store whose every read and write answers with a promise, and is counted. */
+export function countStatements(counts: string[]): (store: Store) => Store {
+  const later = (name: string, port: object): object =>
+    new Proxy(port, {
+      get: (target, key) => {
+        const method: unknown = Reflect.get(target, key);
+        if (typeof method !== 'function') return method;
+        return async (...given: unknown[]): Promise<unknown> => {
+          counts.push(`${name}.${String(key)}`);
+          await Promise.resolve();
+          return Reflect.apply(method, target, given);
+        };
+      },
+    });
+  return (store) => {
+    const { posts, comments, authors } = store;
+    return {
+      ...store,
+      posts: later('posts', posts) as Store['posts'],
+      comments: later('comments', comments) as Store['comments'],
+      authors: later('authors', authors) as Store['authors'],
+    };
+  };
+}
+
+/** What can be read of a result without knowing its selection. */
+export function dataOf(result: GraphqlResult): Record<string, unknown> {
+  if (result.errors !== undefined) throw new Error(JSON.stringify(result.errors));
+  return result.data ?? {};
+}
+
+/** The codes of a result's errors. */
+export function codesOf(result: GraphqlResult): readonly string[] {
+  return (result.errors ?? []).map((error) => error.extensions.code);
+}
+
+function times<T>(count: number, make: (number: number) => T): readonly T[] {
+  return Array.from({ length: count }, (_, index) => make(index + 1));
+}
