@@ -20,6 +20,8 @@ export interface Budget {
 /** The request asked for more than its budget. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
+  /** graphql-js gives every error a place, at a cost; one that has a path it takes as it is. */
+  readonly path: readonly string[] = [];
 }
 
 /** A budget of `max` objects. */

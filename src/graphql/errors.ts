@@ -6,7 +6,6 @@
 import { GraphQLError, type SourceLocation } from 'graphql';
 import { AppError, type ErrorCode } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { BudgetError } from './budget.ts';
 
 /** R24, and the one code that clients of persisted queries wait for. README lists the same. */
 export type GraphqlCode =
@@ -113,7 +112,6 @@ export function toFieldErrors(
 function describe(error: GraphQLError): Omit<GraphqlError, 'locations' | 'path'> | undefined {
   const origin = error.originalError;
   if (origin instanceof AppError) return toRefusal(origin);
-  if (origin instanceof BudgetError) return toPlainError('PAYLOAD_TOO_LARGE', origin.message);
   // graphql-js about variables (no path yet) and arguments (a node of the document). What it says
   // of output has no node of its own, and would show what the store holds.
   const isInput =

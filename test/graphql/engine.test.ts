@@ -23,21 +23,24 @@ const account: Account = {
 test('the schema holds the types of the specification and no others', () => {
   const text = printSchema(startGraphql().engine.schema);
   const names = [...text.matchAll(/^(?:type|input|enum|scalar|directive) @?(\w+)/gm)];
-  assert.deepEqual(names.map(([, name]) => name).toSorted(), [
-    'Author',
-    'Comment',
-    'CommentInput',
-    'CreatePostInput',
-    'LocalDateTime',
-    'Mutation',
-    'Post',
-    'PostStatus',
-    'Query',
-    'Subscription',
-    'UUID',
-    'Upload',
-    'uppercase',
-  ]);
+  assert.deepEqual(
+    new Set(names.map(([, name]) => name)),
+    new Set([
+      'Author',
+      'Comment',
+      'CommentInput',
+      'CreatePostInput',
+      'LocalDateTime',
+      'Mutation',
+      'Post',
+      'PostStatus',
+      'Query',
+      'Subscription',
+      'UUID',
+      'Upload',
+      'uppercase',
+    ]),
+  );
 });
 
 test('each field has the type of the specification', () => {

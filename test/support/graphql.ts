@@ -22,9 +22,9 @@ export interface TestGraphql {
   readonly posts: readonly Post[];
   readonly authors: readonly Author[];
   readonly logged: readonly (LogFacts & { readonly event: string })[];
-  scope(): RequestScope;
+  readonly scope: () => RequestScope;
   /** Prepares and executes; a refused request gives its errors. */
-  run(query: string, variables?: Record<string, unknown>): MaybePromise<GraphqlResult>;
+  readonly run: (query: string, variables?: Record<string, unknown>) => MaybePromise<GraphqlResult>;
 }
 
 export interface TestGraphqlOptions {
@@ -35,6 +35,8 @@ export interface TestGraphqlOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly viewer?: () => MaybePromise<Account | undefined>;
   readonly trustedDocuments?: TrustedDocuments;
+  /** In the place of the topic, for the engine. */
+  readonly commentAdded?: Pick<Topic<Comment>, 'subscribe'>;
   /** Puts something around the store. */
   readonly wrap?: (store: Store) => Store;
 }
@@ -64,7 +66,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
   const engine = createEngine({
     store,
     comments: createComments({ store, publish: (comment) => topic.publish(comment) }),
-    commentAdded: topic,
+    commentAdded: options.commentAdded ?? topic,
     log: (_level, event, facts) => void logged.push({ ...facts, event }),
     writesNeedToken: config.requireAuth === 'writes',
     trustedDocuments: options.trustedDocuments,
