@@ -1,0 +1,53 @@
+/** Names and media types of stored files (Spec §4.4 rules 1, 2 and 4; R18). */
+
+import { AppError } from '../errors.ts';
+
+/** What a common file system holds; a longer name could not be saved by who downloads it. */
+const fileNameBytesMax = 255;
+
+/** Unicode's category Cc: C0, DEL and C1. None of them may reach a header or a terminal. */
+const controlCharacter = /\p{Cc}/u;
+
+const extensionOfType: ReadonlyMap<string, string> = new Map([
+  ['text/plain', 'txt'],
+  ['application/svg+xml', 'svg'],
+]);
+
+const typeOfExtension: ReadonlyMap<string, string> = new Map([
+  ['txt', 'text/plain'],
+  ['svg', 'application/svg+xml'],
+]);
+
+/**
+ * The client's file name as far as it counts: what follows the last `/` or `\`. Undefined where
+ * nothing is left, or a name that stands for a folder. Throws `invalid_multipart` for a control
+ * character or more than 255 bytes of UTF-8 (R18).
+ */
+export function toFileName(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  const name = given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1);
+  if (name === '' || name === '.' || name === '..') return undefined;
+  if (controlCharacter.test(name)) {
+    throw new AppError('invalid_multipart', 'A file name holds a control character.');
+  }
+  if (Buffer.byteLength(name) > fileNameBytesMax) {
+    throw new AppError(
+      'invalid_multipart',
+      `A file name is longer than ${fileNameBytesMax} bytes of UTF-8.`,
+    );
+  }
+  return name;
+}
+
+/** A name for a file that came without one (Spec §4.4 rule 2). `mediaType` is in lower case. */
+export function createFileName(mediaType: string, createUuid: () => string): string {
+  return `${createUuid()}.${extensionOfType.get(mediaType) ?? 'bin'}`;
+}
+
+/** The media type that a stored file is given back with (Spec §4.4 rule 4). */
+export function mediaTypeOf(storedName: string): string {
+  const extension = storedName.slice(storedName.lastIndexOf('.') + 1);
+  const known =
+    extension.length < storedName.length && typeOfExtension.get(extension.toLowerCase());
+  return known || 'application/octet-stream';
+}

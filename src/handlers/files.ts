@@ -1,0 +1,152 @@
+/** The REST door of files (Spec §4.4, R18, R19). */
+
+import { Readable } from 'node:stream';
+import { mediaTypeOf } from '../domain/file-names.ts';
+import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
+import { AppError, invalidBody } from '../errors.ts';
+import { emptyReply, type HttpReply, type HttpRequest } from '../http/message.ts';
+import { readMultipart, type MultipartLimits, type PartHead } from '../http/multipart-read.ts';
+import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
+import type { Log } from '../log.ts';
+import type { Snapshot, Upload, Uploads } from '../store/uploads.ts';
+
+export interface FileHandlers {
+  uploadSimple(request: HttpRequest): Promise<HttpReply>;
+  uploadList(request: HttpRequest): Promise<HttpReply>;
+  download(): HttpReply;
+}
+
+export interface FileHandlersOptions {
+  readonly uploads: Uploads;
+  readonly config: MultipartLimits & { readonly bodyBytesMax: number };
+  readonly log: Log;
+  /** For files that come without a name (Spec §4.4 rule 2). */
+  readonly createUuid: () => string;
+}
+
+/** Takes one part, or throws; undefined where the part is no file. */
+type Receive = (
+  upload: Upload,
+  part: PartHead,
+  content: Readable,
+) => Promise<ReceivedFile | undefined>;
+
+export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
+  const { uploads, config, createUuid } = options;
+
+  const receive: Receive = (upload, part, content) =>
+    receiveFile(upload, { ...part, content }, createUuid);
+
+  const receiveSimple: Receive = async (upload, part, content) => {
+    if (part.name === 'part') return receive(upload, part, content);
+    // Choice: a part that the route does not know is refused, since it would be lost (R18).
+    if (part.name !== 'name') throw unknownPart();
+    await skipText(content, config.bodyBytesMax);
+    return undefined;
+  };
+
+  return {
+    async uploadSimple(request) {
+      await receiveAll(request, options, {
+        receive: receiveSimple,
+        check(files) {
+          if (files.length === 0) throw missingPart();
+        },
+      });
+      return emptyReply(200);
+    },
+    async uploadList(request) {
+      await receiveAll(request, options, { receive, check: () => undefined });
+      return emptyReply(200);
+    },
+    download() {
+      const boundary = createBoundary();
+      // Begins when the first byte is asked for: a body that nobody reads holds no files.
+      const body = Readable.from(toBody(uploads, boundary), {
+        objectMode: false,
+        highWaterMark: 256 * 1024,
+      });
+      const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
+      return { status: 200, headers, body };
+    },
+  };
+}
+
+interface Rules {
+  readonly receive: Receive;
+  /** Throws where the files of a whole request are not what the route needs. */
+  readonly check: (files: readonly ReceivedFile[]) => void;
+}
+
+/** All files of a request, or none of them (R18). */
+async function receiveAll(
+  request: HttpRequest,
+  { uploads, config, log }: FileHandlersOptions,
+  { receive, check }: Rules,
+): Promise<void> {
+  const upload = uploads.begin();
+  try {
+    const received: ReceivedFile[] = [];
+    await readMultipart(request, config, async (part, content) => {
+      const file = await receive(upload, part, content);
+      if (file !== undefined) received.push(file);
+    });
+    check(received);
+    await upload.commit(received.map((file) => file.written));
+    for (const file of received) {
+      log('info', 'file uploaded', { requestId: request.id, ...toLogFacts(file) });
+    }
+  } finally {
+    await upload.close();
+  }
+}
+
+/** The text of `/simple` is optional and not stored (R18); its bytes are bounded all the same. */
+async function skipText(content: Readable, bytesMax: number): Promise<void> {
+  let size = 0;
+  for await (const chunk of content as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bytesMax) {
+      throw new AppError('content_too_large', `The part name is larger than ${bytesMax} bytes.`);
+    }
+  }
+}
+
+function missingPart(): AppError {
+  return invalidBody([{ pointer: '/part', message: 'is required' }]);
+}
+
+function unknownPart(): AppError {
+  return invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
+}
+
+/** A snapshot of the moment in which the answer begins. A file that is gone ends the stream. */
+async function* toBody(
+  uploads: Uploads,
+  boundary: string,
+): AsyncGenerator<Buffer, void, undefined> {
+  const snapshot = uploads.snapshot();
+  try {
+    yield* writeMultipart(boundary, toParts(snapshot));
+  } finally {
+    await snapshot.release();
+  }
+}
+
+/** Spec §4.4 rule 3: one fixed part, with the names and the text of R18, then the stored files. */
+function* toParts(snapshot: Snapshot): Generator<OutgoingPart, void, undefined> {
+  yield {
+    name: 'abd',
+    fileName: 'abc.text',
+    contentType: 'text/plain',
+    content: [Buffer.from('this is a text content')],
+  };
+  for (const file of snapshot.files) {
+    yield {
+      name: file.storedName,
+      fileName: file.storedName,
+      contentType: mediaTypeOf(file.storedName),
+      content: snapshot.read(file),
+    };
+  }
+}
