@@ -6,10 +6,11 @@
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
-import type { HttpReply } from '../http/message.ts';
+import type { HttpReply, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { RequestScope } from './context.ts';
 import { createEngine, type Engine, type EngineDeps } from './engine.ts';
+import { type MultipartDeps, runMultipart } from './http/multipart.ts';
 import { type Call, createOperations } from './http/operations.ts';
 import { decodeQueryString, decodeRequest } from './http/params.ts';
 import {
@@ -37,14 +38,16 @@ export interface GraphqlDoor {
   readonly schemaFile: SchemaFile;
   /** One operation or a batch, as JSON bytes. */
   post(body: Buffer, asking: Asking): MaybePromise<HttpReply>;
-  /** The same, parsed already: of a multipart request, with its files in place. */
-  postValue(body: unknown, asking: Asking): MaybePromise<HttpReply>;
+  /** The same with files, as a multipart request. */
+  postMultipart(request: HttpRequest, asking: Asking): Promise<HttpReply>;
   /** A query, as a query string. */
   get(query: string, asking: Asking): MaybePromise<HttpReply>;
 }
 
-export interface DoorDeps extends EngineDeps {
-  readonly config: EngineDeps['config'] & Pick<Config, 'graphqlBatchMax' | 'graphqlHttpDraft'>;
+export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
+  readonly config: EngineDeps['config'] &
+    MultipartDeps['config'] &
+    Pick<Config, 'graphqlBatchMax' | 'graphqlHttpDraft'>;
 }
 
 export function createDoor(deps: DoorDeps): GraphqlDoor {
@@ -70,7 +73,14 @@ export function createDoor(deps: DoorDeps): GraphqlDoor {
     engine,
     schemaFile: createSchemaFile(typeDefs),
     post: (body, asking) => refusable(asking, () => runValue(parseJson(body), asking)),
-    postValue: (body, asking) => refusable(asking, () => runValue(body, asking)),
+    async postMultipart(request, asking) {
+      try {
+        const multipart = { ...deps, engine };
+        return await runMultipart(request, multipart, (body) => runValue(body, asking));
+      } catch (error) {
+        return toRefusalReply(error, asking);
+      }
+    },
     get: (query, asking) =>
       refusable(asking, () => {
         const type = negotiateAnswer(asking.accept);
@@ -91,9 +101,13 @@ function refusable(asking: Asking, make: () => MaybePromise<HttpReply>): MaybePr
   try {
     return make();
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    return refusalReply(error, typeFor(asking));
+    return toRefusalReply(error, asking);
   }
+}
+
+function toRefusalReply(error: unknown, asking: Asking): HttpReply {
+  if (!(error instanceof AppError)) throw error;
+  return refusalReply(error, typeFor(asking));
 }
 
 function checkBatch(requests: readonly unknown[], max: number): void {

@@ -3,7 +3,8 @@
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { Asking, DoorDeps, GraphqlDoor } from '../graphql/door.ts';
-import { isJsonType } from '../http/media-type.ts';
+import { refuseForeign } from '../http/cross-site.ts';
+import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
@@ -24,8 +25,6 @@ export interface GraphqlDeps extends DoorDeps {
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewerOf: (request: HttpRequest) => MaybePromise<Account | undefined>;
 }
-
-const accepted = 'application/json, multipart/form-data';
 
 export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
   const { config, viewerOf } = deps;
@@ -48,16 +47,26 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
     };
   };
 
+  /** R23: before the first byte of an upload is stored. */
+  const checkWriter = async (request: HttpRequest): Promise<void> => {
+    if (deps.writesNeedToken && (await viewerOf(request)) === undefined) {
+      throw new AppError('missing_token', 'An upload needs a bearer token here.');
+    }
+  };
+
   return {
     openDoor,
     async post(request) {
-      if (!isJsonType(request.header('content-type'))) {
-        throw new AppError('unsupported_media_type', `The body must be ${accepted}.`, {
-          accept: accepted,
-        });
+      const contentType = request.header('content-type');
+      if (isJsonType(contentType)) {
+        const body = await request.readBody(config.bodyBytesMax);
+        return (door ?? (await openDoor())).post(body, toAsking(request));
       }
-      const body = await request.readBody(config.bodyBytesMax);
-      return (door ?? (await openDoor())).post(body, toAsking(request));
+      if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
+      // Browsers send forms to other sites without asking them first: R27.
+      refuseForeign(request, config.allowedOrigins);
+      await checkWriter(request);
+      return (await openDoor()).postMultipart(request, toAsking(request));
     },
     get: (request) => andThen(openDoor(), (opened) => opened.get(request.query, toAsking(request))),
     schema: (request) =>
@@ -65,4 +74,9 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
         opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),
       ),
   };
+}
+
+function badType(): AppError {
+  const accept = 'application/json, multipart/form-data';
+  return new AppError('unsupported_media_type', `The body must be one of: ${accept}.`, { accept });
 }

@@ -42,7 +42,8 @@ export function decodeQueryString(query: string): GraphqlRequest {
   return decodeRequest(body);
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/** A JSON object, not an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

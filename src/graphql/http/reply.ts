@@ -40,8 +40,10 @@ export function batchReply(results: readonly string[], type: AnswerType): HttpRe
 
 /** What is no request, or must not run this way, is refused with its status under either type. */
 export function refusalReply(error: AppError, type: AnswerType): HttpReply {
-  const { allow } = error.facts;
-  const headers = allow === undefined ? headersOf[type] : [...headersOf[type], 'Allow', allow];
+  const { allow, retryAfterSeconds } = error.facts;
+  const headers = [...headersOf[type]];
+  if (allow !== undefined) headers.push('Allow', allow);
+  if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
   const result: GraphqlResult = { errors: [toRefusal(error)] };
   return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result) };
 }

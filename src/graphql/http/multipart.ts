@@ -1,0 +1,100 @@
+/**
+ * GraphQL multipart requests (R26): `operations` as JSON, files as parts, in any order. Which file
+ * stands where is told by `map` (version 2 of the request's specification) or, where there is no
+ * map, by the value of a variable of type Upload: the part's name (the draft of version 3).
+ */
+
+import type { Readable } from 'node:stream';
+import type { Config } from '../../config.ts';
+import { type ReceivedFile, receiveFile, toLogFacts } from '../../domain/files.ts';
+import { AppError } from '../../errors.ts';
+import { parseJsonText } from '../../http/json.ts';
+import type { HttpReply, HttpRequest } from '../../http/message.ts';
+import { type PartHead, readMultipart, readPartText } from '../../http/multipart-read.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
+import type { Upload, Uploads } from '../../store/uploads.ts';
+import type { Engine } from '../engine.ts';
+import { UploadedFile } from '../uploaded-file.ts';
+import { placeByMap, placeByName } from './multipart-places.ts';
+
+export interface MultipartDeps {
+  readonly engine: Engine;
+  readonly uploads: Uploads;
+  /** For files that come without a name (Spec §4.4 rule 2). */
+  readonly createUuid: () => string;
+  readonly config: Pick<
+    Config,
+    'bodyBytesMax' | 'uploadBytesMax' | 'fileBytesMax' | 'uploadPartsMax'
+  >;
+}
+
+/**
+ * Receives all parts, then hands the operations to `run`, with an UploadedFile wherever one
+ * belongs. What `run` does not keep is gone when it is over. Throws AppErrors for what is no
+ * multipart request.
+ */
+export async function runMultipart(
+  request: HttpRequest,
+  deps: MultipartDeps,
+  run: (body: unknown) => MaybePromise<HttpReply>,
+): Promise<HttpReply> {
+  const upload = deps.uploads.begin();
+  let isOpen = true;
+  try {
+    const parts = await receiveParts(request, upload, deps);
+    if (parts.operations === undefined) throw invalid('The part operations is missing.');
+    const keep = async (file: ReceivedFile): Promise<void> => {
+      if (!isOpen) throw new Error('a file was asked for after its request was over');
+      await upload.commit([file.written]);
+    };
+    const files = new Map(
+      [...parts.files].map(([name, file]) => [name, toUploadedFile(file, keep)] as const),
+    );
+    const body = parseJsonText(parts.operations);
+    if (parts.map === undefined) placeByName(body, files, deps.engine);
+    else placeByMap(body, files, parseJsonText(parts.map));
+    return await run(body);
+  } finally {
+    isOpen = false;
+    await upload.close();
+  }
+}
+
+interface Parts {
+  operations: string | undefined;
+  map: string | undefined;
+  /** By part name. */
+  readonly files: Map<string, ReceivedFile>;
+}
+
+async function receiveParts(
+  request: HttpRequest,
+  upload: Upload,
+  { config, createUuid }: MultipartDeps,
+): Promise<Parts> {
+  const parts: Parts = { operations: undefined, map: undefined, files: new Map() };
+  await readMultipart(request, config, async (head: PartHead, content: Readable) => {
+    const { name } = head;
+    if (name === 'operations' || name === 'map') {
+      if (parts[name] !== undefined) throw invalid(`The part ${name} was sent twice.`);
+      parts[name] = await readPartText(content, config.bodyBytesMax);
+      return;
+    }
+    if (parts.files.has(name)) throw invalid(`The part ${name} was sent twice.`);
+    parts.files.set(name, await receiveFile(upload, { ...head, content }, createUuid));
+  });
+  return parts;
+}
+
+/** One file can stand at several places: it is kept once. */
+function toUploadedFile(
+  file: ReceivedFile,
+  keep: (file: ReceivedFile) => Promise<void>,
+): UploadedFile {
+  let kept: Promise<void> | undefined;
+  return new UploadedFile(toLogFacts(file), () => (kept ??= keep(file)));
+}
+
+function invalid(message: string): AppError {
+  return new AppError('invalid_graphql_request', message);
+}
