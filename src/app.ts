@@ -1,6 +1,7 @@
 /** Composition root: settings in, a listener for `node:http` out. Reads like a wiring diagram. */
 
 import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { loadAccounts } from './auth/accounts.ts';
 import { createBearer } from './auth/bearer.ts';
@@ -16,6 +17,7 @@ import { createTopic } from './domain/topic.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
+import { createFileHandlers } from './handlers/files.ts';
 import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
@@ -27,14 +29,19 @@ import { createListener, type Listener } from './http/listener.ts';
 import type { UpgradeListener } from './http/server.ts';
 import type { Log } from './log.ts';
 import { createRouter } from './router.ts';
+import { fileOperations } from './store/file-operations.ts';
 import { createMemoryStore } from './store/memory.ts';
 import type { Comment } from './store/model.ts';
 import { initialData } from './store/seed.ts';
+import type { Run } from './store/upload-folder.ts';
+import { createUploads } from './store/uploads.ts';
 
 /** What a test, or another host, may put in the place of the real thing. */
 export interface AppDeps {
   readonly log: Log;
   readonly now: () => Date;
+  /** Whose folder of uploads is whose. */
+  readonly run: Run;
 }
 
 export interface App {
@@ -53,10 +60,11 @@ const commentQueueMax = 4_096;
 const graphqlUiFolder = fileURLToPath(new URL('graphql-ui', import.meta.url));
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
-  const { log, now } = deps;
+  const { log, now, run } = deps;
+  const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
   const store = createMemoryStore({
-    createId: createIdSource(now),
+    createId,
     now: () => formatLocalDateTime(now()),
     initial: initialData(accounts, config.demoData),
   });
@@ -66,6 +74,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   });
   const added = createTopic<Comment>({ queueMax: commentQueueMax });
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
+
+  const uploads = await createUploads({
+    directory: config.uploadDir === '' ? tmpdir() : config.uploadDir,
+    run,
+    createId,
+    storedFilesMax: config.storedFilesMax,
+    files: fileOperations,
+  });
 
   const tokens = createTokens({
     secrets: [getSecret(config, log)],
@@ -88,6 +104,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
       comments: createCommentHandlers({ store, comments, config }),
       accounts: createAccountHandlers({ login, bearer, config }),
+      files: createFileHandlers({ uploads, config, log, createUuid: createId }),
       todos: createTodoHandlers({ store, config }),
       articles: createArticleHandlers({ store, answers, config }),
       graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
@@ -107,6 +124,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
     endSockets: async () => undefined,
     async close() {
+      await uploads.close();
       await store.close();
     },
   };

@@ -4,10 +4,12 @@
  * out is one line in the log and an exit code: 0 after a clean stop, 1 after a failure.
  */
 
+import { hostname } from 'node:os';
 import { createApp, type App } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type Log } from './log.ts';
+import type { Run } from './store/upload-folder.ts';
 
 const log = createProcessLog();
 await start();
@@ -29,7 +31,7 @@ async function start(): Promise<void> {
 async function serve(config: Config): Promise<void> {
   let app: App;
   try {
-    app = await createApp(config, { log, now: () => new Date() });
+    app = await createApp(config, { log, now: () => new Date(), run: describeRun() });
   } catch (error) {
     process.stderr.write(`inkwell: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
@@ -44,6 +46,23 @@ async function serve(config: Config): Promise<void> {
     process.exit(1);
   }
   stopOnSignals(server, app);
+}
+
+/** So that a later run can tell a folder in use from one that was left behind. */
+function describeRun(): Run {
+  return {
+    host: hostname(),
+    pid: process.pid,
+    startedAt: performance.timeOrigin,
+    isRunning(pid) {
+      try {
+        return process.kill(pid, 0);
+      } catch (error) {
+        // Any other answer than "no such process" is one by a process.
+        return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+      }
+    },
+  };
 }
 
 function toUrlHost(host: string): string {

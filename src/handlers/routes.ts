@@ -7,6 +7,7 @@ import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, Guards } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
+import type { FileHandlers } from './files.ts';
 import type { GraphqlUiHandlers } from './graphql-ui.ts';
 import { hello } from './greeting.ts';
 import type { PostHandlers } from './posts.ts';
@@ -16,6 +17,7 @@ export interface Handlers {
   readonly posts: PostHandlers;
   readonly comments: CommentHandlers;
   readonly accounts: AccountHandlers;
+  readonly files: FileHandlers;
   readonly todos: TodoHandlers;
   readonly articles: ArticleHandlers;
   readonly graphqlUi: GraphqlUiHandlers;
@@ -25,9 +27,10 @@ export interface Handlers {
 export type Route = RouteOf<Endpoint>;
 
 const json = { produces: 'application/json' } as const;
+const multipart = { produces: 'multipart/form-data' } as const;
 
 export function createRoutes(handlers: Handlers): readonly Route[] {
-  const { posts, comments, accounts, todos, articles, graphqlUi } = handlers;
+  const { posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
   const { writing } = handlers.guards;
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
@@ -49,6 +52,10 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     // Spec §4.3
     route('POST', '/auth/login', { handler: accounts.login }),
     route('GET', '/profile', { handler: accounts.profile, ...json }),
+    // Spec §4.4
+    route('POST', '/api/multiparts/simple', { handler: writing(files.uploadSimple) }),
+    route('POST', '/api/multiparts/list', { handler: writing(files.uploadList) }),
+    route('GET', '/api/multiparts', { handler: files.download, ...multipart }),
     // Spec §4.5
     route('GET', '/api/todos', { handler: todos.list, ...json }),
     route('POST', '/api/todos', { handler: writing(todos.create) }),

@@ -46,7 +46,11 @@ export async function startServer(
     logged.push({ ...facts, level, event });
   };
   const config = readConfig({ UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env });
-  const app = await createApp(config, { log, now: options.now ?? ((): Date => new Date()) });
+  const app = await createApp(config, {
+    log,
+    now: options.now ?? ((): Date => new Date()),
+    run: { host: 'test', pid: 1, startedAt: 0, isRunning: () => true },
+  });
   const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });
   const port = await server.listen(config.port, config.host);
   const url = `http://127.0.0.1:${port}`;
