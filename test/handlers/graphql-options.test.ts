@@ -1,0 +1,86 @@
+/** What is on offer beside plain operations: costs, the newer draft, the schema, trusted documents. */
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { codes, post } from '../support/graphql-http.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+const modern = 'application/graphql-response+json';
+const titles = '{ allPosts { title } }';
+const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
+
+const start = (context: TestContext, env: Record<string, string> = {}): Promise<TestServer> =>
+  startServer(context, { env });
+
+test('the cost is shown to who asks for it', async (context) => {
+  const server = await start(context);
+  const { body } = await post(
+    server,
+    { query: '{ allPosts { a: title } }' },
+    { 'GraphQL-Cost': '1' },
+  );
+  assert.deepEqual((body as { extensions: unknown }).extensions, {
+    cost: {
+      objects: { spent: 4, max: 100_000 },
+      depth: { spent: 2, max: 20 },
+      aliases: { spent: 1, max: 50 },
+      directives: { spent: 0, max: 50 },
+    },
+  });
+});
+
+test('the newer draft has 422 for what is well formed and wrong, 294 for a part', async (context) => {
+  const server = await start(context, { GRAPHQL_HTTP_DRAFT: '2026-08' });
+  const ask = async (request: unknown): Promise<number> =>
+    (await post(server, request, { Accept: modern })).status;
+  assert.equal(await ask({ query: '{' }), 400);
+  assert.equal(await ask({ query: '{ nothing }' }), 422);
+  assert.equal(await ask({ query: createPost, variables: {} }), 422);
+  assert.equal(await ask({ query: titles }), 200);
+  const blank = { input: { title: ' ', content: ' ' } };
+  assert.equal(await ask({ query: createPost, variables: blank }), 294);
+  assert.equal((await post(server, { query: '{ nothing }' })).status, 200);
+});
+
+test('the schema is served as a file, with its directive and an ETag', async (context) => {
+  const server = await start(context);
+  const response = await server.fetch('/graphql/schema.graphql');
+  const text = await response.text();
+  assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.match(text, /title: String! @uppercase/);
+  const etag = response.headers.get('etag') ?? '';
+  for (const value of [etag, `"x", W/${etag}`, '*']) {
+    const same = await server.fetch('/graphql/schema.graphql', {
+      headers: { 'If-None-Match': value },
+    });
+    assert.deepEqual([same.status, await same.text()], [304, '']);
+  }
+  const other = { 'If-None-Match': '"x"', Accept: 'application/graphql' };
+  const again = await server.fetch('/graphql/schema.graphql', { headers: other });
+  assert.deepEqual(
+    [again.status, again.headers.get('content-type')],
+    [200, 'application/graphql; charset=utf-8'],
+  );
+  assert.equal(await again.text(), text);
+  const unmet = await server.fetch('/graphql/schema.graphql', { headers: { Accept: 'image/png' } });
+  assert.equal(unmet.status, 406);
+  await unmet.text();
+});
+
+test('a manifest of trusted documents is read at the start', async (context) => {
+  const first = await start(context);
+  const path = join(first.folder, 'manifest.json');
+  await writeFile(path, JSON.stringify({ titles }));
+  const server = await start(context, { TRUSTED_DOCUMENTS: path });
+  assert.equal(codes((await post(server, { query: titles })).body).length, 0);
+  const persistedQuery = { version: 1, sha256Hash: 'titles' };
+  assert.equal(codes((await post(server, { extensions: { persistedQuery } })).body).length, 0);
+  const other = await post(server, { query: '{ allPosts { id } }' });
+  assert.deepEqual(codes(other.body), ['BAD_USER_INPUT']);
+  await assert.rejects(
+    start(context, { TRUSTED_DOCUMENTS: join(first.folder, 'none') }),
+    /TRUSTED_/,
+  );
+});

@@ -1,0 +1,283 @@
+/** GraphQL multipart requests through real sockets (Spec §4.1 rule 4, R19, R26, R27). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { filesOnDisk, type Part, send, stored } from '../support/graphql-upload.js';
+import { type LogRecord, startServer } from '../support/server.js';
+
+const upload = 'mutation ($file: Upload!) { upload(file: $file) }';
+const both = 'mutation ($a: Upload!, $b: Upload!) { a: upload(file: $a) b: upload(file: $b) }';
+const one = { query: upload, variables: { file: null } };
+
+const noRecord: LogRecord = { level: 'info', event: '' };
+
+test('a file by map is kept under its name, and the log has its six values', async (context) => {
+  const server = await startServer(context);
+  const answer = await send(server, [
+    ['operations', one],
+    ['map', { '0': ['variables.file'] }],
+    ['0', 'héllo', 'dir/notes.txt', 'Text/Plain; charset=ISO-8859-1'],
+  ]);
+  assert.deepEqual(answer, { status: 200, body: { data: { upload: true } } });
+  assert.deepEqual(await stored(server), { 'notes.txt': 'héllo' });
+  const lines = server.logged.filter(({ event }) => event === 'file uploaded');
+  assert.equal(lines.length, 1);
+  const { level: _level, event: _event, requestId, temporaryName, ...facts } = lines[0] ?? noRecord;
+  assert.deepEqual(facts, {
+    name: '0',
+    fileName: 'notes.txt',
+    contentType: 'text/plain',
+    charset: 'iso-8859-1',
+    size: 6,
+  });
+  assert.ok(typeof temporaryName === 'string' && temporaryName !== 'notes.txt');
+  assert.ok(typeof requestId === 'string');
+});
+
+test('parts may come in any order', async (context) => {
+  const server = await startServer(context);
+  const parts: Part[] = [
+    ['0', 'x', 'a.txt', 'text/plain'],
+    ['map', { '0': ['variables.file'] }],
+    ['operations', one],
+  ];
+  assert.equal((await send(server, parts)).status, 200);
+  assert.deepEqual(await stored(server), { 'a.txt': 'x' });
+});
+
+test('without a map a variable of type Upload names its part', async (context) => {
+  const server = await startServer(context);
+  const operations = { query: upload, variables: { file: 'photo' } };
+  const answer = await send(server, [
+    ['operations', operations],
+    ['photo', 'x', 'p.svg', 'image/svg+xml'],
+  ]);
+  assert.deepEqual(answer.body, { data: { upload: true } });
+  assert.deepEqual(await stored(server), { 'p.svg': 'x' });
+});
+
+test('without a map a text that equals the name of a part stays a text', async (context) => {
+  const server = await startServer(context);
+  const query = 'query ($id: String!) { postById(postId: $id) { id } }';
+  const operations = [
+    { query, variables: { id: 'photo' } },
+    { query: upload, variables: { file: 'photo' } },
+  ];
+  const { body } = await send(server, [
+    ['operations', operations],
+    ['photo', 'x', 'p.txt'],
+  ]);
+  assert.deepEqual(body, [{ data: { postById: null } }, { data: { upload: true } }]);
+});
+
+test('a batch takes a file for each of its operations', async (context) => {
+  const server = await startServer(context);
+  const { body } = await send(server, [
+    ['operations', [one, { query: '{' }, one]],
+    ['map', { a: ['0.variables.file'], b: ['2.variables.file'] }],
+    ['a', '1', 'a.txt'],
+    ['b', '2', 'b.txt'],
+  ]);
+  const [first, second, third] = body as Record<string, unknown>[];
+  assert.deepEqual([first, third], [{ data: { upload: true } }, { data: { upload: true } }]);
+  assert.ok(second?.['errors']);
+  assert.deepEqual(await stored(server), { 'a.txt': '1', 'b.txt': '2' });
+});
+
+test('one file can stand at several places', async (context) => {
+  const server = await startServer(context);
+  const { body } = await send(server, [
+    ['operations', { query: both, variables: { a: null, b: null } }],
+    ['map', { '0': ['variables.a', 'variables.b'] }],
+    ['0', 'x', 'a.txt'],
+  ]);
+  assert.deepEqual(body, { data: { a: true, b: true } });
+  assert.deepEqual(await stored(server), { 'a.txt': 'x' });
+});
+
+test('a file without a name gets one by its type', async (context) => {
+  const server = await startServer(context);
+  await send(server, [
+    ['operations', one],
+    ['map', { t: ['variables.file'] }],
+    ['t', 'plain text'],
+  ]);
+  const [name = ''] = Object.keys(await stored(server));
+  assert.match(name, /^[0-9a-f-]{36}\.txt$/);
+});
+
+test('what is no multipart request of GraphQL is refused, and nothing of it stays', async (context) => {
+  const server = await startServer(context);
+  const file: Part = ['0', 'x', 'a.txt'];
+  const map = { '0': ['variables.file'] };
+  const refused: readonly (readonly Part[])[] = [
+    [['map', map], file],
+    [['operations', '{'], ['map', map], file],
+    [['operations', one], ['operations', one], ['map', map], file],
+    [['operations', one], ['map', '['], file],
+    [['operations', one], ['map', 5], file],
+    [['operations', one], ['map', { '0': 'variables.file' }], file],
+    [['operations', one], ['map', { '0': [5] }], file],
+    [
+      ['operations', one],
+      ['map', map],
+    ],
+    [['operations', one], ['map', {}], file],
+    [['operations', one], ['map', map], file, ['1', 'y', 'b.txt']],
+    [['operations', one], ['map', map], file, ['0', 'y', 'b.txt']],
+    [['operations', one], file],
+    [['operations', { query: '{ allPosts { id } }' }], file],
+  ];
+  for (const parts of refused) {
+    const { status, body } = await send(server, parts);
+    assert.equal(status, 400, JSON.stringify(parts));
+    assert.ok((body as { errors: unknown[] }).errors.length > 0);
+  }
+  assert.deepEqual(await stored(server), {});
+  assert.equal(await filesOnDisk(server), 0);
+});
+
+test('a map can write under variables only, and only where null stands', async (context) => {
+  const server = await startServer(context);
+  const variables = { file: null, text: 'x', list: [null, 1], inner: { deep: null } };
+  const operations = { query: upload, operationName: null, variables, extensions: { a: null } };
+  for (const path of [
+    'operationName',
+    'query',
+    'extensions.a',
+    'variables',
+    'variables.text',
+    '',
+    'variables.none',
+    'variables.list.1',
+    'variables.list.2',
+    'variables.list.length',
+    'variables.list.-1',
+    'variables.file.x',
+    'variables.__proto__.x',
+    'variables.constructor.prototype.x',
+    '0.variables.file',
+    'variables.inner',
+    'variables.inner.toString',
+    'variables.list.00',
+    '__proto__.x',
+  ]) {
+    const { status } = await send(server, [
+      ['operations', operations],
+      ['map', { '0': [path] }],
+      ['0', 'x', 'a'],
+    ]);
+    assert.equal(status, 400, path);
+  }
+  const twice = { '0': ['variables.file', 'variables.file'] };
+  assert.equal(
+    (
+      await send(server, [
+        ['operations', operations],
+        ['map', twice],
+        ['0', 'x', 'a'],
+      ])
+    ).status,
+    400,
+  );
+  const good = { '0': ['variables.file', 'variables.list.0', 'variables.inner.deep'] };
+  assert.equal(
+    (
+      await send(server, [
+        ['operations', operations],
+        ['map', good],
+        ['0', 'x', 'a'],
+      ])
+    ).status,
+    200,
+  );
+  assert.deepEqual(Object.keys({}), []);
+  assert.equal(({} as Record<string, unknown>)['x'], undefined);
+});
+
+test('a file that no mutation took is gone when the request is over', async (context) => {
+  const server = await startServer(context);
+  const operations = { query: 'query ($id: String) { allPosts { id } }', variables: { id: null } };
+  await send(server, [
+    ['operations', operations],
+    ['map', { '0': ['variables.id'] }],
+    ['0', 'x', 'a'],
+  ]);
+  const invalid = { query: `${upload} {`, variables: { file: null } };
+  await send(server, [
+    ['operations', invalid],
+    ['map', { '0': ['variables.file'] }],
+    ['0', 'x', 'a'],
+  ]);
+  assert.deepEqual(await stored(server), {});
+  assert.equal(await filesOnDisk(server), 0);
+});
+
+test('a file as JSON is refused: Upload comes from a part', async (context) => {
+  const server = await startServer(context);
+  for (const file of ['x', {}, { facts: {}, keep: null }, ['x'], null]) {
+    const response = await server.send('POST', '/graphql', { query: upload, variables: { file } });
+    assert.match(await response.text(), /BAD_USER_INPUT/);
+  }
+});
+
+test('more files than may be kept are refused with a code, and nothing stays', async (context) => {
+  const server = await startServer(context, { env: { STORED_FILES_MAX: '1' } });
+  const { body } = await send(server, [
+    ['operations', { query: both, variables: { a: null, b: null } }],
+    ['map', { a: ['variables.a'], b: ['variables.b'] }],
+    ['a', '1', 'a.txt'],
+    ['b', '2', 'b.txt'],
+  ]);
+  const { data, errors } = body as { data: unknown; errors: { path: string[] }[] };
+  assert.deepEqual(data, { a: true, b: null });
+  assert.deepEqual(errors[0]?.path, ['b']);
+  assert.deepEqual(await stored(server), { 'a.txt': '1' });
+  assert.equal(await filesOnDisk(server), 1);
+});
+
+test('a form from a page of another site is refused; this host, allowed ones and others are not', async (context) => {
+  const server = await startServer(context, { env: { ALLOWED_ORIGINS: 'https://friend.example' } });
+  const parts: Part[] = [
+    ['operations', one],
+    ['map', { '0': ['variables.file'] }],
+    ['0', 'x', 'a.txt'],
+  ];
+  const refused = [
+    { Origin: 'https://evil.example' },
+    { Origin: 'null' },
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { Origin: `http://127.0.0.1:1` },
+  ];
+  for (const headers of refused) {
+    assert.equal((await send(server, parts, headers)).status, 403, JSON.stringify(headers));
+  }
+  assert.deepEqual(await stored(server), {});
+  const granted = [
+    {},
+    { Origin: server.url },
+    { Origin: server.url, 'Sec-Fetch-Site': 'same-origin' },
+    { Origin: 'https://friend.example', 'Sec-Fetch-Site': 'cross-site' },
+  ];
+  for (const headers of granted) {
+    assert.equal((await send(server, parts, headers)).status, 200, JSON.stringify(headers));
+  }
+});
+
+test('with REQUIRE_AUTH=writes an upload without a token is refused before it is stored', async (context) => {
+  const server = await startServer(context, { env: { REQUIRE_AUTH: 'writes' } });
+  const parts: Part[] = [
+    ['operations', one],
+    ['map', { '0': ['variables.file'] }],
+    ['0', 'x', 'a.txt'],
+  ];
+  assert.equal((await send(server, parts)).status, 401);
+  assert.equal((await send(server, parts, { Authorization: 'Bearer x' })).status, 401);
+  const login = await server.send('POST', '/auth/login', {
+    username: 'user',
+    password: 'password',
+  });
+  const { access_token: token } = (await login.json()) as { access_token: string };
+  const granted = await send(server, parts, { Authorization: `Bearer ${token}` });
+  assert.deepEqual(granted.body, { data: { upload: true } });
+});

@@ -1,0 +1,214 @@
+/** GraphQL over HTTP through real sockets (Spec §4.1, R23 to R27). */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { codes, get, post } from '../support/graphql-http.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+const json = 'application/json; charset=utf-8';
+const modern = 'application/graphql-response+json';
+const titles = '{ allPosts { title } }';
+const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
+
+const start = (context: TestContext, env: Record<string, string> = {}): Promise<TestServer> =>
+  startServer(context, { env });
+
+test('the query of the specification is answered', async (context) => {
+  const server = await start(context);
+  const query = '{ allPosts { id title content author { name } comments { content } } }';
+  const { status, type, body } = await post(server, { query });
+  assert.equal(status, 200);
+  assert.equal(type, json);
+  const { data } = body as { data: { allPosts: { title: string; author: unknown }[] } };
+  assert.equal(data.allPosts.length, 3);
+  assert.equal(data.allPosts[2]?.title, 'HELLO, WORLD');
+  assert.deepEqual(data.allPosts[2]?.author, { name: 'Ada Lovelace' });
+});
+
+test('a post made here is read by REST, and the other way round', async (context) => {
+  const server = await start(context, { DEMO_DATA: 'false' });
+  const input = { title: 'By GraphQL', content: 'text' };
+  const made = (await post(server, { query: createPost, variables: { input } })).body;
+  const { createPost: id } = (made as { data: { createPost: string } }).data;
+  const byRest = (await (await server.fetch(`/posts/${id}`)).json()) as Record<string, unknown>;
+  assert.equal(byRest['title'], 'By GraphQL');
+
+  await server.send('POST', '/posts', { title: 'By REST', content: 'text' });
+  const { body } = await post(server, { query: titles });
+  assert.deepEqual(body, { data: { allPosts: [{ title: 'BY REST' }, { title: 'BY GRAPHQL' }] } });
+});
+
+test('the account of a token is the author; a bad token refuses createPost only', async (context) => {
+  const server = await start(context);
+  const login = await server.send('POST', '/auth/login', {
+    username: 'user',
+    password: 'password',
+  });
+  const { access_token: token } = (await login.json()) as { access_token: string };
+  const request = { query: createPost, variables: { input: { title: 'a', content: 'b' } } };
+  const made = await post(server, request, { Authorization: `Bearer ${token}` });
+  const { createPost: postId } = (made.body as { data: { createPost: string } }).data;
+  const query = 'query ($postId: String!) { postById(postId: $postId) { author { name } } }';
+  const { body } = await post(server, { query, variables: { postId } });
+  assert.deepEqual(body, { data: { postById: { author: { name: 'user' } } } });
+
+  const bad = { Authorization: `Bearer ${token}x` };
+  assert.deepEqual(codes((await post(server, request, bad)).body), ['UNAUTHENTICATED']);
+  assert.deepEqual(codes((await post(server, { query: titles }, bad)).body), []);
+});
+
+test('a document with faults: 200 as application/json, 400 as the newer type', async (context) => {
+  const server = await start(context);
+  for (const [query, code] of [
+    ['{', 'GRAPHQL_PARSE_FAILED'],
+    ['{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+  ]) {
+    const older = await post(server, { query });
+    assert.deepEqual([older.status, older.type, ...codes(older.body)], [200, json, code]);
+    const newer = await post(server, { query }, { Accept: modern });
+    assert.deepEqual([newer.status, newer.type], [400, `${modern}; charset=utf-8`]);
+    assert.deepEqual(codes(newer.body), [code]);
+  }
+});
+
+test('what is no GraphQL request: 400 under both types', async (context) => {
+  const server = await start(context);
+  const bodies = [
+    '',
+    '{',
+    '5',
+    'null',
+    '"x"',
+    '{}',
+    '{"query":5}',
+    '{"query":null}',
+    '{"variables":{}}',
+    '{"query":"{ allPosts { id } }","variables":[]}',
+    '{"query":"{ allPosts { id } }","variables":"x"}',
+    '{"query":"{ allPosts { id } }","operationName":5}',
+    '{"query":"{ allPosts { id } }","extensions":1}',
+    '{"query":"{ allPosts { id } }","__proto__":{}}',
+  ];
+  for (const body of bodies) {
+    for (const accept of ['application/json', modern]) {
+      const answer = await post(server, body, { Accept: accept });
+      assert.equal(answer.status, 400, body);
+      assert.deepEqual(codes(answer.body), ['BAD_USER_INPUT'], body);
+    }
+  }
+});
+
+test('members that are null count as absent, unknown ones are ignored', async (context) => {
+  const server = await start(context, { DEMO_DATA: 'false' });
+  const nulls = { query: titles, variables: null, operationName: null, extensions: null, more: 1 };
+  assert.deepEqual((await post(server, nulls)).body, { data: { allPosts: [] } });
+});
+
+test('another media type is 415, a body that is too long 413', async (context) => {
+  const server = await start(context, { BODY_BYTES_MAX: '2000' });
+  const text = await post(server, '{}', { 'Content-Type': 'text/plain' });
+  assert.equal(text.status, 415);
+  assert.match(text.headers.get('accept') ?? '', /application\/json/);
+  assert.equal((await post(server, { query: `#${'x'.repeat(3_000)}` })).status, 413);
+});
+
+test('a GET runs queries, and no mutations', async (context) => {
+  const server = await start(context, { DEMO_DATA: 'false' });
+  const found = await get(server, { query: titles });
+  assert.deepEqual([found.status, found.body], [200, { data: { allPosts: [] } }]);
+  const query =
+    'query A($id: String!) { postById(postId: $id) { id } } query B { allPosts { id } }';
+  const named = await get(server, { query, operationName: 'A', variables: '{"id":"x"}' });
+  assert.deepEqual(named.body, { data: { postById: null } });
+
+  const input = { title: 'a', content: 'b' };
+  const refused = await get(server, { query: createPost, variables: JSON.stringify({ input }) });
+  assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'POST']);
+  assert.deepEqual((await get(server, { query: titles })).body, { data: { allPosts: [] } });
+});
+
+test('a GET with faulty parameters is 400, with an Accept that cannot be met 406', async (context) => {
+  const server = await start(context);
+  assert.equal((await get(server, {})).status, 400);
+  assert.equal((await get(server, { query: titles, variables: '{' })).status, 400);
+  assert.equal((await get(server, { query: titles, variables: '5' })).status, 400);
+  const twice = await server.fetch(`/graphql?query={a}&query={b}`);
+  assert.equal(twice.status, 400);
+  await twice.text();
+  assert.equal((await get(server, { query: titles }, 'image/png')).status, 406);
+  assert.equal((await post(server, { query: titles }, { Accept: 'image/png' })).status, 200);
+});
+
+test('a subscription sent as plain JSON is told where to go', async (context) => {
+  const server = await start(context);
+  const { status, body } = await post(server, { query: 'subscription { commentAdded { id } }' });
+  assert.equal(status, 400);
+  assert.match(JSON.stringify(body), /WebSocket/);
+});
+
+test('a batch is answered in order, one operation after the other', async (context) => {
+  const server = await start(context, { DEMO_DATA: 'false' });
+  const input = { title: 'First', content: 'text' };
+  const { status, body } = await post(server, [
+    { query: titles },
+    { query: createPost, variables: { input } },
+    { query: titles },
+    { query: '{' },
+    5,
+    { query: 'subscription { commentAdded { id } }' },
+    { query: titles },
+  ]);
+  assert.equal(status, 200);
+  const results = body as { data?: Record<string, unknown> }[];
+  const after = { data: { allPosts: [{ title: 'FIRST' }] } };
+  assert.deepEqual(results[0], { data: { allPosts: [] } });
+  assert.match(String(results[1]?.data?.['createPost']), /^[0-9a-f-]{36}$/);
+  assert.deepEqual(results[2], after);
+  assert.deepEqual(codes(results[3]), ['GRAPHQL_PARSE_FAILED']);
+  assert.deepEqual(codes(results[4]), ['BAD_USER_INPUT']);
+  assert.deepEqual(codes(results[5]), ['BAD_USER_INPUT']);
+  assert.deepEqual(results[6], after);
+});
+
+test('an empty batch is 400, one beyond the limit 413, and neither runs', async (context) => {
+  const server = await start(context, { DEMO_DATA: 'false' });
+  assert.equal((await post(server, [])).status, 400);
+  const one = { query: createPost, variables: { input: { title: 'a', content: 'b' } } };
+  assert.equal(
+    (
+      await post(
+        server,
+        Array.from({ length: 21 }, () => one),
+      )
+    ).status,
+    413,
+  );
+  assert.deepEqual((await post(server, { query: titles })).body, { data: { allPosts: [] } });
+  const twenty = await post(
+    server,
+    Array.from({ length: 20 }, () => one),
+  );
+  assert.equal((twenty.body as unknown[]).length, 20);
+});
+
+test('a batch shares one budget; a refused operation is told in its place', async (context) => {
+  const server = await start(context, { GRAPHQL_OBJECTS_MAX: '100' });
+  const query = '{ allPosts { comments { id } author { id } } }';
+  const { body } = await post(
+    server,
+    Array.from({ length: 20 }, () => ({ query })),
+  );
+  const refused = (body as unknown[]).map((result) => codes(result)[0]);
+  assert.equal(refused[0], undefined);
+  assert.equal(refused.at(-1), 'PAYLOAD_TOO_LARGE');
+  const single = await post(server, { query }, { Accept: modern });
+  assert.equal(single.status, 200);
+});
+
+test('an operation beyond the budget: 200 as application/json, 413 as the newer type', async (context) => {
+  const server = await start(context, { GRAPHQL_OBJECTS_MAX: '100' });
+  const query = '{ allPosts { author { posts { author { posts { id } } } } } }';
+  assert.equal((await post(server, { query })).status, 200);
+  const { status, body } = await post(server, { query }, { Accept: modern });
+  assert.deepEqual([status, codes(body)], [413, ['PAYLOAD_TOO_LARGE']]);
+});
