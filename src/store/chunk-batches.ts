@@ -30,7 +30,7 @@ export class ChunkBatches {
 
   /** The next batch, empty at the end. Rejects with the stream's error. */
   async next(): Promise<readonly Buffer[]> {
-    if (!this.#ended && this.#error === undefined && !this.#isFull(1)) {
+    if (!this.#ended && this.#error === undefined && !this.#isFull()) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -52,17 +52,16 @@ export class ChunkBatches {
       .off('close', this.#onClose);
   }
 
-  /** One batch is worth a write; a second one that waits pauses the stream. */
-  #isFull(batches: 1 | 2): boolean {
-    return this.#bytes >= batches * batchBytes || this.#chunks.length >= batches * batchChunks;
+  #isFull(): boolean {
+    return this.#bytes >= batchBytes || this.#chunks.length >= batchChunks;
   }
 
   readonly #onData = (chunk: Buffer): void => {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (!this.#isFull(1)) return;
-    this.#wakeUp();
-    if (this.#isFull(2)) this.#content.pause();
+    if (!this.#isFull()) return;
+    if (this.#wake === undefined) this.#content.pause();
+    else this.#wakeUp();
   };
 
   readonly #onEnd = (): void => {
