@@ -19,14 +19,21 @@ export interface Run {
 
 const folderName = /^inkwell-([0-9a-f]{8})-([0-9]{1,10})-([0-9]{1,16})-[0-9A-Za-z]{6}$/;
 
-/** Makes the folder of this run in `directory`; gives its path. */
+/** Makes the folder of this run in `directory`; gives its path. Throws a line for a person. */
 export async function createRunFolder(
   directory: string,
   run: Run,
   files: FileOperations,
 ): Promise<string> {
   const start = `inkwell-${toHostId(run.host)}-${run.pid}-${Math.floor(run.startedAt)}-`;
-  return files.createFolder(join(directory, start));
+  try {
+    return await files.createFolder(join(directory, start));
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new Error(`UPLOAD_DIR: no folder can be made in ${directory} (${code}).`, {
+      cause: error,
+    });
+  }
 }
 
 /** Removes the folders of runs of this machine that are over. One that stays is no error. */

@@ -1,4 +1,10 @@
-/** Multipart bodies as clients write them, right and wrong, for tests. */
+/** Multipart bodies as clients write them, right and wrong, and what is read of them. */
+
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import type { HttpRequest } from '../../dist/http/message.js';
+import { type PartHead, readMultipart } from '../../dist/http/multipart-read.js';
+import { withCode } from './errors.js';
 
 export interface SentPart {
   /** Header lines without the last line end. */
@@ -31,4 +37,64 @@ export function multipartBody(parts: readonly SentPart[]): Buffer {
     ]),
   );
   return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
+}
+
+export const limits = { uploadBytesMax: 1 << 26, fileBytesMax: 1 << 26, uploadPartsMax: 1_000 };
+
+export interface ReadPart extends PartHead {
+  readonly bytes: Buffer;
+}
+
+export function toRequest(source: Readable, headers: Record<string, string> = {}): HttpRequest {
+  const all = new Map(Object.entries({ 'content-type': multipartType, ...headers }));
+  return {
+    id: 'test',
+    method: 'POST',
+    path: '/',
+    query: '',
+    params: {},
+    remoteAddress: '',
+    host: '',
+    header: (name) => all.get(name),
+    readBody: () => Promise.reject(new Error('not used')),
+    streamBody: () => source,
+  };
+}
+
+export async function readBytes(content: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+export async function readAll(
+  chunks: readonly Buffer[],
+  options: { readonly limits?: Partial<typeof limits>; readonly type?: string } = {},
+): Promise<ReadPart[]> {
+  const source = Readable.from(chunks, { objectMode: false });
+  const headers = options.type === undefined ? {} : { 'content-type': options.type };
+  const found: ReadPart[] = [];
+  try {
+    const request = toRequest(source, headers);
+    await readMultipart(request, { ...limits, ...options.limits }, async (head, content) => {
+      found.push({ ...head, bytes: await readBytes(content) });
+    });
+  } finally {
+    for (const event of ['data', 'error', 'close']) assert.equal(source.listenerCount(event), 0);
+  }
+  return found;
+}
+
+export const isInvalid = withCode('invalid_multipart');
+export const isTooLarge = withCode('content_too_large');
+
+/** One part with this header block, between two good ones. */
+export function withHead(head: string): Buffer {
+  return multipartBody([part('a', '1'), { head, content: 'x' }, part('b', '2')]);
+}
+
+/** Cuts `body` at these places. */
+export function cut(body: Buffer, places: readonly number[]): Buffer[] {
+  const sorted = [0, ...places.toSorted((a, b) => a - b), body.length];
+  return sorted.slice(1).map((end, index) => body.subarray(sorted[index], end));
 }

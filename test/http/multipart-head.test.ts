@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { AppError } from '../../dist/errors.js';
+import { type PartHead, parsePartHead } from '../../dist/http/multipart-head.js';
+
+function parse(block: string): PartHead {
+  return parsePartHead(Buffer.from(block));
+}
+
+function isInvalid(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'invalid_multipart';
+}
+
+suite('a part', () => {
+  const good: ReadonlyArray<readonly [string, string, string | undefined]> = [
+    ['form-data; name="a"; filename="b.txt"', 'a', 'b.txt'],
+    ['FORM-DATA;NAME=a;FileName=b.txt', 'a', 'b.txt'],
+    ['form-data; name="a"; filename="b.txt";', 'a', 'b.txt'],
+    ['form-data; name="a"; ; filename="b.txt" ; ', 'a', 'b.txt'],
+    ['form-data; name=""', '', undefined],
+    ['form-data; name="a;b=\'c"; filename=""', "a;b='c", ''],
+    ['form-data; name="%22%0D%0a%25"', '"\r\n%25', undefined],
+    ['form-data; name="a"; filename="q\\"q\\\\.txt"', 'a', 'q"q\\.txt'],
+    ['form-data; name="a"; filename="C:\\dir\\b.txt"', 'a', 'C:\\dir\\b.txt'],
+    ['form-data; name="a"; filename="b\\"', 'a', 'b\\'],
+    ['form-data; name="ünï"; filename="日本語.txt"', 'ünï', '日本語.txt'],
+    ["form-data; name=a; filename=x; filename*=UTF-8''%e2%82%ac%20r.txt", 'a', '€ r.txt'],
+    ["form-data; name=a; filename*=iso-8859-1'en'%A3.txt", 'a', '£.txt'],
+    ['form-data; name="a";\r\n filename="b.txt"', 'a', 'b.txt'],
+  ];
+  for (const [disposition, name, fileName] of good) {
+    test(`is named by ${JSON.stringify(disposition)}`, () => {
+      const found = parse(`Content-Disposition: ${disposition}`);
+      assert.equal(found.name, name);
+      assert.equal(found.fileName, fileName);
+    });
+  }
+
+  const bad: ReadonlyArray<readonly [string, string]> = [
+    ['no header at all', ''],
+    ['no disposition', 'Content-Type: text/plain'],
+    ['another disposition', 'Content-Disposition: attachment; name="a"'],
+    ['a disposition that begins like one', 'Content-Disposition: form-datax; name="a"'],
+    ['no name', 'Content-Disposition: form-data; filename="a"'],
+    ['two names', 'Content-Disposition: form-data; name=a; name=b'],
+    [
+      'two dispositions',
+      'Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b',
+    ],
+    [
+      'two types',
+      'Content-Disposition: form-data; name=a\r\nContent-Type: a/b\r\nContent-Type: a/c',
+    ],
+    ['an unquoted blank', 'Content-Disposition: form-data; name=a; filename=my file.txt'],
+    ['an open quote', 'Content-Disposition: form-data; name="a'],
+    ['text after a quote', 'Content-Disposition: form-data; name="a"b'],
+    ['a parameter without value', 'Content-Disposition: form-data; name'],
+    ['a broken extended name', "Content-Disposition: form-data; name=a; filename*=UTF-8''%zz"],
+    [
+      'an extended name that is no UTF-8',
+      "Content-Disposition: form-data; name=a; filename*=UTF-8''%ff",
+    ],
+    ['an unknown charset', "Content-Disposition: form-data; name=a; filename*=klingon''a"],
+    ['a line without colon', 'Content-Disposition: form-data; name=a\r\nX'],
+    ['a header name with a blank', 'Content-Disposition : form-data; name=a'],
+    ['a bare line feed', 'Content-Disposition: form-data; name="a\nb"'],
+    ['a zero byte', 'Content-Disposition: form-data; name="a\0b"'],
+    ['a folded first line', ' Content-Disposition: form-data; name=a'],
+  ];
+  for (const [what, head] of bad) {
+    test(`is refused for ${what}`, () => {
+      assert.throws(() => parse(head), isInvalid);
+    });
+  }
+
+  test('is refused for a header that is not UTF-8', () => {
+    const block = Buffer.from('Content-Disposition: form-data; name="\u00e9"', 'latin1');
+    assert.throws(() => parsePartHead(block), isInvalid);
+  });
+
+  test('is never refused for its type or its transfer encoding', () => {
+    const lines = [
+      ['Content-Type: Text/Plain; Charset="ISO-8859-1"', 'text/plain', 'ISO-8859-1'],
+      ['Content-Type: weird', 'application/octet-stream', undefined],
+      ['Content-Transfer-Encoding: base64', 'text/plain', undefined],
+    ] as const;
+    for (const [line, contentType, charset] of lines) {
+      const found = parse(`Content-Disposition: form-data; name="n"\r\n${line}`);
+      assert.deepEqual(found, { name: 'n', fileName: undefined, contentType, charset });
+    }
+  });
+
+  test('is judged in linear time', () => {
+    const hostile = [
+      `form-data; name="${'\\'.repeat(8_000)}`,
+      `form-data; name="a"${' ;'.repeat(4_000)}x`,
+      `form-data; name=a; filename*=UTF-8''${'%'.repeat(8_000)}`,
+      `form-data; name=${'a'.repeat(8_000)}"`,
+      `form-data${' '.repeat(8_000)}x`,
+    ];
+    const started = performance.now();
+    for (const disposition of hostile) {
+      assert.throws(() => parse(`Content-Disposition: ${disposition}`), isInvalid);
+    }
+    assert.ok(performance.now() - started < 100);
+  });
+});

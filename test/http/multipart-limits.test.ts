@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { suite, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { ClientGone } from '../../dist/http/body.js';
+import { type PartReader, readMultipart, readPartText } from '../../dist/http/multipart-read.js';
+import {
+  boundary,
+  cut,
+  isInvalid,
+  isTooLarge,
+  limits,
+  multipartBody,
+  part,
+  readAll,
+  readBytes,
+  toRequest,
+} from '../support/multipart.js';
+
+suite('the limits of a multipart body', () => {
+  test('let a part of exactly the limit through and nothing more', async () => {
+    for (const [size, fits] of [
+      [99, true],
+      [100, true],
+      [101, false],
+    ] as const) {
+      const reading = readAll([multipartBody([part('a', Buffer.alloc(size))])], {
+        limits: { fileBytesMax: 100 },
+      });
+      if (fits) assert.equal((await reading)[0]?.bytes.length, size);
+      else await assert.rejects(reading, isTooLarge);
+    }
+  });
+
+  test('let a body of exactly the limit through and nothing more', async () => {
+    const body = multipartBody([part('a', Buffer.alloc(100))]);
+    await readAll([body], { limits: { uploadBytesMax: body.length } });
+    const small = { limits: { uploadBytesMax: body.length - 1 } };
+    await assert.rejects(readAll([body], small), isTooLarge);
+  });
+
+  test('refuse a declared length before anything is read', async () => {
+    const source = new Readable({ read: () => assert.fail('was read') });
+    const request = toRequest(source, { 'content-length': '101' });
+    const reading = readMultipart(request, { ...limits, uploadBytesMax: 100 }, () =>
+      Promise.resolve(),
+    );
+    await assert.rejects(reading, isTooLarge);
+  });
+
+  test('refuse 100,000 parts at the first one too many', async () => {
+    const one = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
+    const body = Buffer.from(one.repeat(100_000));
+    const started = performance.now();
+    let parts = 0;
+    const source = Readable.from(cut(body, [60_000, 120_000, 180_000]), { objectMode: false });
+    const reading = readMultipart(toRequest(source), limits, async (_head, content) => {
+      parts += 1;
+      await readBytes(content);
+    });
+    await assert.rejects(reading, isTooLarge);
+    assert.ok(parts <= 1_000);
+    assert.ok(performance.now() - started < 1_000);
+  });
+
+  test('hold for the text of a part, which must be UTF-8', async () => {
+    const read = (bytes: Buffer): Promise<string> => readPartText(Readable.from([bytes]), 5);
+    assert.equal(await read(Buffer.from('fünf')), 'fünf');
+    await assert.rejects(read(Buffer.from('sechs.')), isTooLarge);
+    await assert.rejects(read(Buffer.from([0xff])), isInvalid);
+  });
+});
+
+suite('reading a multipart body', () => {
+  const big = multipartBody([part('a', Buffer.alloc(3_000_000, 1)), part('b', '2')]);
+
+  async function read(source: Readable, onPart: PartReader): Promise<void> {
+    await readMultipart(toRequest(source), limits, onPart);
+  }
+
+  test('hands out one part after the other', async () => {
+    const body = multipartBody(['a', 'b', 'c'].map((name) => part(name, name)));
+    const events: string[] = [];
+    await read(Readable.from([body], { objectMode: false }), async ({ name }, content) => {
+      events.push(`begin ${name}`);
+      await setImmediate();
+      events.push((await readBytes(content)).toString());
+    });
+    assert.deepEqual(events, ['begin a', 'a', 'begin b', 'b', 'begin c', 'c']);
+  });
+
+  test('throws away what a reader leaves', async () => {
+    const names: string[] = [];
+    await read(Readable.from(cut(big, [70_000]), { objectMode: false }), async ({ name }) => {
+      names.push(name);
+      await setImmediate();
+    });
+    assert.deepEqual(names, ['a', 'b']);
+  });
+
+  test('pauses the request while a reader is slow', async () => {
+    let given = 0;
+    const source = new Readable({
+      read() {
+        given += 65_536;
+        this.push(given > 65_536 ? Buffer.alloc(65_536, 1) : big.subarray(0, 65_536));
+      },
+    });
+    const failure = new Error('enough');
+    await assert.rejects(
+      read(source, async () => {
+        for (let turn = 0; turn < 200; turn += 1) await setImmediate();
+        throw failure;
+      }),
+      failure,
+    );
+    assert.ok(given < 600_000, `${given} bytes were taken`);
+    source.destroy();
+  });
+
+  test('rejects with what a reader throws, once its part is over', async () => {
+    for (const places of [[], [1_000], [2_000_000]]) {
+      const source = Readable.from(cut(big, places), { objectMode: false });
+      const failure = new Error('no more');
+      await assert.rejects(
+        read(source, () => Promise.reject(failure)),
+        failure,
+      );
+    }
+  });
+
+  test('ends the part in hand, and then itself, when the client goes away', async () => {
+    const source = new Readable({ read: () => undefined });
+    source.push(big.subarray(0, 100_000));
+    let ended = '';
+    const reading = read(source, async (_head, content) => {
+      content.once('data', () => source.destroy());
+      await readBytes(content).catch((error: unknown) => {
+        ended = error instanceof ClientGone ? 'gone' : 'other';
+        throw error;
+      });
+    });
+    await assert.rejects(reading, ClientGone);
+    assert.equal(ended, 'gone');
+    assert.equal(source.listenerCount('data') + source.listenerCount('error'), 0);
+  });
+
+  test('waits for the part in hand before it rejects', async () => {
+    const source = new Readable({ read: () => undefined });
+    source.push(big.subarray(0, 100_000));
+    let over = false;
+    const reading = read(source, async (_head, content) => {
+      source.destroy(new Error('reset'));
+      await readBytes(content).catch(() => undefined);
+      for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+      over = true;
+    });
+    await assert.rejects(reading, ClientGone);
+    assert.ok(over);
+  });
+});

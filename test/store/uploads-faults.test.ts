@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+import { createUploads } from '../../dist/store/uploads.js';
+import { createDirectory, openUploads, readAll, run, store } from '../support/uploads.js';
+
+interface Faults {
+  /** The call that fails, counted from now on; 0: none. */
+  readonly failAt: (n: number) => void;
+  readonly files: FileOperations;
+}
+
+function withFaults(code: string): Faults {
+  let left = 0;
+  const guard = async <T>(act: () => Promise<T>): Promise<T> => {
+    left -= 1;
+    if (left === 0) throw Object.assign(new Error('injected'), { code });
+    return act();
+  };
+  return {
+    failAt(n) {
+      left = n;
+    },
+    files: {
+      createFolder: (start) => guard(() => fileOperations.createFolder(start)),
+      listFolders: (path) => guard(() => fileOperations.listFolders(path)),
+      removeFolder: (path) => guard(() => fileOperations.removeFolder(path)),
+      create: (path) => guard(() => fileOperations.create(path)),
+      open: (path) => guard(() => fileOperations.open(path)),
+      write: (descriptor, chunks) => guard(() => fileOperations.write(descriptor, chunks)),
+      read: (descriptor, into, at) => guard(() => fileOperations.read(descriptor, into, at)),
+      async close(descriptor) {
+        // Also a close that fails gives its descriptor back.
+        await fileOperations.close(descriptor);
+        await guard(() => Promise.resolve());
+      },
+      remove: (path) => guard(() => fileOperations.remove(path)),
+    },
+  };
+}
+
+suite('a file operation that fails', () => {
+  const answers = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };
+  const last = Number(process.env['FAULT_CALLS'] ?? 60);
+  const large = 'x'.repeat(1_200_000);
+  const uploadsInTurn = [{ a: large, b: '1' }, { c: '' }, { b: '2', a: 'small', d: '4' }];
+
+  for (const [code, answer] of Object.entries(answers)) {
+    test(`with ${code}, at any call, leaves a clear answer, whole files, a clean folder`, async (t) => {
+      let failures = 0;
+      for (let n = 1; n <= last; n += 1) {
+        const { files, failAt } = withFaults(code);
+        const { uploads, list, directory } = await openUploads(t, { files });
+        const expected = new Map<string, string>();
+        failAt(n);
+        for (const contents of uploadsInTurn) {
+          const error: unknown = await store(uploads, contents).catch((reason: unknown) => reason);
+          if (error === undefined) {
+            for (const [name, content] of Object.entries(contents)) expected.set(name, content);
+          } else {
+            failures += 1;
+            assert.equal((error as { code?: unknown }).code, answer, `call ${n}`);
+          }
+          await readAll(uploads).catch((reason: unknown) => {
+            failures += 1;
+            assert.equal((reason as { code?: unknown }).code, code);
+          });
+        }
+        failAt(0);
+        assert.deepEqual(await readAll(uploads), [...expected], `call ${n}`);
+        await store(uploads, { last: '5' });
+        assert.equal((await list()).length, expected.size + 1, `call ${n}`);
+        await uploads.close();
+        assert.deepEqual(await readdir(directory), []);
+      }
+      assert.ok(failures > 20, `${failures} calls failed`);
+    });
+  }
+
+  test('also lets go of the snapshot that was being read', async (t) => {
+    const { files, failAt } = withFaults('EIO');
+    const { uploads, list } = await openUploads(t, { files });
+    await store(uploads, { a: 'old' });
+    const snapshot = uploads.snapshot();
+    await store(uploads, { a: 'new' });
+    failAt(1);
+    await snapshot.release();
+    assert.equal((await list()).length, 2);
+    await store(uploads, { b: '2' });
+    assert.equal((await list()).length, 2);
+  });
+
+  test('at the removal of a dead folder does not stop the start', async (t) => {
+    for (const n of [1, 2]) {
+      const directory = await createDirectory(t);
+      const more = { directory, createId: () => 'id', storedFilesMax: 1 };
+      await createUploads({ ...more, run: { ...run, pid: 7 }, files: fileOperations });
+      const { files, failAt } = withFaults('EIO');
+      failAt(n);
+      await createUploads({ ...more, run, files });
+      assert.equal((await readdir(directory)).length, 2);
+    }
+  });
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { suite, test } from 'node:test';
+import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+import { withCode } from '../support/errors.js';
+import { bytes, openUploads, readAll, readFile, store } from '../support/uploads.js';
+
+suite('the store of uploads', () => {
+  test('gives files back in the order in which they came; a replaced one keeps its place', async (t) => {
+    const { uploads, list } = await openUploads(t);
+    await store(uploads, { b: '1', a: '2', c: '' });
+    await store(uploads, { a: 'two' });
+    assert.deepEqual(await readAll(uploads), [
+      ['b', '1'],
+      ['a', 'two'],
+      ['c', ''],
+    ]);
+    assert.equal((await list()).length, 3);
+  });
+
+  test('shows the files of a request together, and none that is not committed', async (t) => {
+    const { uploads, list } = await openUploads(t);
+    const upload = uploads.begin();
+    const one = await upload.write('one', bytes('1'));
+    await upload.write('two', bytes('2'));
+    assert.deepEqual(await readAll(uploads), []);
+    await upload.commit([one]);
+    await upload.close();
+    assert.deepEqual(await readAll(uploads), [['one', '1']]);
+    assert.equal((await list()).length, 1);
+  });
+
+  test('never uses a name of a client as a path', async (t) => {
+    const { directory, uploads, list } = await openUploads(t);
+    await store(uploads, { '../../evil': 'x', '/etc/evil': 'y', ['__proto__']: 'z' });
+    assert.deepEqual(await list(), ['id-1', 'id-2', 'id-3']);
+    assert.equal((await readdir(directory)).length, 1);
+    assert.equal((await readAll(uploads)).length, 3);
+  });
+
+  test('keeps a large file byte for byte, whatever its chunks', async (t) => {
+    const { uploads } = await openUploads(t);
+    const chunks = Array.from({ length: 700 }, (_, index) =>
+      Buffer.alloc((index * 37) % 9_000, index),
+    );
+    const upload = uploads.begin();
+    const file = await upload.write('large', bytes(...chunks));
+    await upload.commit([file]);
+    const snapshot = uploads.snapshot();
+    const whole = Buffer.concat(chunks);
+    assert.equal(file.size, whole.length);
+    assert.ok((await readFile(snapshot, file)).equals(whole));
+    await snapshot.release();
+    await upload.close();
+  });
+
+  test('keeps the old version until its last reader is done', async (t) => {
+    const { uploads, list } = await openUploads(t);
+    await store(uploads, { a: 'old' });
+    const [first, second] = [uploads.snapshot(), uploads.snapshot()];
+    await store(uploads, { a: 'new' });
+    assert.equal((await list()).length, 2);
+    for (const snapshot of [first, second]) {
+      const [file] = snapshot.files;
+      assert.ok(file);
+      assert.equal((await readFile(snapshot, file)).toString(), 'old');
+      await snapshot.release();
+      await snapshot.release();
+    }
+    assert.deepEqual(await list(), ['id-2']);
+    assert.deepEqual(await readAll(uploads), [['a', 'new']]);
+  });
+
+  test('keeps up to storedFilesMax files, and replaces beyond', async (t) => {
+    const { uploads, list } = await openUploads(t, { storedFilesMax: 2 });
+    await store(uploads, { a: '1', b: '1' });
+    await assert.rejects(store(uploads, { a: '2', c: '2' }), withCode('storage_full'));
+    await store(uploads, { a: '3', b: '3' });
+    assert.deepEqual(await readAll(uploads), [
+      ['a', '3'],
+      ['b', '3'],
+    ]);
+    assert.equal((await list()).length, 2);
+  });
+
+  test('writes what a full disk takes only in pieces', async (t) => {
+    const grudging: FileOperations = {
+      ...fileOperations,
+      write: (descriptor, chunks) =>
+        fileOperations.write(descriptor, [chunks[0]?.subarray(0, 3) ?? Buffer.alloc(0)]),
+    };
+    const { uploads } = await openUploads(t, { files: grudging });
+    const upload = uploads.begin();
+    await upload.commit([await upload.write('a', bytes('0123456', '7', '89abcdef'))]);
+    await upload.close();
+    assert.deepEqual(await readAll(uploads), [['a', '0123456789abcdef']]);
+  });
+
+  test('fails with the error of the content, and leaves nothing', async (t) => {
+    const { uploads, list } = await openUploads(t);
+    const failure = new Error('cut');
+    const upload = uploads.begin();
+    const content = new Readable({ read: () => undefined });
+    content.push('half');
+    const writing = upload.write('a', content);
+    content.destroy(failure);
+    await assert.rejects(writing, failure);
+    const silent = new Readable({ read: () => undefined });
+    const hanging = upload.write('b', silent);
+    silent.destroy();
+    await assert.rejects(hanging, Error);
+    await upload.close();
+    assert.deepEqual(await list(), []);
+  });
+
+  test('ends a download of a file that has vanished or shrunk', async (t) => {
+    const { directory, uploads } = await openUploads(t);
+    await store(uploads, { a: 'content', b: 'content' });
+    const [folder = ''] = await readdir(directory);
+    await writeFile(join(directory, folder, 'id-1'), 'cont');
+    await rm(join(directory, folder, 'id-2'));
+    const snapshot = uploads.snapshot();
+    for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
+    await snapshot.release();
+  });
+});
+
+suite('two uploads of one name while eight readers download', () => {
+  test('give every reader one of the two, whole', async (t) => {
+    const { uploads, list } = await openUploads(t);
+    const versions = ['1', '2'].map((digit) => digit.repeat(400_000));
+    await store(uploads, { a: versions[0] ?? '' });
+    const state = { writing: true };
+    const writers = versions.map(async (content) => {
+      for (let turn = 0; turn < 12; turn += 1) await store(uploads, { a: content });
+    });
+    const readers = Array.from({ length: 8 }, async () => {
+      let reads = 0;
+      while (state.writing) {
+        const [[, content] = ['', '']] = await readAll(uploads);
+        assert.ok(versions.includes(content));
+        reads += 1;
+      }
+      return reads;
+    });
+    await Promise.all(writers);
+    state.writing = false;
+    for (const reads of await Promise.all(readers)) assert.ok(reads > 0);
+    assert.equal((await list()).length, 1);
+  });
+});

@@ -1,0 +1,95 @@
+/** Stores of uploads in folders of their own, gone with the test. */
+
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+import type { Run } from '../../dist/store/upload-folder.js';
+import {
+  createUploads,
+  type Snapshot,
+  type Uploads,
+  type WrittenFile,
+} from '../../dist/store/uploads.js';
+
+export const run: Run = {
+  host: 'here',
+  pid: 100,
+  startedAt: 5_000,
+  isRunning: (pid) => pid === 100,
+};
+
+export interface Place {
+  readonly directory: string;
+  readonly uploads: Uploads;
+  /** Names in the run's folder. */
+  readonly list: () => Promise<string[]>;
+}
+
+export async function createDirectory(context: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'uploads-test-'));
+  context.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+export async function openUploads(
+  context: TestContext,
+  options: { readonly files?: FileOperations; readonly storedFilesMax?: number } = {},
+): Promise<Place> {
+  const directory = await createDirectory(context);
+  let ids = 0;
+  const uploads = await createUploads({
+    directory,
+    run,
+    createId: () => `id-${(ids += 1)}`,
+    storedFilesMax: 100,
+    files: fileOperations,
+    ...options,
+  });
+  const [folder = ''] = await readdir(directory);
+  return { directory, uploads, list: () => readdir(join(directory, folder)) };
+}
+
+export function bytes(...chunks: readonly (Buffer | string)[]): Readable {
+  return Readable.from(
+    chunks.map((chunk) => Buffer.from(chunk as string)),
+    { objectMode: false },
+  );
+}
+
+export async function store(
+  uploads: Uploads,
+  contents: Readonly<Record<string, string>>,
+): Promise<void> {
+  const upload = uploads.begin();
+  try {
+    const written: WrittenFile[] = [];
+    for (const [name, content] of Object.entries(contents)) {
+      written.push(await upload.write(name, bytes(content)));
+    }
+    await upload.commit(written);
+  } finally {
+    await upload.close();
+  }
+}
+
+export async function readFile(snapshot: Snapshot, file: WrittenFile): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of snapshot.read(file)) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+export async function readAll(uploads: Uploads): Promise<(readonly [string, string])[]> {
+  const snapshot = uploads.snapshot();
+  const found: (readonly [string, string])[] = [];
+  try {
+    for (const file of snapshot.files) {
+      found.push([file.storedName, (await readFile(snapshot, file)).toString()]);
+    }
+  } finally {
+    await snapshot.release();
+  }
+  return found;
+}
