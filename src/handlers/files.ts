@@ -4,16 +4,16 @@ import { Readable } from 'node:stream';
 import { mediaTypeOf } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
-import { emptyReply, type HttpReply, type HttpRequest } from '../http/message.ts';
+import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
 import { readMultipart, type MultipartLimits, type PartHead } from '../http/multipart-read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
 import type { Log } from '../log.ts';
 import type { Snapshot, Upload, Uploads } from '../store/uploads.ts';
 
 export interface FileHandlers {
-  uploadSimple(request: HttpRequest): Promise<HttpReply>;
-  uploadList(request: HttpRequest): Promise<HttpReply>;
-  download(): HttpReply;
+  readonly uploadSimple: Handler;
+  readonly uploadList: Handler;
+  readonly download: Handler;
 }
 
 export interface FileHandlersOptions {

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { type TestContext, suite, test } from 'node:test';
+import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
+import { multipartBody, multipartType, part } from '../support/multipart.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+suite('the limits of uploads', () => {
+  test('hold for a file, a body, the parts and the files kept', async (t) => {
+    const server = await startServer(t, {
+      env: {
+        FILE_BYTES_MAX: '200000',
+        UPLOAD_BYTES_MAX: '300000',
+        UPLOAD_PARTS_MAX: '3',
+        STORED_FILES_MAX: '2',
+      },
+    });
+    const sized = (size: number): FormData => form({ a: file(Buffer.alloc(size), 'a') });
+    for (const size of [199_999, 200_000]) {
+      assert.equal((await post(server, 'list', sized(size))).status, 200, `${size}`);
+    }
+    const tooLarge = [413, 'content_too_large'];
+    assert.deepEqual(await refusal(await post(server, 'list', sized(200_001))), tooLarge);
+    const two = { a: file(Buffer.alloc(160_000), 'a'), b: file(Buffer.alloc(160_000), 'b') };
+    assert.deepEqual(await refusal(await post(server, 'list', form(two))), tooLarge);
+    const four = form({ a: '1', b: '2', c: '3', d: '4' });
+    assert.deepEqual(await refusal(await post(server, 'list', four)), tooLarge);
+    const full = await refusal(await post(server, 'list', form({ b: '1', c: '2' })));
+    assert.deepEqual(full, [507, 'storage_full']);
+    assert.equal((await filesOnDisk(server)).length, 1);
+    assert.equal((await post(server, 'list', form({ b: '1' }))).status, 200);
+  });
+});
+
+suite('an upload that breaks off', () => {
+  /** Sends a request's head and the first bytes of its body, then resets the connection. */
+  async function sendHalf(t: TestContext, server: TestServer, bytes: Buffer): Promise<void> {
+    const socket = connect(server.port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    const head =
+      'POST /api/multiparts/list HTTP/1.1\r\nHost: a\r\n' +
+      `Content-Type: ${multipartType}\r\nContent-Length: ${bytes.length + 10}\r\n\r\n`;
+    await new Promise((resolve) => {
+      socket.write(head);
+      socket.write(bytes, resolve);
+    });
+    await server.fetch('/hello');
+    socket.resetAndDestroy();
+  }
+
+  test('leaves nothing, wherever it is cut', async (t) => {
+    const server = await startServer(t);
+    const body = multipartBody([
+      part('a', Buffer.alloc(1_500_000), { fileName: 'a' }),
+      part('b', 'two', { fileName: 'b' }),
+    ]);
+    for (const length of [0, 20, 100, 900_000, body.length - 60, body.length - 1]) {
+      await sendHalf(t, server, body.subarray(0, length));
+    }
+    while ((await filesOnDisk(server)).length > 0) await server.fetch('/hello');
+    assert.deepEqual(await stored(server), []);
+    assert.ok(server.logged.every(({ level }) => level !== 'error'));
+    assert.equal((await post(server, 'list', body)).status, 200);
+  });
+});
+
+suite('two uploads of one name while eight clients download', () => {
+  test('give every client one of the two, whole', async (t) => {
+    const server = await startServer(t);
+    const versions = ['1', '2'].map((digit) => digit.repeat(300_000));
+    await post(server, 'list', form({ a: file(versions[0] ?? '', 'a') }));
+    const uploading = versions.map(async (content) => {
+      for (let turn = 0; turn < 5; turn += 1) {
+        assert.equal((await post(server, 'list', form({ a: file(content, 'a') }))).status, 200);
+      }
+    });
+    const downloading = Array.from({ length: 8 }, async () => {
+      for (let turn = 0; turn < 4; turn += 1) {
+        const [[, , , content] = []] = await stored(server);
+        assert.ok(content !== undefined && versions.includes(content));
+      }
+    });
+    await Promise.all([...uploading, ...downloading]);
+    assert.equal((await filesOnDisk(server)).length, 1);
+  });
+});

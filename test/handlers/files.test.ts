@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { download, file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
+import { boundary, multipartBody, part, withHead } from '../support/multipart.js';
+import { startServer } from '../support/server.js';
+
+suite('GET /api/multiparts', () => {
+  test('begins with the fixed part, and holds nothing else at first', async (t) => {
+    const server = await startServer(t);
+    assert.deepEqual(await download(server), [
+      ['abd', 'abc.text', 'text/plain', 'this is a text content'],
+    ]);
+  });
+
+  test('is multipart/form-data with a boundary of its own each time, and nothing else', async (t) => {
+    const server = await startServer(t);
+    const types = await Promise.all(
+      [1, 2].map(async () => {
+        const response = await server.fetch('/api/multiparts', {
+          headers: { Accept: 'multipart/form-data' },
+        });
+        await response.text();
+        return response.headers.get('content-type') ?? '';
+      }),
+    );
+    for (const type of types) assert.match(type, /^multipart\/form-data; boundary=[\w-]{56}$/);
+    assert.notEqual(types[0], types[1]);
+    const other = await server.fetch('/api/multiparts', { headers: { Accept: 'text/html' } });
+    assert.deepEqual(await refusal(other), [406, 'not_acceptable']);
+  });
+
+  test('answers HEAD without a body and without reading a file', async (t) => {
+    const server = await startServer(t);
+    const response = await server.fetch('/api/multiparts', { method: 'HEAD' });
+    assert.equal(response.status, 200);
+    assert.equal(await response.text(), '');
+  });
+
+  test('gives each file the media type of its extension', async (t) => {
+    const server = await startServer(t);
+    const sent = { a: file('1', 'a.TXT', 'x/y'), b: file('2', 'b.svg'), c: file('3', 'c.png') };
+    assert.equal((await post(server, 'list', form(sent))).status, 200);
+    assert.deepEqual(await stored(server), [
+      ['a.TXT', 'a.TXT', 'text/plain', '1'],
+      ['b.svg', 'b.svg', 'application/svg+xml', '2'],
+      ['c.png', 'c.png', 'application/octet-stream', '3'],
+    ]);
+  });
+
+  test('breaks off where a file has vanished', async (t) => {
+    const server = await startServer(t);
+    await post(server, 'list', form({ a: file('x'.repeat(300_000), 'a'), b: file('2', 'b') }));
+    const [run = ''] = await readdir(server.folder);
+    await rm(join(server.folder, run, (await filesOnDisk(server))[1] ?? ''));
+    const response = await server.fetch('/api/multiparts');
+    await assert.rejects(response.text());
+    assert.equal((await server.fetch('/hello')).status, 200);
+  });
+
+  test('lets go of replaced files when the client leaves in the middle', async (t) => {
+    const server = await startServer(t);
+    const content = Buffer.alloc(12_000_000, 'x');
+    await post(server, 'list', form({ a: file(content, 'a') }));
+    const controller = new AbortController();
+    const response = await server.fetch('/api/multiparts', { signal: controller.signal });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await post(server, 'list', form({ a: file('new', 'a') }));
+    assert.equal((await filesOnDisk(server)).length, 2);
+    controller.abort();
+    await assert.rejects(reader?.read() ?? Promise.resolve());
+    while ((await filesOnDisk(server)).length > 1) await server.fetch('/hello');
+  });
+});
+
+suite('POST /api/multiparts/simple', () => {
+  test('stores part, and not name', async (t) => {
+    const server = await startServer(t);
+    const response = await post(
+      server,
+      'simple',
+      form({ name: 'any', part: file('hällo', 'a.txt', 'text/plain') }),
+    );
+    assert.equal(response.status, 200);
+    assert.equal(await response.text(), '');
+    assert.deepEqual(await stored(server), [['a.txt', 'a.txt', 'text/plain', 'hällo']]);
+  });
+
+  test('takes the parts in any order, and no name at all', async (t) => {
+    const server = await startServer(t);
+    await post(server, 'simple', form({ part: file('1', 'a.txt'), name: 'any' }));
+    await post(server, 'simple', form({ part: file('2', 'b.txt') }));
+    assert.equal((await stored(server)).length, 2);
+  });
+
+  test('needs part', async (t) => {
+    const server = await startServer(t);
+    const response = await post(server, 'simple', form({ name: 'any' }));
+    assert.equal(response.status, 422);
+    const body = (await response.json()) as { readonly errors: unknown };
+    assert.deepEqual(body.errors, [{ pointer: '/part', message: 'is required' }]);
+  });
+
+  test('refuses a part that it would lose, and stores nothing of its request', async (t) => {
+    const server = await startServer(t);
+    const parts = form({ part: file('1', 'a.txt'), other: file('2', 'b.txt') });
+    assert.deepEqual(await refusal(await post(server, 'simple', parts)), [422, 'invalid_body']);
+    assert.deepEqual(await stored(server), []);
+    assert.deepEqual(await filesOnDisk(server), []);
+  });
+
+  test('bounds the text of name', async (t) => {
+    const server = await startServer(t, { env: { BODY_BYTES_MAX: '1024' } });
+    const long = form({ name: 'n'.repeat(1_025), part: file('1', 'a.txt') });
+    const answer = await refusal(await post(server, 'simple', long));
+    assert.deepEqual(answer, [413, 'content_too_large']);
+    const short = form({ name: 'n'.repeat(1_024), part: file('1', 'a.txt') });
+    assert.equal((await post(server, 'simple', short)).status, 200);
+  });
+});
+
+suite('POST /api/multiparts/list', () => {
+  test('stores every part byte for byte, also text and parts without a file name', async (t) => {
+    const server = await startServer(t);
+    const odd = Buffer.from([0xff, 0x00, 0x0d, 0x0a, 0xc3]);
+    const body = multipartBody([
+      part('a', odd, { type: 'text/plain; charset=iso-8859-1' }),
+      part('b', '<svg/>', { type: 'Application/SVG+xml' }),
+      part('c', '{}', { type: 'application/json' }),
+      part('d', 'plain'),
+      part('e', '', { fileName: '', type: 'application/octet-stream' }),
+      part('f', '6', { fileName: '..' }),
+      part('g', '7', { fileName: '../../etc/passwd.txt' }),
+    ]);
+    assert.equal((await post(server, 'list', body)).status, 200);
+    const response = await server.fetch('/api/multiparts');
+    const names = (await stored(server)).map(([name]) => name);
+    const extensions = names.map((name) => name.replace(/^[0-9a-f-]{36}/, ''));
+    assert.deepEqual(extensions, ['.txt', '.svg', '.bin', '.txt', '.bin', '.txt', 'passwd.txt']);
+    assert.ok(Buffer.from(await response.arrayBuffer()).includes(odd));
+  });
+
+  test('keeps names that break neither the header nor a browser', async (t) => {
+    const server = await startServer(t);
+    const names = [
+      'a"b.txt',
+      "it's.txt",
+      '日本語.txt',
+      'a;b=c.txt',
+      '__proto__',
+      '😀.svg',
+      ' .txt',
+    ];
+    const entries = names.map((name, index) => [`n${index}`, file('x', name)] as const);
+    assert.equal((await post(server, 'list', form(Object.fromEntries(entries)))).status, 200);
+    assert.deepEqual(
+      (await stored(server)).map(([, name]) => name),
+      names,
+    );
+  });
+
+  test('refuses a name with a control character or of more than 255 bytes', async (t) => {
+    const server = await startServer(t);
+    for (const name of ['a\r\nX-Evil: 1', 'a\u0000b', 'x'.repeat(256)]) {
+      const parts = form({ good: file('1', 'good.txt'), bad: file('2', name) });
+      assert.deepEqual(await refusal(await post(server, 'list', parts)), [
+        400,
+        'invalid_multipart',
+      ]);
+    }
+    assert.deepEqual(await filesOnDisk(server), []);
+  });
+
+  test('replaces a file of the same name in its place', async (t) => {
+    const server = await startServer(t);
+    await post(server, 'list', form({ a: file('1', 'a'), b: file('2', 'b') }));
+    await post(server, 'list', form({ z: file('3', 'c'), y: file('4', 'a') }));
+    assert.deepEqual(
+      (await stored(server)).map(([name, , , content]) => name + content),
+      ['a4', 'b2', 'c3'],
+    );
+    assert.equal((await filesOnDisk(server)).length, 3);
+  });
+
+  test('takes a body without parts', async (t) => {
+    const server = await startServer(t);
+    assert.equal((await post(server, 'list', `--${boundary}--\r\n`)).status, 200);
+  });
+
+  test('logs one line per file with its six values', async (t) => {
+    const server = await startServer(t);
+    const parts = form({ one: file('1', 'x/a.txt', 'text/plain;charset=latin1'), two: 'text' });
+    await post(server, 'list', parts);
+    const lines = server.logged.filter(({ event }) => event === 'file uploaded');
+    const onDisk = await filesOnDisk(server);
+    assert.deepEqual(
+      lines.map((line) => [line['name'], line['fileName'], line['contentType'], line['size']]),
+      [
+        ['one', 'a.txt', 'text/plain', 1],
+        ['two', '', 'text/plain', 4],
+      ],
+    );
+    assert.deepEqual(
+      lines.map((line) => line['charset']),
+      ['latin1', 'utf-8'],
+    );
+    assert.deepEqual(new Set(lines.map((line) => line['temporaryName'])), new Set(onDisk));
+  });
+
+  test('refuses what is not multipart/form-data and says what would do', async (t) => {
+    const server = await startServer(t);
+    const response = await server.send('POST', '/api/multiparts/list', {});
+    assert.equal(response.headers.get('accept'), 'multipart/form-data');
+    assert.deepEqual(await refusal(response), [415, 'unsupported_media_type']);
+  });
+
+  test('refuses a broken part and keeps the connection usable', async (t) => {
+    const server = await startServer(t);
+    for (const head of ['', 'X', 'Content-Disposition: attachment']) {
+      const answer = await refusal(await post(server, 'list', withHead(head)));
+      assert.deepEqual(answer, [400, 'invalid_multipart']);
+    }
+    assert.deepEqual(await filesOnDisk(server), []);
+    assert.equal((await post(server, 'list', form({ a: file('1', 'a') }))).status, 200);
+  });
+});
