@@ -4,20 +4,22 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { loadAccounts } from './auth/accounts.ts';
-import { createBearer } from './auth/bearer.ts';
+import { type Bearer, createBearer } from './auth/bearer.ts';
 import { createTokens } from './auth/jwt.ts';
 import { createLoginLimiter } from './auth/login-limiter.ts';
-import { createLogin } from './auth/login.ts';
+import { createLogin, type Login } from './auth/login.ts';
 import { createPasswordChecker } from './auth/password.ts';
 import type { Config } from './config.ts';
 import { createComments } from './domain/comments.ts';
 import { createIdSource } from './domain/ids.ts';
 import { formatLocalDateTime } from './domain/local-date-time.ts';
 import { createTopic } from './domain/topic.ts';
+import { readTrustedDocuments } from './graphql/trusted-documents.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
+import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
@@ -33,8 +35,9 @@ import { fileOperations } from './store/file-operations.ts';
 import { createMemoryStore } from './store/memory.ts';
 import type { Comment } from './store/model.ts';
 import { initialData } from './store/seed.ts';
+import type { Store } from './store/store.ts';
 import type { Run } from './store/upload-folder.ts';
-import { createUploads } from './store/uploads.ts';
+import { createUploads, type Uploads } from './store/uploads.ts';
 
 /** What a test, or another host, may put in the place of the real thing. */
 export interface AppDeps {
@@ -75,32 +78,29 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const added = createTopic<Comment>({ queueMax: commentQueueMax });
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
-  const uploads = await createUploads({
-    directory: config.uploadDir === '' ? tmpdir() : config.uploadDir,
-    run,
-    createId,
-    storedFilesMax: config.storedFilesMax,
-    files: fileOperations,
-  });
+  const uploads = await openUploads(config, run, createId);
 
-  const tokens = createTokens({
-    secrets: [getSecret(config, log)],
-    ttlSeconds: config.tokenTtlSeconds,
+  const { bearer, login } = createAccess(store, config, {
+    log,
     now,
+    decoyHash: accounts[0]?.passwordHash,
   });
-  const bearer = createBearer({ tokens, store });
-  const login = createLogin({
+  const graphql = createGraphqlHandlers({
     store,
-    tokens,
-    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now }),
-    checker: createPasswordChecker({
-      queueMax: config.loginQueueMax,
-      decoyHash: accounts[0]?.passwordHash,
-    }),
+    comments,
+    commentAdded: added,
+    uploads,
+    createUuid: createId,
+    viewerOf: bearer.authenticateIfSent,
+    writesNeedToken: config.requireAuth === 'writes',
+    trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
+    log,
+    config,
   });
 
   const router = createRouter(
     createRoutes({
+      graphql,
       posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
       comments: createCommentHandlers({ store, comments, config }),
       accounts: createAccountHandlers({ login, bearer, config }),
@@ -128,6 +128,40 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       await store.close();
     },
   };
+}
+
+function openUploads(config: Config, run: Run, createId: () => string): Promise<Uploads> {
+  const { uploadDir, storedFilesMax } = config;
+  const directory = uploadDir === '' ? tmpdir() : uploadDir;
+  return createUploads({ directory, run, createId, storedFilesMax, files: fileOperations });
+}
+
+interface AccessDeps extends Pick<AppDeps, 'log' | 'now'> {
+  readonly decoyHash: string | undefined;
+}
+
+/** Who may do what (Spec §5). */
+function createAccess(
+  store: Store,
+  config: Config,
+  { log, now, decoyHash }: AccessDeps,
+): { readonly bearer: Bearer; readonly login: Login } {
+  const tokens = createTokens({
+    secrets: [getSecret(config, log)],
+    ttlSeconds: config.tokenTtlSeconds,
+    now,
+  });
+  const bearer = createBearer({ tokens, store });
+  const login = createLogin({
+    store,
+    tokens,
+    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now }),
+    checker: createPasswordChecker({
+      queueMax: config.loginQueueMax,
+      decoyHash,
+    }),
+  });
+  return { bearer, login };
 }
 
 /** R20: without a secret of the deployer's the tokens of this run end with it. */

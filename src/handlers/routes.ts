@@ -8,12 +8,14 @@ import type { AccountHandlers, Guards } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
 import type { FileHandlers } from './files.ts';
+import type { GraphqlHandlers } from './graphql.ts';
 import type { GraphqlUiHandlers } from './graphql-ui.ts';
 import { hello } from './greeting.ts';
 import type { PostHandlers } from './posts.ts';
 import type { TodoHandlers } from './todos.ts';
 
 export interface Handlers {
+  readonly graphql: GraphqlHandlers;
   readonly posts: PostHandlers;
   readonly comments: CommentHandlers;
   readonly accounts: AccountHandlers;
@@ -30,13 +32,16 @@ const json = { produces: 'application/json' } as const;
 const multipart = { produces: 'multipart/form-data' } as const;
 
 export function createRoutes(handlers: Handlers): readonly Route[] {
-  const { posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
+  const { graphql, posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
   const { writing } = handlers.guards;
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
   };
   return [
     // Spec §4.1
+    route('POST', '/graphql', { handler: graphql.post }),
+    route('GET', '/graphql', { handler: graphql.get }),
+    route('GET', '/graphql/schema.graphql', { handler: graphql.schema }),
     route('GET', '/graphql-ui', { handler: graphqlUi.redirect }),
     route('GET', '/graphql-ui/*', { handler: graphqlUi.file }),
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
