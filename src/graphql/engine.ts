@@ -73,7 +73,8 @@ export interface Engine {
   execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
   /**
    * Subscriptions. `results` gives one result per event, each with the whole budget of `scope`,
-   * which must be this subscription's own; its `return()` ends the source at once. `next()` rejects with what the source rejects with.
+   * which must be this subscription's own; its `return()` ends the source at once. `next()`
+   * rejects with what the source rejects with.
    */
   subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
 }

@@ -89,7 +89,7 @@ export interface Masking {
   readonly errorsMax: number;
 }
 
-/** The errors of an execution. The first that is a fault of ours is logged, under the request's id. */
+/** The errors of an execution. The first fault of ours is logged with the request's id. */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
   { requestId, log, errorsMax }: Masking,

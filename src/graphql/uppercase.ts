@@ -1,4 +1,4 @@
-/** The directive `@uppercase` (Spec §2.1): made to work for any field of a schema that carries it. */
+/** The directive `@uppercase` (Spec §2.1), at work on any field of a schema that carries it. */
 
 import { defaultFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
 import { andThen } from '../maybe-promise.ts';

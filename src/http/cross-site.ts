@@ -8,7 +8,7 @@ export interface Sender {
   header(name: string): string | undefined;
 }
 
-/** Throws `foreign_origin` where the browser says that the page is neither this host's nor allowed. */
+/** Throws `foreign_origin` where the page is, by the browser's word, neither ours nor allowed. */
 export function refuseForeign(request: Sender, allowedOrigins: readonly string[]): void {
   if (isForeign(request, allowedOrigins)) {
     throw new AppError('foreign_origin', 'Pages of other sites may not send this request.');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getIntrospectionQuery, printSchema } from 'graphql';
-import { createId } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
 import { isPromise } from '../../dist/maybe-promise.js';
 import type { Account } from '../../dist/store/model.js';
@@ -11,6 +11,8 @@ import { codesOf, countStatements, dataOf, startGraphql } from '../support/graph
 
 const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
 const addComment = 'mutation ($input: CommentInput!) { addComment(commentInput: $input) }';
+
+const createId = createIdSource(() => new Date());
 
 const account: Account = {
   id: createId(),
@@ -132,7 +134,7 @@ test('each further level takes one statement, however many records it has', asyn
   assert.deepEqual(counts, ['posts.list', 'authors.byIds', 'posts.byAuthors', 'comments.byPosts']);
 });
 
-test('postById finds a post by its id in either case, and gives null for any other text', async () => {
+test('postById finds a post by its id in either case, and null for other texts', async () => {
   const { run, posts } = startGraphql();
   const query = 'query ($id: String!) { postById(postId: $id) { title } }';
   const [post] = posts;

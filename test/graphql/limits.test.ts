@@ -97,7 +97,7 @@ test('fragments that spread each other twice are judged quickly', async () => {
 test('fragments that spread themselves are refused', async () => {
   const { run } = startGraphql();
   const query =
-    '{ allPosts { ...A } } fragment A on Post { ...B } fragment B on Post { author { posts { ...A } } }';
+    '{ allPosts { ...A } } fragment A on Post { ...B } fragment B on Post { author { posts { ...A }}}';
   assert.deepEqual(codesOf(await run(query)), invalid);
 });
 

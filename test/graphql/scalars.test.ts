@@ -42,7 +42,7 @@ test('UUID reads either case and writes lower case', () => {
   assert.throws(() => parseLiteral({ kind: Kind.ENUM, value: id }), /UUID/);
 });
 
-test('Upload takes a file of a multipart request and nothing that JSON or a document can say', () => {
+test('Upload takes a file of a multipart request, and nothing that JSON can say', () => {
   const { parseValue, parseLiteral, serialize } = rules('Upload');
   const file = new UploadedFile({}, () => undefined);
   assert.equal(parseValue(file), file);

@@ -64,7 +64,7 @@ test('each event has the whole budget, and one event no more than it', async () 
   await results.return?.();
 });
 
-test('a subscription that cannot begin is refused with a result, and leaves nothing behind', async () => {
+test('a subscription that cannot begin is refused, and leaves nothing behind', async () => {
   const graphql = startGraphql();
   const query = 'subscription ($x: Boolean!) { commentAdded { id @skip(if: $x) } }';
   const subscription = await subscribe(graphql, query);

@@ -1,4 +1,4 @@
-/** What is on offer beside plain operations: costs, the newer draft, the schema, trusted documents. */
+/** Beside plain operations: costs, the newer draft, the schema, trusted documents. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -31,7 +31,7 @@ test('the cost is shown to who asks for it', async (context) => {
   });
 });
 
-test('the newer draft has 422 for what is well formed and wrong, 294 for a part', async (context) => {
+test('the newer draft has 422 for what is wrong, 294 for a part', async (context) => {
   const server = await start(context, { GRAPHQL_HTTP_DRAFT: '2026-08' });
   const ask = async (request: unknown): Promise<number> =>
     (await post(server, request, { Accept: modern })).status;

@@ -106,7 +106,7 @@ test('a file without a name gets one by its type', async (context) => {
   assert.match(name, /^[0-9a-f-]{36}\.txt$/);
 });
 
-test('what is no multipart request of GraphQL is refused, and nothing of it stays', async (context) => {
+test('what is no GraphQL multipart request is refused, and nothing stays', async (context) => {
   const server = await startServer(context);
   const file: Part = ['0', 'x', 'a.txt'];
   const map = { '0': ['variables.file'] };
@@ -236,7 +236,7 @@ test('more files than may be kept are refused with a code, and nothing stays', a
   assert.equal(await filesOnDisk(server), 1);
 });
 
-test('a form from a page of another site is refused; this host, allowed ones and others are not', async (context) => {
+test('a form is refused from a foreign page only', async (context) => {
   const server = await startServer(context, { env: { ALLOWED_ORIGINS: 'https://friend.example' } });
   const parts: Part[] = [
     ['operations', one],
@@ -264,7 +264,7 @@ test('a form from a page of another site is refused; this host, allowed ones and
   }
 });
 
-test('with REQUIRE_AUTH=writes an upload without a token is refused before it is stored', async (context) => {
+test('with REQUIRE_AUTH=writes an upload needs a token', async (context) => {
   const server = await startServer(context, { env: { REQUIRE_AUTH: 'writes' } });
   const parts: Part[] = [
     ['operations', one],

@@ -38,7 +38,7 @@ test('a post made here is read by REST, and the other way round', async (context
   assert.deepEqual(body, { data: { allPosts: [{ title: 'BY REST' }, { title: 'BY GRAPHQL' }] } });
 });
 
-test('the account of a token is the author; a bad token refuses createPost only', async (context) => {
+test('the account of a token is the author, a bad token is refused', async (context) => {
   const server = await start(context);
   const login = await server.send('POST', '/auth/login', {
     username: 'user',
@@ -127,7 +127,7 @@ test('a GET runs queries, and no mutations', async (context) => {
   assert.deepEqual((await get(server, { query: titles })).body, { data: { allPosts: [] } });
 });
 
-test('a GET with faulty parameters is 400, with an Accept that cannot be met 406', async (context) => {
+test('a GET with bad parameters is 400, with an Accept that fails 406', async (context) => {
   const server = await start(context);
   assert.equal((await get(server, {})).status, 400);
   assert.equal((await get(server, { query: titles, variables: '{' })).status, 400);
@@ -205,7 +205,7 @@ test('a batch shares one budget; a refused operation is told in its place', asyn
   assert.equal(single.status, 200);
 });
 
-test('an operation beyond the budget: 200 as application/json, 413 as the newer type', async (context) => {
+test('an operation beyond the budget: 200 as JSON, 413 as the newer type', async (context) => {
   const server = await start(context, { GRAPHQL_OBJECTS_MAX: '100' });
   const query = '{ allPosts { author { posts { author { posts { id } } } } } }';
   assert.equal((await post(server, { query })).status, 200);

@@ -2,7 +2,7 @@
 
 import { type Config, readConfig } from '../../dist/config.js';
 import { createComments } from '../../dist/domain/comments.js';
-import { createId } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/ids.js';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import { createEngine, type Engine, type GraphqlResult } from '../../dist/graphql/engine.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
@@ -41,6 +41,7 @@ export interface TestGraphqlOptions {
   readonly wrap?: (store: Store) => Store;
 }
 
+const createId = createIdSource(() => new Date());
 const createdAt = '2026-01-05T09:00:00';
 
 export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
