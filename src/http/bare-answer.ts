@@ -11,15 +11,24 @@ import { toProblemText } from './problem.ts';
 const lingerMilliseconds = 1_000;
 
 /** Writes the error as a whole HTTP answer, then ends the connection. */
-export function refuse(socket: Duplex, error: AppError): void {
+export function refuse(socket: Duplex, error: AppError, requestId?: string): void {
   const { status, headers, text } = toProblemText(error);
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`];
+  if (requestId !== undefined) lines.push(`X-Request-Id: ${requestId}`);
   for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
   lines.push('X-Content-Type-Options: nosniff', `Content-Length: ${Buffer.byteLength(text)}`);
   if (error.facts.close !== true) lines.push('Connection: close');
+  socket.write(`${lines.join('\r\n')}\r\n\r\n${text}`);
+  endGently(socket);
+}
+
+/**
+ * Sends what is still to be written, and ends. What still comes is read and dropped for a moment:
+ * a socket closed over unread bytes is reset, and the reset could overtake the answer.
+ */
+export function endGently(socket: Duplex): void {
   socket.on('error', () => socket.destroy());
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
-  // What still comes is read and dropped for a moment: a reset could overtake the answer.
+  socket.end();
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMilliseconds);
   socket.once('close', () => clearTimeout(timer));

@@ -39,6 +39,8 @@ export interface Listener {
   refuseExpectation(incoming: IncomingMessage, response: ServerResponse): void;
   /** From now on: 503, and every answer closes its connection. */
   drain(): void;
+  /** A request id: also for what never becomes a request. */
+  nextId(): string;
   /** Answers under way. */
   readonly active: ReadonlySet<ServerResponse>;
 }
@@ -87,6 +89,7 @@ export function createListener(deps: ListenerDeps): Listener {
 
   return {
     active,
+    nextId,
     answer(incoming, response, expectsContinue = false) {
       run(new Request(nextId(), incoming, { response, expectsContinue }), (request) => {
         if (draining) throw stopping();
@@ -111,7 +114,7 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply>
   const target = parseTarget(incoming.url ?? '', deps.targetBytesMax);
   request.path = target.path;
   request.query = target.query;
-  request.host = target.host ?? incoming.headers.host ?? '';
+  request.host = target.host ?? incoming.headers.host ?? ownAddress(incoming);
   if (method === 'OPTIONS') return optionsReply(target.path, deps.allowed(target.path));
   const found = deps.find(method, target.path);
   if (found.kind === 'not_found') {
@@ -131,6 +134,12 @@ function checkAccept(accept: string | undefined, produces: string): void {
   if (accept === undefined || accept === '*/*' || accept === produces) return;
   if (negotiate(accept, [produces]) !== undefined) return;
   throw new AppError('not_acceptable', `The answer is ${produces} and nothing else.`);
+}
+
+/** HTTP/1.0 needs no Host: then it is the address that the client has called. */
+function ownAddress({ socket }: IncomingMessage): string {
+  const { localAddress = '', localPort } = socket;
+  return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }
 
 function stopping(): AppError {

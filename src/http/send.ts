@@ -24,13 +24,16 @@ export function sendReply(reply: HttpReply, sending: Sending): void {
   const { body } = reply;
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
+    response.destroy();
     sending.done();
     return;
   }
   const unread = hasUnreadBody(sending);
   const headers = ['X-Request-Id', sending.requestId, 'X-Content-Type-Options', 'nosniff'];
   headers.push(...reply.headers);
-  if (sending.closing || unread) headers.push('Connection', 'close');
+  if ((sending.closing || unread) && !reply.headers.includes('Connection')) {
+    headers.push('Connection', 'close');
+  }
   if (body instanceof Readable) {
     response.writeHead(reply.status, headers);
     sendStream(body, sending);
@@ -83,7 +86,10 @@ function endSlowly(body: string | Buffer | undefined, sending: Sending): void {
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   let rest = 0;
+  let finished = false;
   const finish = (): void => {
+    if (finished) return;
+    finished = true;
     clearTimeout(timer);
     incoming.removeAllListeners('data').pause();
     response.end();

@@ -1,12 +1,12 @@
 /** A `node:http` server with the limits on, around a listener: what Node leaves open, shut here. */
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { refuse } from './bare-answer.ts';
+import { endGently, refuse } from './bare-answer.ts';
 import { Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
 
@@ -43,17 +43,23 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const server = createServer({
     IncomingMessage: Incoming,
     maxHeaderSize: config.headerBytesMax,
-    headersTimeout: config.headersTimeoutSeconds * 1000,
+    // Node refuses to start with the first of these two above the second.
+    headersTimeout: Math.min(config.headersTimeoutSeconds, config.requestTimeoutSeconds) * 1000,
     requestTimeout: config.requestTimeoutSeconds * 1000,
     keepAliveTimeout: config.keepAliveSeconds * 1000,
     // Node looks for late requests every 30 s, unless told otherwise.
-    connectionsCheckingInterval: 1000,
+    connectionsCheckingInterval: 500,
     // Judged by `checkMessage`, which knows HTTP/1.0 and answers in our shape.
     requireHostHeader: false,
     noDelay: true,
   });
   server.maxConnections = config.connectionsMax;
+  // Node would leave out the headers beyond 2,000, and `checkMessage` would judge a message that
+  // the parser read in another way. `maxHeaderSize` bounds them all.
+  server.maxHeadersCount = 0;
   server.setTimeout(config.idleTimeoutSeconds * 1000);
+  // A client that has sent its request whole may end its side and wait for the answer.
+  Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   const sockets = watchSockets(server);
 
   server.on('request', (incoming, response) => listener.answer(incoming, response));
@@ -63,16 +69,10 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   );
   server.on('upgrade', deps.upgrade);
   server.on('connect', (_incoming, socket) => {
-    refuse(socket, new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' }));
+    const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
+    refuse(socket, error, listener.nextId());
   });
-  server.on('clientError', (error, socket) => {
-    // An answer that has begun cannot be taken back: its connection just ends.
-    const begun = [...listener.active].some((response) => {
-      return response.socket === socket && response.headersSent;
-    });
-    if (begun) socket.destroy();
-    else refuseBadMessage(error, socket);
-  });
+  server.on('clientError', (error, socket) => refuseBadMessage(error, socket, listener));
 
   return {
     listen: (port, host) => listen(server, port, host),
@@ -116,31 +116,65 @@ async function drain({ server, sockets, listener, config, beforeEnd }: Drain): P
   const deadline = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, config.drainSeconds * 1000);
-  const busy = new Set([...listener.active].map((response) => response.socket));
   await beforeEnd();
-  for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
+  for (const socket of sockets) endOnceAnswered(socket, listener);
   await closed;
   clearTimeout(deadline);
 }
 
-/** Bytes that are no HTTP request, too long headers, or a request that took too long. */
-function refuseBadMessage(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
-    socket.destroy();
-    return;
-  }
-  refuse(socket, toAppError(error));
+/** An answer that began before the stop has promised to keep the connection open. */
+function endOnceAnswered(socket: Socket, listener: Listener): void {
+  const response = answerUnderWay(socket, listener);
+  if (response === undefined) socket.destroySoon();
+  else response.once('close', () => endOnceAnswered(socket, listener));
 }
 
-function toAppError(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): AppError {
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+function answerUnderWay(socket: Duplex, listener: Listener): ServerResponse | undefined {
+  for (const response of listener.active) {
+    if (response.req.socket === socket && !response.destroyed) return response;
+  }
+  return undefined;
+}
+
+/** Bytes that are no HTTP request, too long headers, or a request that took too long. */
+function refuseBadMessage(error: BadMessage, socket: Duplex, listener: Listener): void {
+  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
+    // One that is being ended has a time limit of its own; the parser fails on every packet.
+    if (!socket.writableEnded) socket.destroy();
+    return;
+  }
+  const response = answerUnderWay(socket, listener);
+  if (response?.req.complete === true) {
+    // The fault is in what follows a whole request: that one gets its answer first.
+    response.once('close', () => refuseBadMessage(error, socket, listener));
+  } else if (response?.headersSent === true) {
+    endGently(socket);
+  } else {
+    refuse(socket, toAppError(error), listener.nextId());
+  }
+}
+
+type BadMessage = NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number };
+
+function toAppError({ code, rawPacket, bytesParsed }: BadMessage): AppError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new AppError('request_timeout', 'The request did not arrive in time.');
   }
-  if (error.code !== 'HPE_HEADER_OVERFLOW') {
-    return new AppError('malformed_request', 'This is not a valid HTTP/1.1 request.');
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    // Without a line end so far, it is the first line that is too long.
+    return rawPacket?.subarray(0, bytesParsed).includes('\n') === false
+      ? new AppError('target_too_long', 'The request target is too long.')
+      : new AppError('headers_too_large', 'The headers are too large.');
   }
-  // Without a line end so far, it is the first line that is too long.
-  return error.rawPacket?.includes('\n') === false
-    ? new AppError('target_too_long', 'The request target is too long.')
-    : new AppError('headers_too_large', 'The headers are too large.');
+  return otherVersion.test(firstLine(rawPacket))
+    ? new AppError('http_version_not_supported', 'This server speaks HTTP/1.1.')
+    : new AppError('malformed_request', 'This is not a valid HTTP/1.1 request.');
+}
+
+/** A request line that is right but for its version: the parser knows few of them. */
+const otherVersion = /^[A-Z]+ \S+ HTTP\/(?!1\.[01]$)[0-9]\.[0-9]$/;
+
+function firstLine(packet: Buffer | undefined): string {
+  const end = packet?.indexOf('\r') ?? -1;
+  return end === -1 ? '' : (packet?.toString('latin1', 0, end) ?? '');
 }
