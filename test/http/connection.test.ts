@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { textReply, type Handler } from '../../dist/http/message.js';
+import { gate, startHttp } from '../support/http-kit.ts';
+import { connectRaw } from '../support/raw-client.ts';
+
+const hello: Handler = () => textReply(200, 'hello');
+
+function get(path: string, ...headers: readonly string[]): string {
+  return `${[`GET ${path} HTTP/1.1`, 'Host: a', ...headers].join('\r\n')}\r\n\r\n`;
+}
+
+test('pipelined requests are answered in their order, slow ones too', async (t) => {
+  const slow = gate();
+  const { port } = await startHttp(t, {
+    routes: {
+      'GET /slow': async () => {
+        await slow.opened;
+        return textReply(200, 'slow');
+      },
+      'GET /hello': hello,
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/slow') + get('/nowhere') + get('/hello'));
+  slow.open();
+  assert.equal((await client.answer()).body.toString(), 'slow');
+  assert.equal((await client.answer()).status, 404);
+  assert.equal((await client.answer()).body.toString(), 'hello');
+});
+
+test('bad bytes behind a whole request do not cost it its answer', async (t) => {
+  const slow = gate();
+  const { port } = await startHttp(t, {
+    routes: {
+      'GET /slow': async () => {
+        await slow.opened;
+        return textReply(200, 'slow');
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(`${get('/slow')}rubbish\r\n\r\n`);
+  await turn();
+  slow.open();
+  assert.equal((await client.answer()).body.toString(), 'slow');
+  assert.equal((await client.answer()).status, 400);
+  await client.ended();
+});
+
+test('a client that ends its side after a whole request gets its answer', async (t) => {
+  const slow = gate();
+  const asked = gate();
+  const { port } = await startHttp(t, {
+    routes: {
+      'GET /slow': async () => {
+        asked.open();
+        await slow.opened;
+        return textReply(200, 'slow');
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/slow'));
+  client.halfClose();
+  await asked.opened;
+  await turn();
+  await turn();
+  slow.open();
+  assert.equal((await client.answer()).body.toString(), 'slow');
+  await client.ended();
+});
+
+test('a client that ends its side within a request is told so', async (t) => {
+  const { port, active } = await startHttp(t, {
+    routes: { 'POST /': async (request) => textReply(200, String(await request.readBody(9))) },
+  });
+  for (const part of ['GET /', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab']) {
+    const client = await connectRaw(t, port);
+    client.send(part);
+    client.halfClose();
+    assert.equal((await client.answer()).status, 400);
+    await client.ended();
+  }
+  while (active() > 0) await turn();
+});
+
+test('a client that is gone before its body is whole leaves nothing behind', async (t) => {
+  const asked = gate();
+  const { port, active, logged } = await startHttp(t, {
+    routes: {
+      'POST /': async (request) => {
+        asked.open();
+        return textReply(200, String(await request.readBody(9)));
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
+  await asked.opened;
+  client.socket.resetAndDestroy();
+  while (active() > 0) await turn();
+  assert.deepEqual(logged, []);
+});
+
+test('Connection: close is kept, and HTTP/1.0 closes by itself', async (t) => {
+  const { port } = await startHttp(t, { routes: { 'GET /hello': hello } });
+  for (const text of [get('/hello', 'Connection: close'), 'GET /hello HTTP/1.0\r\n\r\n']) {
+    const client = await connectRaw(t, port);
+    client.send(text);
+    assert.equal((await client.answer()).headers.get('connection'), 'close');
+    await client.ended();
+  }
+});
+
+test('HEAD has the headers of GET and no body, for texts and for streams (R9)', async (t) => {
+  let destroyed = 0;
+  const { port } = await startHttp(t, {
+    routes: {
+      'GET /text': () => textReply(200, 'fünf'),
+      'GET /stream': () => {
+        const body = new Readable({ read: () => undefined });
+        body.once('close', () => (destroyed += 1));
+        return { status: 200, headers: ['Content-Type', 'a/b'], body };
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  const head = (path: string): string => get(path).replace('GET', 'HEAD');
+  client.send(head('/text'));
+  assert.equal((await client.answer('HEAD')).headers.get('content-length'), '5');
+  client.send(head('/stream'));
+  assert.equal((await client.answer('HEAD')).headers.get('content-type'), 'a/b');
+  client.send(head('/nowhere'));
+  assert.equal((await client.answer('HEAD')).status, 404);
+  client.send(get('/text'));
+  assert.equal((await client.answer()).body.toString(), 'fünf');
+  assert.equal(destroyed, 1);
+});
+
+test('OPTIONS tells what a path allows, and is 404 where nothing is (R9)', async (t) => {
+  const { port } = await startHttp(t, { routes: { 'GET /a': hello, 'PUT /a': hello } });
+  const client = await connectRaw(t, port);
+  client.send(get('/a').replace('GET', 'OPTIONS'));
+  const answer = await client.answer();
+  assert.deepEqual(
+    [answer.status, answer.headers.get('allow'), answer.headers.get('content-length')],
+    [204, 'GET, PUT, HEAD, OPTIONS', undefined],
+  );
+  client.send(get('/b').replace('GET', 'OPTIONS'));
+  assert.equal((await client.answer()).status, 404);
+});
+
+test('a failure of ours is a masked 500 with one log record of the same id', async (t) => {
+  const { port, logged } = await startHttp(t, {
+    routes: {
+      'GET /throws': () => {
+        throw new Error('secret');
+      },
+      'GET /rejects': () => Promise.reject(new TypeError('secret')),
+      'GET /header': () => ({ status: 200, headers: ['X', 'a\nb'], body: 'x' }),
+    },
+  });
+  const client = await connectRaw(t, port);
+  for (const path of ['/throws', '/rejects', '/header']) {
+    client.send(get(path));
+    const answer = await client.answer();
+    assert.equal(answer.status, 500, path);
+    assert.doesNotMatch(answer.body.toString(), /secret|\.js|TypeError/);
+    const record = logged.at(-1);
+    assert.equal(record?.['requestId'], answer.headers.get('x-request-id'));
+  }
+  assert.equal(logged.length, 3);
+});
+
+test('a stream that fails cuts its answer short, with one log record', async (t) => {
+  const { port, logged, active } = await startHttp(t, {
+    routes: {
+      'GET /': () => {
+        const body = Readable.from(
+          (function* () {
+            yield Buffer.from('first');
+            throw new Error('disk');
+          })(),
+        );
+        return { status: 200, headers: [], body };
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/'));
+  await assert.rejects(client.answer());
+  await client.ended();
+  while (active() > 0) await turn();
+  assert.deepEqual(
+    logged.map(({ event, requestId }) => [event, requestId]),
+    [['answer cut short', 'test-1']],
+  );
+});
+
+test('a client that leaves a download ends its stream, without a log record', async (t) => {
+  const closed = gate();
+  const { port, logged } = await startHttp(t, {
+    routes: {
+      'GET /': () => {
+        const body = new Readable({
+          read() {
+            this.push(Buffer.alloc(65_536));
+          },
+        });
+        body.once('close', closed.open);
+        return { status: 200, headers: [], body };
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/'));
+  client.socket.once('data', () => client.socket.resetAndDestroy());
+  await closed.opened;
+  assert.deepEqual(logged, []);
+});
+
+test('a client that does not read holds back the stream it asked for', async (t) => {
+  let produced = 0;
+  const paused = gate();
+  const { port } = await startHttp(t, {
+    env: { IDLE_TIMEOUT_SECONDS: '1' },
+    routes: {
+      'GET /': () => {
+        const body = new Readable({
+          read() {
+            produced += 65_536;
+            this.push(Buffer.alloc(65_536));
+          },
+        });
+        body.once('close', paused.open);
+        return { status: 200, headers: [], body };
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.socket.pause();
+  client.send(get('/'));
+  await paused.opened; // ended by the idle limit
+  assert.ok(produced < 64 * 1024 * 1024, `${produced} bytes`);
+});

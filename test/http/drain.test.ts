@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { textReply } from '../../dist/http/message.js';
+import { gate, startHttp } from '../support/http-kit.ts';
+import { connectRaw } from '../support/raw-client.ts';
+
+function get(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+}
+
+test('a stop waits for an answer under way, then ends its connection at once', async (t) => {
+  const asked = gate();
+  const slow = gate();
+  const body = new Readable({ read: () => undefined });
+  const { port, stop } = await startHttp(t, {
+    routes: {
+      'GET /slow': async () => {
+        asked.open();
+        await slow.opened;
+        return textReply(200, 'slow');
+      },
+      'GET /stream': () => ({ status: 200, headers: [], body }),
+      'GET /hello': () => textReply(200, 'hello'),
+    },
+  });
+  const [idle, half, silent, streaming, waiting] = await Promise.all(
+    Array.from({ length: 5 }, () => connectRaw(t, port)),
+  );
+  assert.ok(idle && half && silent && streaming && waiting);
+  idle.send(get('/hello'));
+  await idle.answer();
+  half.send('GET /hello HTTP/1.1\r\nHo');
+  body.push('first ');
+  streaming.send(get('/stream'));
+  waiting.send(get('/slow'));
+  await asked.opened;
+  const started = performance.now();
+  const stopped = stop();
+  await Promise.all([idle.ended(), half.ended(), silent.ended()]);
+  slow.open();
+  const answer = await waiting.answer();
+  assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close']);
+  body.push('last');
+  body.push(null);
+  assert.equal((await streaming.answer()).body.toString(), 'first last');
+  await stopped;
+  assert.ok(performance.now() - started < 2_000);
+});
+
+test('a stop ends what does not finish within its limit', async (t) => {
+  const asked = gate();
+  const { port, stop } = await startHttp(t, {
+    env: { DRAIN_SECONDS: '1' },
+    routes: {
+      'GET /never': () => {
+        asked.open();
+        return new Promise(() => undefined);
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/never'));
+  await asked.opened;
+  const started = performance.now();
+  await stop();
+  assert.ok(performance.now() - started < 2_000);
+});

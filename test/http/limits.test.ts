@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { describe, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { startHttp } from '../support/http-kit.ts';
+import { startProber } from '../support/prober.ts';
+import { connectRaw, type RawClient } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+
+const seconds = {
+  HEADERS_TIMEOUT_SECONDS: '1',
+  REQUEST_TIMEOUT_SECONDS: '2',
+  IDLE_TIMEOUT_SECONDS: '2',
+  KEEP_ALIVE_SECONDS: '1',
+};
+
+/** Sends `piece` again and again until the server has ended the connection. */
+async function drip(client: RawClient, piece: string, everyMilliseconds: number): Promise<number> {
+  const timer = setInterval(() => client.send(piece), everyMilliseconds);
+  try {
+    return await client.ended();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+describe('time limits', { concurrency: true }, () => {
+  test('a connection that never sends a byte ends within the limit of headers', async (t) => {
+    const { port } = await startServer(t, { env: { ...seconds, IDLE_TIMEOUT_SECONDS: '30' } });
+    const client = await connectRaw(t, port);
+    const took = await client.ended();
+    assert.ok(took > 900 && took < 2_500, `${took} ms`);
+  });
+
+  test('headers that drip in end within their limit, with 408', async (t) => {
+    const { port } = await startServer(t, { env: seconds });
+    const client = await connectRaw(t, port);
+    client.send('GET /hello HTTP/1.1\r\n');
+    const [took, answer] = await Promise.all([drip(client, 'a: b\r\n', 100), client.answer()]);
+    assert.equal(answer.status, 408);
+    assert.ok(took > 900 && took < 2_500, `${took} ms`);
+  });
+
+  test('the headers of a second request on a connection have the same limit', async (t) => {
+    const { port } = await startServer(t, { env: seconds });
+    const client = await connectRaw(t, port);
+    client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.equal((await client.answer()).status, 200);
+    client.send('GET /hello HTTP/1.1\r\n');
+    const [took, answer] = await Promise.all([drip(client, 'a: b\r\n', 100), client.answer()]);
+    assert.equal(answer.status, 408);
+    assert.ok(took < 3_000, `${took} ms`);
+  });
+
+  for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
+    test(`a body that drips in (${framing}) ends within its limit, with 408`, async (t) => {
+      const { port } = await startServer(t, { env: seconds });
+      const client = await connectRaw(t, port);
+      const type = 'Content-Type: application/json';
+      client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\n${framing}\r\n\r\n`);
+      const piece = framing.startsWith('C') ? ' ' : '1\r\n \r\n';
+      const [took, answer] = await Promise.all([drip(client, piece, 100), client.answer()]);
+      assert.equal(answer.status, 408);
+      assert.ok(took > 1_900 && took < 4_500, `${took} ms`);
+    });
+  }
+
+  test('a body that stops coming ends within the idle limit', async (t) => {
+    const env = { ...seconds, IDLE_TIMEOUT_SECONDS: '1', REQUEST_TIMEOUT_SECONDS: '30' };
+    const { port } = await startServer(t, { env });
+    const client = await connectRaw(t, port);
+    const type = 'Content-Type: application/json';
+    client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 1000\r\n\r\n{`);
+    assert.ok((await client.ended()) < 2_500);
+  });
+
+  test('an idle connection ends after its keep-alive time, not before', async (t) => {
+    const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '2' } });
+    const client = await connectRaw(t, port);
+    for (let count = 0; count < 3; count += 1) {
+      client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+      assert.equal((await client.answer()).status, 200);
+      await wait(700);
+    }
+    const took = await client.ended();
+    assert.ok(took > 3_000 && took < 5_500, `${took} ms`);
+  });
+
+  test('an answer that streams slowly but steadily outlives every time limit', async (t) => {
+    const pieces = 14;
+    const { port } = await startHttp(t, {
+      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
+      routes: {
+        'GET /': () => {
+          const body = Readable.from(
+            (async function* () {
+              for (let at = 0; at < pieces; at += 1) {
+                await wait(250);
+                yield 'x';
+              }
+            })(),
+          );
+          return { status: 200, headers: [], body };
+        },
+      },
+    });
+    const client = await connectRaw(t, port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.equal((await client.answer()).body.length, pieces);
+  });
+
+  test('a client that reads slowly but steadily gets a large answer whole', async (t) => {
+    const body = Buffer.alloc(12 * 1024 * 1024, 'x');
+    const { port } = await startHttp(t, {
+      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
+      routes: { 'GET /': () => ({ status: 200, headers: [], body }) },
+    });
+    const client = await connectRaw(t, port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    let received = 0;
+    client.socket.on('data', (chunk) => {
+      const before = Math.floor(received / 4_000_000);
+      received += chunk.length;
+      if (Math.floor(received / 4_000_000) === before) return;
+      client.socket.pause();
+      setTimeout(() => client.socket.resume(), 500);
+    });
+    const answer = await client.answer();
+    assert.equal(answer.body.length, body.length);
+  });
+
+  test('a handler that takes longer than the idle limit loses its connection', async (t) => {
+    const { port, stop } = await startHttp(t, {
+      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
+      routes: { 'GET /': () => new Promise(() => undefined) },
+    });
+    const client = await connectRaw(t, port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.ok((await client.ended()) < 2_500);
+    const started = performance.now();
+    await stop();
+    assert.ok(performance.now() - started < 1_000);
+  });
+});
+
+describe('bodies that nobody wants', { concurrency: true }, () => {
+  for (const path of ['/nowhere', '/posts']) {
+    test(`an endless upload to ${path}: the answer first, then the end`, async (t) => {
+      const server = await startServer(t);
+      const prober = startProber(server.url);
+      const client = await connectRaw(t, server.port);
+      const type = 'Content-Type: application/json';
+      client.send(
+        `POST ${path} HTTP/1.1\r\nHost: a\r\n${type}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+      );
+      const chunk = Buffer.from(`10000\r\n${' '.repeat(65_536)}\r\n`);
+      let sent = 0;
+      const more = (): void => {
+        while (!client.socket.destroyed && client.socket.write(chunk)) sent += chunk.length;
+      };
+      client.socket.on('drain', more);
+      more();
+      const answer = await client.answer();
+      assert.equal(answer.status, path === '/posts' ? 413 : 404);
+      assert.equal(answer.headers.get('connection'), 'close');
+      await client.ended();
+      assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
+      assert.ok((await prober.stop()) < 500);
+    });
+  }
+
+  test('a large declared body is answered at once and read only a little', async (t) => {
+    const { port, config } = await startServer(t);
+    for (const length of [config.bodyBytesMax + 1, 10_000_000_000]) {
+      const client = await connectRaw(t, port);
+      const type = 'Content-Type: application/json';
+      client.send(
+        `POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: ${length}\r\n\r\n`,
+      );
+      client.send(Buffer.alloc(config.bodyBytesMax, ' '));
+      assert.equal((await client.answer()).status, 413);
+      assert.ok((await client.ended()) < 2_000);
+    }
+  });
+
+  test('bytes that follow a bad chunk do not cost the client its answer', async (t) => {
+    const { port } = await startServer(t);
+    const client = await connectRaw(t, port);
+    client.send('POST /posts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n');
+    for (let count = 0; count < 20; count += 1) client.send(Buffer.alloc(65_536, 'z'));
+    assert.equal((await client.answer()).status, 400);
+    await client.ended();
+  });
+});
+
+test('connections beyond the limit are dropped, and one that ends makes room', async (t) => {
+  const { port } = await startServer(t, { env: { CONNECTIONS_MAX: '2' } });
+  const clients = [await connectRaw(t, port), await connectRaw(t, port)];
+  const beyond = await connectRaw(t, port);
+  await beyond.ended();
+  const [first] = clients;
+  assert.ok(first);
+  first.send('GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  assert.equal((await first.answer()).status, 200);
+  first.halfClose();
+  await first.ended();
+  for (;;) {
+    const next = await connectRaw(t, port);
+    next.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+    const answer = await next.answer().catch(() => undefined);
+    if (answer?.status === 200) break;
+  }
+});
+
+test('a flood of bad messages leaves the service quick', async (t) => {
+  const server = await startServer(t);
+  const prober = startProber(server.url);
+  for (let round = 0; round < 5; round += 1) {
+    const clients = await Promise.all(
+      Array.from({ length: 100 }, () => connectRaw(t, server.port)),
+    );
+    for (const client of clients) client.send('rubbish\r\n\r\n');
+    await Promise.all(clients.map((client) => client.ended()));
+  }
+  assert.ok((await prober.stop()) < 500);
+});

@@ -1,0 +1,66 @@
+/** The HTTP kit around handlers of a test's own: answers that are slow, long, or thrown. */
+
+import type { TestContext } from 'node:test';
+import { readConfig } from '../../dist/config.js';
+import { refuse } from '../../dist/http/bare-answer.js';
+import { createListener } from '../../dist/http/listener.js';
+import type { Handler } from '../../dist/http/message.js';
+import { createHttpServer } from '../../dist/http/server.js';
+import { AppError } from '../../dist/errors.js';
+import type { LogFacts, LogLevel } from '../../dist/log.js';
+import { createRouter } from '../../dist/router.js';
+import type { LogRecord } from './server.ts';
+
+export interface HttpKit {
+  readonly port: number;
+  readonly logged: readonly LogRecord[];
+  /** Answers under way. */
+  readonly active: () => number;
+  readonly stop: () => Promise<void>;
+}
+
+export interface HttpKitOptions {
+  /** Handlers by method and path, `GET /slow`. */
+  readonly routes: Readonly<Record<string, Handler>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Stops with the test that asked for it. */
+export async function startHttp(
+  context: Pick<TestContext, 'after'>,
+  { routes, env = {} }: HttpKitOptions,
+): Promise<HttpKit> {
+  const config = readConfig(env);
+  const logged: LogRecord[] = [];
+  const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
+    logged.push({ ...facts, level, event });
+  };
+  const router = createRouter(
+    Object.entries(routes).map(([route, handler]) => {
+      const [method = '', path = ''] = route.split(' ');
+      return { method, path, endpoint: { handler } };
+    }),
+  );
+  const { targetBytesMax } = config;
+  const listener = createListener({ ...router, log, targetBytesMax, idPrefix: 'test' });
+  const server = createHttpServer({
+    listener,
+    upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
+    log,
+    config,
+  });
+  const port = await server.listen(0, '127.0.0.1');
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopped ??= server.close(() => Promise.resolve()));
+  context.after(stop);
+  return { port, logged, active: () => listener.active.size, stop };
+}
+
+/** A promise and the function that fulfils it. */
+export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}

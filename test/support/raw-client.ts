@@ -1,0 +1,150 @@
+/** HTTP by hand over a TCP socket: for bytes that no client library would send. */
+
+import { EventEmitter, once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+
+export interface RawAnswer {
+  readonly status: number;
+  /** Lower-case names; the lines of a repeated one joined by a comma. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+export interface RawClient {
+  readonly socket: Socket;
+  /** Writes text (as latin1) or bytes; lines of an array are ended by CR LF. */
+  send(bytes: string | Buffer | readonly string[]): void;
+  /** The next answer; `HEAD` has no body whatever its headers say. Rejects where none comes. */
+  answer(method?: string): Promise<RawAnswer>;
+  /** Resolves with the milliseconds since it was opened once the server has ended it. */
+  ended(): Promise<number>;
+  /** No more bytes from this side; answers still come. */
+  halfClose(): void;
+  destroy(): void;
+}
+
+const waitMilliseconds = 15_000;
+
+/** A connection that ends with the test. */
+export async function connectRaw(
+  context: Pick<TestContext, 'after'>,
+  port: number,
+): Promise<RawClient> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  await once(socket, 'connect');
+  context.after(() => socket.destroy());
+  const opened = performance.now();
+  let received: Buffer = Buffer.alloc(0);
+  let closed = false;
+  const news = new EventEmitter();
+  const close = (): void => {
+    closed = true;
+    news.emit('news');
+  };
+  // A reset is one of the ways in which a server ends a connection.
+  socket.on('error', close).on('end', close).on('close', close);
+  socket.on('data', (chunk) => {
+    received = Buffer.concat([received, chunk]);
+    news.emit('news');
+  });
+
+  /** Looks again after each piece of news, until `look` finds something. */
+  const wait = async <T>(what: string, look: () => T | undefined): Promise<T> => {
+    const signal = AbortSignal.timeout(waitMilliseconds);
+    for (;;) {
+      const found = look();
+      if (found !== undefined) return found;
+      await once(news, 'news', { signal }).catch(() => {
+        throw new Error(`No ${what} after ${waitMilliseconds} ms: ${describe(received)}`);
+      });
+    }
+  };
+
+  return {
+    socket,
+    send(bytes) {
+      if (Buffer.isBuffer(bytes)) socket.write(bytes);
+      else socket.write(typeof bytes === 'string' ? bytes : toLines(bytes), 'latin1');
+    },
+    answer: (method = 'GET') =>
+      wait('answer', () => {
+        const read = readAnswer(received, method, closed);
+        if (read !== undefined) received = received.subarray(read.end);
+        else if (closed) throw new Error(`The connection ended: ${describe(received)}`);
+        return read?.answer;
+      }),
+    ended: () => wait('end', () => (closed ? performance.now() - opened : undefined)),
+    halfClose: () => void socket.end(),
+    destroy: () => void socket.destroy(),
+  };
+}
+
+/** One request on a connection of its own: its answer, then the end of the connection. */
+export async function ask(
+  context: Pick<TestContext, 'after'>,
+  port: number,
+  request: string | Buffer | readonly string[],
+): Promise<RawAnswer> {
+  const client = await connectRaw(context, port);
+  client.send(request);
+  return client.answer();
+}
+
+/** Header lines as an array: the empty line at their end is added. */
+function toLines(lines: readonly string[]): string {
+  return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+function describe(bytes: Buffer): string {
+  return JSON.stringify(bytes.subarray(0, 200).toString('latin1'));
+}
+
+interface Read {
+  readonly answer: RawAnswer;
+  readonly end: number;
+}
+
+function readAnswer(bytes: Buffer, method: string, closed: boolean): Read | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  if (headEnd === -1) return undefined;
+  const [first = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]);
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    const before = headers.get(name);
+    headers.set(name, before === undefined ? value : `${before}, ${value}`);
+  }
+  const start = headEnd + 4;
+  const found = (body: Buffer, end: number): Read => ({ answer: { status, headers, body }, end });
+  if (method === 'HEAD' || status < 200 || status === 204 || status === 304) {
+    return found(Buffer.alloc(0), start);
+  }
+  if (headers.get('transfer-encoding') === 'chunked') {
+    const read = readChunks(bytes, start);
+    return read && found(read.body, read.end);
+  }
+  const declared = headers.get('content-length');
+  if (declared === undefined) {
+    return closed ? found(bytes.subarray(start), bytes.length) : undefined;
+  }
+  const end = start + Number(declared);
+  return bytes.length >= end ? found(bytes.subarray(start, end), end) : undefined;
+}
+
+function readChunks(bytes: Buffer, start: number): { body: Buffer; end: number } | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = start; ;) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    if (lineEnd === -1) return undefined;
+    const size = Number.parseInt(bytes.subarray(at, lineEnd).toString('latin1'), 16);
+    const next = lineEnd + 2 + size + 2;
+    if (bytes.length < next) return undefined;
+    if (size === 0) return { body: Buffer.concat(chunks), end: next };
+    chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
+    at = next;
+  }
+}
