@@ -70,6 +70,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     createId,
     now: () => formatLocalDateTime(now()),
     initial: initialData(accounts, config.demoData),
+    bytesMax: config.memoryStoreBytesMax,
   });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,

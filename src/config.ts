@@ -4,7 +4,7 @@
  * absent. Limits are on by default.
  */
 
-import { choice, flag, integer, list, text, type Setting } from './settings.ts';
+import { choice, flag, integer, list, seconds, text, type Setting } from './settings.ts';
 
 const MiB = 1024 * 1024;
 const origin = (value: string): string | undefined =>
@@ -33,6 +33,12 @@ export const settings = {
   // What it holds
   environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
   demoData: flag('DEMO_DATA', { fallback: true, meaning: 'Demo authors, posts and comments.' }),
+  memoryStoreBytesMax: integer('MEMORY_STORE_BYTES_MAX', {
+    fallback: 1_024 * MiB,
+    min: MiB,
+    unit: 'bytes',
+    meaning: 'Records kept in memory, counted roughly; beyond: 507.',
+  }),
   uploadDir: text('UPLOAD_DIR', {
     unit: 'folder',
     meaning: "Where the run's folder of uploads is made; empty: the system's temporary folder.",
@@ -43,11 +49,9 @@ export const settings = {
     meaning: 'Key that signs tokens; empty: a random one for this run.',
     check: (value) => (Buffer.byteLength(value) < 32 ? 'must be at least 32 bytes' : undefined),
   }),
-  tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', {
+  tokenTtlSeconds: seconds('TOKEN_TTL_SECONDS', {
     fallback: 60,
-    min: 1,
     max: 31_536_000,
-    unit: 'seconds',
     meaning: 'How long a token lives.',
   }),
   usersFile: text('USERS_FILE', {
@@ -94,35 +98,25 @@ export const settings = {
     unit: 'bytes',
     meaning: 'A body that is read into memory (JSON).',
   }),
-  headersTimeoutSeconds: integer('HEADERS_TIMEOUT_SECONDS', {
+  headersTimeoutSeconds: seconds('HEADERS_TIMEOUT_SECONDS', {
     fallback: 10,
-    min: 1,
-    unit: 'seconds',
     meaning: 'Until the headers of a request are complete.',
   }),
-  requestTimeoutSeconds: integer('REQUEST_TIMEOUT_SECONDS', {
+  requestTimeoutSeconds: seconds('REQUEST_TIMEOUT_SECONDS', {
     fallback: 300,
-    min: 1,
-    unit: 'seconds',
     meaning: 'Until a request has arrived whole.',
   }),
-  idleTimeoutSeconds: integer('IDLE_TIMEOUT_SECONDS', {
+  idleTimeoutSeconds: seconds('IDLE_TIMEOUT_SECONDS', {
     fallback: 30,
-    min: 1,
-    unit: 'seconds',
     meaning: 'Silence on a connection in the middle of a request or an answer.',
   }),
-  keepAliveSeconds: integer('KEEP_ALIVE_SECONDS', {
+  keepAliveSeconds: seconds('KEEP_ALIVE_SECONDS', {
     fallback: 5,
-    min: 1,
-    unit: 'seconds',
     meaning: 'An idle connection between two requests.',
   }),
-  drainSeconds: integer('DRAIN_SECONDS', {
+  drainSeconds: seconds('DRAIN_SECONDS', {
     fallback: 8,
-    min: 1,
     max: 9,
-    unit: 'seconds',
     meaning: 'What requests in flight get to finish after SIGTERM.',
   }),
   logLinesPerSecondMax: integer('LOG_LINES_PER_SECOND_MAX', {
@@ -240,16 +234,12 @@ export const settings = {
     min: 1,
     meaning: 'Operations under way on one socket.',
   }),
-  wsInitTimeoutSeconds: integer('WS_INIT_TIMEOUT_SECONDS', {
+  wsInitTimeoutSeconds: seconds('WS_INIT_TIMEOUT_SECONDS', {
     fallback: 5,
-    min: 1,
-    unit: 'seconds',
     meaning: 'Until `connection_init`.',
   }),
-  wsPingSeconds: integer('WS_PING_SECONDS', {
+  wsPingSeconds: seconds('WS_PING_SECONDS', {
     fallback: 15,
-    min: 1,
-    unit: 'seconds',
     meaning: 'Between two pings; a peer that misses one is ended.',
   }),
   wsQueueBytesMax: integer('WS_QUEUE_BYTES_MAX', {

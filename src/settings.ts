@@ -33,6 +33,14 @@ export function integer(name: string, options: Bounded): Setting<number> {
   return { name, fallback: String(fallback), unit, meaning, parse };
 }
 
+/** What a timer can hold: 2^31 - 1 milliseconds, in whole seconds. */
+const timerSecondsMax = 2_147_483;
+
+/** Whole seconds from 1 on. */
+export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): Setting<number> {
+  return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
+}
+
 export function flag(name: string, options: Described & { fallback: boolean }): Setting<boolean> {
   const parse = (given: string): boolean | Error => {
     if (given === 'true' || given === '1') return true;

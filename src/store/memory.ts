@@ -1,5 +1,11 @@
 /** The driver in memory: maps and arrays, every answer a value. It ends with the process. */
 
+import {
+  type ByteBudget,
+  createByteBudget,
+  documentBytes,
+  textRecordBytes,
+} from './byte-budget.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import type { Accounts, Articles, Authors, Comments, Posts, Store, Todos } from './store.ts';
 
@@ -18,9 +24,12 @@ export interface MemoryStoreOptions {
   /** The local date-time of now, as records keep it. */
   readonly now: () => string;
   readonly initial: InitialData;
+  /** What the records may take, roughly; beyond: `storage_full`, and nothing is stored. */
+  readonly bytesMax: number;
 }
 
 interface State extends MemoryStoreOptions {
+  readonly budget: ByteBudget;
   readonly posts: Map<string, Post>;
   readonly comments: Map<string, Comment>;
   /** A post without comments has no entry. */
@@ -36,6 +45,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial } = options;
   const state: State = {
     ...options,
+    budget: createByteBudget(options.bytesMax),
     posts: new Map(),
     comments: new Map(),
     commentsOfPost: new Map(),
@@ -57,7 +67,12 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   };
 }
 
+function postBytes({ title, content }: Pick<Post, 'title' | 'content'>): number {
+  return textRecordBytes(title, content);
+}
+
 function keepPost(state: State, post: Post): void {
+  state.budget.take(postBytes(post));
   state.posts.set(post.id, post);
   if (post.authorId === null) return;
   const ids = state.postsOfAuthor.get(post.authorId);
@@ -66,6 +81,7 @@ function keepPost(state: State, post: Post): void {
 }
 
 function keepComment(state: State, comment: Comment): void {
+  state.budget.take(textRecordBytes(comment.content));
   state.comments.set(comment.id, comment);
   const comments = state.commentsOfPost.get(comment.postId);
   if (comments === undefined) state.commentsOfPost.set(comment.postId, [comment]);
@@ -95,7 +111,9 @@ function createPosts(state: State): Posts {
     update(id, { title, content }) {
       const post = state.posts.get(id);
       if (post === undefined) return false;
-      state.posts.set(id, { ...post, title, content });
+      const changed: Post = { ...post, title, content };
+      state.budget.take(postBytes(changed) - postBytes(post));
+      state.posts.set(id, changed);
       state.revision += 1;
       return true;
     },
@@ -103,14 +121,22 @@ function createPosts(state: State): Posts {
       const post = state.posts.get(id);
       if (post === undefined) return false;
       state.posts.delete(id);
-      for (const comment of state.commentsOfPost.get(id) ?? []) state.comments.delete(comment.id);
-      state.commentsOfPost.delete(id);
+      state.budget.take(-postBytes(post));
+      forgetComments(state, id);
       if (post.authorId !== null) forgetPostOfAuthor(state, post.authorId, id);
       state.revision += 1;
       return true;
     },
     byAuthors: (ids) => new Map(ids.map((id) => [id, postsOfAuthor(state, id)])),
   };
+}
+
+function forgetComments(state: State, postId: string): void {
+  for (const { id, content } of state.commentsOfPost.get(postId) ?? []) {
+    state.comments.delete(id);
+    state.budget.take(-textRecordBytes(content));
+  }
+  state.commentsOfPost.delete(postId);
 }
 
 function forgetPostOfAuthor(state: State, authorId: string, postId: string): void {
@@ -165,6 +191,7 @@ function createTodos(state: State): Todos {
     find: (id) => todos.get(id),
     create({ title, completed }) {
       const todo = { id: state.createId(), title, completed };
+      state.budget.take(textRecordBytes(title));
       todos.set(todo.id, todo);
       state.revision += 1;
       return todo;
@@ -173,35 +200,47 @@ function createTodos(state: State): Todos {
 }
 
 function createArticles(state: State): Articles {
-  const articles = new Map(state.initial.articles.map((article) => [article.id, article]));
+  const articles = new Map<number, Article>();
+  const bytesOf = new Map<number, number>();
   /** The highest value that the counter has given (R15). */
   let counter = 0;
 
   const list = (): readonly Article[] => [...articles.values()].toSorted((a, b) => a.id - b.id);
   const nextId = (): number => {
-    do counter += 1;
-    while (articles.has(counter));
-    return counter;
+    let id = counter + 1;
+    while (articles.has(id)) id += 1;
+    return id;
   };
-  const keep = (article: Article): Article => {
-    articles.set(article.id, article);
+  /** All of them or, where there is no room, none. */
+  const keep = (changed: readonly Article[]): void => {
+    const sizes = changed.map((article) => [article.id, documentBytes(article)] as const);
+    const before = sizes.reduce((sum, [id]) => sum + (bytesOf.get(id) ?? 0), 0);
+    state.budget.take(sizes.reduce((sum, [, bytes]) => sum + bytes, -before));
+    for (const [id, bytes] of sizes) bytesOf.set(id, bytes);
+    for (const article of changed) articles.set(article.id, article);
     state.revision += 1;
+  };
+  const keepOne = (article: Article): Article => {
+    keep([article]);
     return article;
   };
+  keep(state.initial.articles);
 
   return {
     list,
     find: (id) => articles.get(id),
     save(draft) {
-      const { id } = draft;
-      return keep({ ...draft, id: typeof id === 'number' ? id : nextId() });
+      if (typeof draft['id'] === 'number') return keepOne({ ...draft, id: draft['id'] });
+      const article = keepOne({ ...draft, id: nextId() });
+      counter = article.id;
+      return article;
     },
     change(id, change) {
       const article = articles.get(id);
-      return article && keep(change(article));
+      return article && keepOne(change(article));
     },
     changeAll(change) {
-      for (const article of change(list())) keep(article);
+      keep(change(list()).filter((article) => articles.get(article.id) !== article));
     },
   };
 }

@@ -59,10 +59,15 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     }),
   );
   const initial = { authors, posts, comments, accounts: [], todos: [], articles: [] };
-  const memory = createMemoryStore({ createId, now: () => createdAt, initial });
+  const config = readConfig(options.env ?? {});
+  const memory = createMemoryStore({
+    createId,
+    now: () => createdAt,
+    initial,
+    bytesMax: config.memoryStoreBytesMax,
+  });
   const store = options.wrap?.(memory) ?? memory;
   const topic = createTopic<Comment>({ queueMax: 100 });
-  const config = readConfig(options.env ?? {});
   const logged: (LogFacts & { readonly event: string })[] = [];
   const engine = createEngine({
     store,

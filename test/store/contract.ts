@@ -1,0 +1,261 @@
+/** What every driver keeps of the port (src/store/store.ts): one suite over a store factory. */
+
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
+import type { InitialData } from '../../dist/store/memory.js';
+import type { Account, Author } from '../../dist/store/model.js';
+import type { Store } from '../../dist/store/store.js';
+import { testArticles } from './contract-articles.ts';
+
+/** A store that holds `initial` and nothing else, and ends with the test. */
+export type StoreFactory = (context: TestContext, initial: InitialData) => Promise<Store>;
+
+const ada: Author = {
+  id: '00000000-0000-7000-8000-00000000000a',
+  name: 'Ada',
+  email: 'ada@example.org',
+  createdAt: '2026-01-01T00:00:00',
+};
+const account: Account = {
+  id: ada.id,
+  username: 'ada',
+  email: ada.email,
+  roles: ['USER', 'ADMIN'],
+  passwordHash: 'scrypt$1$1$1$a$b',
+};
+const nobody = '00000000-0000-7000-8000-0000000000ff';
+
+const nothing: InitialData = {
+  authors: [ada],
+  accounts: [account],
+  posts: [],
+  comments: [],
+  todos: [],
+  articles: [],
+};
+
+/** Any Unicode text, with the characters that drivers stumble over made likely. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
+  fc.string({ unit: fc.constantFrom('\0', '\u{1F600}', '\uFFFF', '\\', "'", '"', '\u2028', '%') }),
+);
+
+const text = (title: string): { title: string; content: string; authorId: null } => {
+  return { title, content: `${title} content`, authorId: null };
+};
+
+export function testStore(driver: string, open: StoreFactory): void {
+  describe(`${driver}: posts`, () => testPosts(open));
+  describe(`${driver}: comments`, () => testComments(open));
+  describe(`${driver}: authors, accounts and todos`, () => testOthers(open));
+  describe(`${driver}: articles`, () =>
+    testArticles((t, articles) => open(t, { ...nothing, articles })));
+  describe(`${driver}: texts`, () => testTexts(open));
+}
+
+function testPosts(open: StoreFactory): void {
+  test('a post that was created is found, as a draft with an id and a date', async (t) => {
+    const { posts } = await open(t, nothing);
+    const post = await posts.create({ title: 'a', content: 'b', authorId: ada.id });
+    const { id, createdAt, ...rest } = post;
+    assert.deepEqual(rest, { title: 'a', content: 'b', status: 'DRAFT', authorId: ada.id });
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.match(createdAt, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?$/);
+    assert.deepEqual(await posts.find(id), post);
+    assert.equal(await posts.find(nobody), undefined);
+  });
+
+  test('posts are listed newest first, also when they were made in one moment (R2)', async (t) => {
+    const { posts } = await open(t, nothing);
+    const made = [];
+    for (let count = 0; count < 50; count += 1) made.push(await posts.create(text(`${count}`)));
+    assert.deepEqual(await posts.list(), made.toReversed());
+  });
+
+  test('ids are unique and grow, also under parallel creation', async (t) => {
+    const { posts } = await open(t, nothing);
+    const made = await Promise.all(
+      Array.from({ length: 100 }, async (_, at) => posts.create(text(`${at}`))),
+    );
+    assert.equal(new Set(made.map(({ id }) => id)).size, 100);
+    const listed = (await posts.list()).map(({ id }) => id);
+    assert.deepEqual(listed, listed.toSorted().toReversed());
+  });
+
+  test('an update changes title and content alone, in place', async (t) => {
+    const { posts } = await open(t, nothing);
+    const first = await posts.create({ ...text('a'), authorId: ada.id });
+    await posts.create(text('b'));
+    assert.equal(await posts.update(first.id, { title: 'c', content: 'd' }), true);
+    assert.deepEqual(await posts.find(first.id), { ...first, title: 'c', content: 'd' });
+    assert.deepEqual(
+      (await posts.list()).map(({ title }) => title),
+      ['b', 'c'],
+    );
+    assert.equal(await posts.update(nobody, { title: 'c', content: 'd' }), false);
+  });
+
+  test('a list that was given does not change afterwards', async (t) => {
+    const { posts } = await open(t, nothing);
+    const post = await posts.create(text('a'));
+    const listed = await posts.list();
+    await posts.create(text('b'));
+    await posts.update(post.id, { title: 'c', content: 'c' });
+    assert.deepEqual(listed, [post]);
+  });
+
+  test('a removed post takes its comments with it, and no others (R7)', async (t) => {
+    const { posts, comments } = await open(t, nothing);
+    const post = await posts.create({ ...text('a'), authorId: ada.id });
+    const other = await posts.create({ ...text('b'), authorId: ada.id });
+    const comment = await comments.add(post.id, 'x');
+    const kept = await comments.add(other.id, 'y');
+    assert.ok(comment && kept);
+    assert.equal(await posts.remove(post.id), true);
+    assert.equal(await posts.find(post.id), undefined);
+    assert.equal(await comments.find(comment.id), undefined);
+    assert.equal(await comments.list(post.id), undefined);
+    assert.equal(await comments.add(post.id, 'z'), undefined);
+    assert.deepEqual(await comments.find(kept.id), kept);
+    assert.deepEqual((await posts.byAuthors([ada.id])).get(ada.id), [other]);
+    assert.equal(await posts.remove(post.id), false);
+  });
+
+  test('posts by author are newest first; an author without any has none', async (t) => {
+    const { posts } = await open(t, nothing);
+    const first = await posts.create({ ...text('a'), authorId: ada.id });
+    await posts.create(text('b'));
+    const second = await posts.create({ ...text('c'), authorId: ada.id });
+    const found = await posts.byAuthors([ada.id, nobody]);
+    assert.deepEqual(found.get(ada.id), [second, first]);
+    assert.deepEqual(found.get(nobody) ?? [], []);
+    assert.equal((await posts.byAuthors([])).size, 0);
+  });
+
+  test('of parallel removals of one post one succeeds', async (t) => {
+    const { posts } = await open(t, nothing);
+    const { id } = await posts.create(text('a'));
+    const removed = await Promise.all(Array.from({ length: 5 }, async () => posts.remove(id)));
+    assert.equal(removed.filter(Boolean).length, 1);
+  });
+}
+
+function testComments(open: StoreFactory): void {
+  test('comments are listed oldest first, also when made in one moment (R2)', async (t) => {
+    const { posts, comments } = await open(t, nothing);
+    const { id } = await posts.create(text('a'));
+    assert.deepEqual(await comments.list(id), []);
+    const made = [];
+    for (let count = 0; count < 50; count += 1) made.push(await comments.add(id, `${count}`));
+    assert.deepEqual(await comments.list(id), made);
+    assert.equal(made[0]?.postId, id);
+    assert.deepEqual(await comments.find(made[7]?.id ?? ''), made[7]);
+  });
+
+  test('a comment on no post is not stored', async (t) => {
+    const { comments } = await open(t, nothing);
+    assert.equal(await comments.add(nobody, 'a'), undefined);
+    assert.equal(await comments.list(nobody), undefined);
+    assert.equal(await comments.find(nobody), undefined);
+  });
+
+  test('comments of many posts are found at once', async (t) => {
+    const { posts, comments } = await open(t, nothing);
+    const [one, two, none] = [
+      await posts.create(text('1')),
+      await posts.create(text('2')),
+      await posts.create(text('3')),
+    ];
+    const a = await comments.add(one.id, 'a');
+    const b = await comments.add(two.id, 'b');
+    const c = await comments.add(one.id, 'c');
+    const found = await comments.byPosts([two.id, none.id, one.id, nobody]);
+    assert.deepEqual(found.get(one.id), [a, c]);
+    assert.deepEqual(found.get(two.id), [b]);
+    assert.deepEqual(found.get(none.id) ?? [], []);
+    assert.deepEqual(found.get(nobody) ?? [], []);
+  });
+}
+
+function testOthers(open: StoreFactory): void {
+  test('authors are found by id, one or many', async (t) => {
+    const { authors } = await open(t, nothing);
+    assert.deepEqual(await authors.find(ada.id), ada);
+    assert.equal(await authors.find(nobody), undefined);
+    assert.deepEqual(await authors.byIds([ada.id, nobody]), new Map([[ada.id, ada]]));
+  });
+
+  test('accounts are found by their exact user name', async (t) => {
+    const { accounts } = await open(t, nothing);
+    assert.deepEqual(await accounts.find('ada'), account);
+    for (const name of ['Ada', 'ada ', '', '__proto__', 'ada\0']) {
+      assert.equal(await accounts.find(name), undefined);
+    }
+  });
+
+  test('todos are kept in the order they came, the first ones first (R2)', async (t) => {
+    const first = { id: nobody, title: 'first', completed: true };
+    const { todos } = await open(t, { ...nothing, todos: [first] });
+    const second = await todos.create({ title: 'second', completed: false });
+    const third = await todos.create({ title: 'third', completed: true });
+    assert.deepEqual(await todos.list(), [first, second, third]);
+    assert.deepEqual(await todos.find(third.id), third);
+    assert.deepEqual(await todos.find(nobody), first);
+    assert.equal(await todos.find(ada.id), undefined);
+  });
+
+  test('the revision moves with every write, where the driver has one', async (t) => {
+    const store = await open(t, nothing);
+    const seen = [store.revision()];
+    if (seen[0] === undefined) return t.skip('the driver cannot tell');
+    const { id } = await store.posts.create(text('a'));
+    seen.push(store.revision());
+    await store.posts.update(id, { title: 'b', content: 'b' });
+    seen.push(store.revision());
+    await store.comments.add(id, 'c');
+    seen.push(store.revision());
+    await store.todos.create({ title: 'd', completed: false });
+    seen.push(store.revision());
+    await store.articles.save({ title: 'e' });
+    seen.push(store.revision());
+    await store.articles.change(1, (article) => ({ ...article, title: 'f' }));
+    seen.push(store.revision());
+    await store.posts.remove(id);
+    seen.push(store.revision());
+    assert.equal(new Set(seen).size, seen.length);
+  });
+}
+
+function testTexts(open: StoreFactory): void {
+  test('every Unicode text is kept exactly', async (t) => {
+    const { posts, comments, todos, articles } = await open(t, nothing);
+    await fc.assert(
+      fc.asyncProperty(anyText, anyText, async (title, content) => {
+        const { id } = await posts.create({ title, content, authorId: null });
+        const post = await posts.find(id);
+        assert.deepEqual([post?.title, post?.content], [title, content]);
+        const comment = await comments.add(id, content);
+        assert.equal((await comments.find(comment?.id ?? ''))?.content, content);
+        const todo = await todos.create({ title, completed: false });
+        assert.equal((await todos.find(todo.id))?.title, title);
+        const article = await articles.save({ title, [`k${content}`]: [content] });
+        assert.deepEqual((await articles.find(article.id))?.[`k${content}`], [content]);
+        await posts.update(id, { title: content, content: title });
+        assert.equal((await posts.find(id))?.title, content);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('empty and large texts are kept exactly', async (t) => {
+    const { posts, comments } = await open(t, nothing);
+    for (const content of ['', 'x'.repeat(1_048_576), '\u{1F600}'.repeat(100_000)]) {
+      const { id } = await posts.create({ title: content, content, authorId: null });
+      assert.equal((await posts.find(id))?.content, content);
+      const comment = await comments.add(id, content);
+      assert.equal((await comments.find(comment?.id ?? ''))?.content, content);
+    }
+  });
+}
