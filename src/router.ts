@@ -126,7 +126,13 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<
     }
   }
   // 3. wildcard
-  return node.wildcard && { leaf: node.wildcard, params: { '*': segments.slice(at).join('/') } };
+  return node.wildcard && takeRest(node.wildcard, segments.slice(at));
+}
+
+/** The rest is put together again: an escaped slash in it would pass for one of the path's own. */
+function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Place<E> | undefined {
+  if (rest.some((segment) => segment.includes('/'))) return undefined;
+  return { leaf, params: { '*': rest.join('/') } };
 }
 
 /** Each segment by itself, so that `%2F` never becomes a slash between two segments. */

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { AppError } from '../dist/errors.js';
+import { createRouter, type Found, type RouteOf } from '../dist/router.js';
+
+function route(method: string, path: string): RouteOf<string> {
+  return { method, path, endpoint: `${method} ${path}` };
+}
+
+/** The rules as they read, without a trie: patterns from the most to the least specific. */
+function findNaively(routes: readonly RouteOf<string>[], method: string, path: string): unknown {
+  const segments = path.split('/').slice(1).map(decodeURIComponent);
+  const paths = [...new Set(routes.map((one) => one.path))].toSorted(bySpecificity);
+  for (const pattern of paths) {
+    const params = match(pattern.split('/').slice(1), segments);
+    if (params === undefined) continue;
+    const own = routes.filter((one) => one.path === pattern);
+    const found = own.find((one) => one.method === (method === 'HEAD' ? 'GET' : method));
+    if (found !== undefined) return { kind: 'match', endpoint: found.endpoint, params };
+    const methods = own.map((one) => one.method);
+    const head = methods.includes('GET') ? ['HEAD'] : [];
+    return { kind: 'method_not_allowed', allow: [...methods, ...head, 'OPTIONS'].join(', ') };
+  }
+  return { kind: 'not_found' };
+}
+
+/** Segment by segment: a name before a parameter before a wildcard. */
+function bySpecificity(one: string, other: string): number {
+  const rank = (path: string): string => path.replaceAll('*', '\uFFFF').replaceAll('{', '\uFFFE');
+  return rank(one) < rank(other) ? -1 : 1;
+}
+
+function match(
+  pattern: readonly string[],
+  segments: readonly string[],
+): Record<string, string> | undefined {
+  const params: Record<string, string> = {};
+  for (const [at, part] of pattern.entries()) {
+    const segment = segments[at];
+    if (segment === undefined) return undefined;
+    if (part === '*') {
+      const rest = segments.slice(at);
+      if (rest.some((one) => one.includes('/'))) return undefined;
+      return { ...params, '*': rest.join('/') };
+    }
+    if (part.startsWith('{')) {
+      if (segment === '') return undefined;
+      params[part.slice(1, -1)] = segment;
+    } else if (part !== segment) return undefined;
+  }
+  return pattern.length === segments.length ? params : undefined;
+}
+
+const part = fc.constantFrom('a', 'b', '{x}');
+const pattern = fc
+  .tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.boolean())
+  // One parameter name a place, as the service's own routes have it.
+  .map(([parts, wild]) => {
+    const named = parts.map((one, at) => (one === '{x}' ? `{p${at}}` : one));
+    return `/${[...named, ...(wild ? ['*'] : [])].join('/')}`;
+  });
+const method = fc.constantFrom('GET', 'POST', 'HEAD', 'DELETE');
+const table = fc.uniqueArray(fc.tuple(fc.constantFrom('GET', 'POST', 'DELETE'), pattern), {
+  selector: ([verb, path]) => `${verb} ${path}`,
+  maxLength: 12,
+});
+const asked = fc
+  .array(
+    fc.constantFrom('a', 'b', 'c', '', '%61', '%2F', '%2f', 'a%2Fb', '..', '%2e', '{p0}', '*'),
+    {
+      minLength: 1,
+      maxLength: 6,
+    },
+  )
+  .map((segments) => `/${segments.join('/')}`);
+
+test('it finds what the rules say, for any table and any path', () => {
+  fc.assert(
+    fc.property(table, method, asked, (rows, verb, path) => {
+      const routes = rows.map(([one, at]) => route(one, at));
+      const router = createRouter(routes);
+      const found: unknown = router.find(verb, path);
+      assert.deepEqual(found, findNaively(routes, verb, path));
+      const expected = findNaively(routes, 'no such method', path) as { allow?: string };
+      assert.equal(router.allowed(path), expected.allow);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+const routes = ['/hello', '/posts', '/posts/{id}', '/posts/{id}/comments', '/ui/*', '/posts/new'];
+const router = createRouter(routes.map((path) => route('GET', path)));
+const find = (path: string): Found<string> => router.find('GET', path);
+
+test('a parameter is decoded by itself: an escaped slash stays inside it', () => {
+  assert.deepEqual(find('/posts/a%2Fb%3F'), {
+    kind: 'match',
+    endpoint: 'GET /posts/{id}',
+    params: { id: 'a/b?' },
+  });
+  assert.equal(find('/posts%2Fa').kind, 'not_found');
+  assert.equal(find('/posts/a%2Fcomments').kind, 'match');
+});
+
+test('a wildcard takes one or more segments, and no escaped slash', () => {
+  assert.deepEqual(find('/ui/'), { kind: 'match', endpoint: 'GET /ui/*', params: { '*': '' } });
+  const deep = find('/ui/a/%62/..');
+  assert.deepEqual(deep.kind === 'match' && deep.params, { '*': 'a/b/..' });
+  assert.equal(find('/ui').kind, 'not_found');
+  assert.equal(find('/ui/a%2Fb').kind, 'not_found');
+  assert.equal(find('/ui/..%2f..%2fetc').kind, 'not_found');
+});
+
+test('a trailing slash, an empty segment and a dot segment are other paths (R9)', () => {
+  const paths = [
+    '/hello/',
+    '//hello',
+    '/',
+    '/posts/',
+    '/posts//comments',
+    '/x/../hello',
+    '/./hello',
+  ];
+  for (const path of [...paths, '/Hello', '/hello.', '/hello%00', '/hello%20', '*']) {
+    assert.equal(find(path).kind, 'not_found', path);
+  }
+});
+
+test('a name goes before a parameter, in both directions', () => {
+  const found = find('/posts/new');
+  assert.equal(found.kind === 'match' && found.endpoint, 'GET /posts/new');
+  const other = find('/posts/new/comments');
+  assert.deepEqual(other.kind === 'match' && other.params, { id: 'new' });
+});
+
+test('names of Object.prototype are nothing special', () => {
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    assert.equal(find(`/${name}`).kind, 'not_found');
+    assert.equal(router.find(name, '/hello').kind, 'method_not_allowed');
+    const found = find(`/posts/${name}`);
+    assert.deepEqual(found.kind === 'match' && found.params, { id: name });
+  }
+});
+
+test('a bad escape is malformed, wherever it stands', () => {
+  for (const path of ['/%', '/hello/%4', '/%zz', '/posts/%ff', '/posts/%c0%af', '/ui/%ed%a0%80']) {
+    assert.throws(
+      () => find(path),
+      (error) => error instanceof AppError && error.code === 'malformed_request',
+      path,
+    );
+  }
+});
+
+test('a long path costs little', () => {
+  const started = performance.now();
+  for (const path of ['/'.repeat(8_000), '/a'.repeat(4_000), `/ui${'/%41'.repeat(2_000)}`])
+    find(path);
+  assert.ok(performance.now() - started < 50);
+});
+
+test('a table that contradicts itself is refused', () => {
+  assert.throws(() => createRouter([route('GET', '/a'), route('GET', '/a')]), /Two routes/);
+  assert.throws(() => createRouter([route('GET', '/{a}'), route('GET', '/{b}/c')]), /Two names/);
+});
