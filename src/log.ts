@@ -50,5 +50,13 @@ function toLine(time: Date, facts: LogFacts): string {
     typeof value === 'string' && value.length > valueLengthMax
       ? `${value.slice(0, valueLengthMax)}…`
       : value;
-  return `${JSON.stringify({ time: time.toISOString(), ...facts }, cut)}\n`;
+  const line = JSON.stringify({ time: time.toISOString(), ...facts }, cut);
+  return `${line.replaceAll(terminalControls, toEscape)}\n`;
+}
+
+/** What JSON leaves as it is, and a terminal or a reader of lines does not: DEL, C1, U+2028/9. */
+const terminalControls = /[\u007f-\u009f\u2028\u2029]/g;
+
+function toEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

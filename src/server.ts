@@ -11,12 +11,9 @@ import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type Log } from './log.ts';
 import type { Run } from './store/upload-folder.ts';
 
-const log = createProcessLog();
 await start();
 
 async function start(): Promise<void> {
-  process.on('uncaughtException', (error) => fail('unexpected failure', error));
-  process.on('unhandledRejection', (reason) => fail('unexpected failure', reason));
   let config: Config;
   try {
     config = readConfig(process.env);
@@ -25,13 +22,23 @@ async function start(): Promise<void> {
     process.stderr.write(`inkwell: ${error.message}\n`);
     process.exit(1);
   }
-  await serve(config);
+  const write = createLineWriter();
+  const fail = createFail(write);
+  process.on('uncaughtException', (error) => fail('unexpected failure', error));
+  process.on('unhandledRejection', (reason) => fail('unexpected failure', reason));
+  const log = createLog(write, { linesPerSecondMax: config.logLinesPerSecondMax, now });
+  await serve(config, { log, fail });
 }
 
-async function serve(config: Config): Promise<void> {
+interface Outlets {
+  readonly log: Log;
+  readonly fail: Fail;
+}
+
+async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
   let app: App;
   try {
-    app = await createApp(config, { log, now: () => new Date(), run: describeRun() });
+    app = await createApp(config, { log, now, run: describeRun() });
   } catch (error) {
     process.stderr.write(`inkwell: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
@@ -45,7 +52,7 @@ async function serve(config: Config): Promise<void> {
     process.stderr.write(`inkwell: ${whyNotListening(error, config)}\n`);
     process.exit(1);
   }
-  stopOnSignals(server, app);
+  stopOnSignals(server, app, { log, fail });
 }
 
 /** So that a later run can tell a folder in use from one that was left behind. */
@@ -79,7 +86,7 @@ function whyNotListening(error: unknown, { port, host }: Config): string {
 }
 
 /** The first signal drains, a second one ends at once. */
-function stopOnSignals(server: HttpServer, app: App): void {
+function stopOnSignals(server: HttpServer, app: App, { log, fail }: Outlets): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1);
@@ -100,23 +107,30 @@ function stopOnSignals(server: HttpServer, app: App): void {
   process.on('SIGINT', stop);
 }
 
-function fail(event: string, reason: unknown): never {
-  log('error', event, {
-    reason: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
-  });
-  process.exit(1);
+type Fail = (event: string, reason: unknown) => never;
+
+/** The last line gets a log of its own: no flood before it can push it out. */
+function createFail(write: (line: string) => void): Fail {
+  return (event, reason) => {
+    const log = createLog(write, { linesPerSecondMax: 1, now });
+    log('error', event, {
+      reason: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
+    });
+    process.exit(1);
+  };
+}
+
+function now(): Date {
+  return new Date();
 }
 
 /** A closed standard output must not stop the service: the log falls silent instead. */
-function createProcessLog(): Log {
+function createLineWriter(): (line: string) => void {
   let open = true;
   process.stdout.on('error', () => {
     open = false;
   });
-  return createLog(
-    (line) => {
-      if (open) process.stdout.write(line);
-    },
-    { linesPerSecondMax: 200, now: () => new Date() },
-  );
+  return (line) => {
+    if (open) process.stdout.write(line);
+  };
 }

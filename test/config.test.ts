@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { ConfigError, readConfig, settings } from '../dist/config.js';
+import type { Setting } from '../dist/settings.js';
+
+const all = Object.values<Setting<unknown>>(settings);
+
+function faultsOf(environment: Readonly<Record<string, string>>): string {
+  try {
+    readConfig(environment);
+    return '';
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.message;
+  }
+}
+
+test('without any setting the defaults hold, and nothing can change them', () => {
+  const config = readConfig({});
+  assert.equal(config.port, 8080);
+  assert.equal(config.tokenTtlSeconds, 60);
+  assert.equal(config.drainSeconds, 8);
+  assert.ok(Object.isFrozen(config));
+});
+
+test('an empty setting counts as absent', () => {
+  assert.deepEqual(
+    readConfig(Object.fromEntries(all.map(({ name }) => [name, '']))),
+    readConfig({}),
+  );
+});
+
+test('every setting has a name of its own, a default that it accepts, and a meaning', () => {
+  assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
+  for (const { name, fallback, meaning, parse } of all) {
+    assert.match(name, /^[A-Z][A-Z_]*[A-Z]$/);
+    assert.match(meaning, /\.$/);
+    assert.ok(!(parse(fallback) instanceof Error), name);
+  }
+});
+
+test('one error names every faulty setting, and repeats none of their values', () => {
+  const message = faultsOf({
+    PORT: '65536',
+    BODY_BYTES_MAX: '-1',
+    DEMO_DATA: 'yes',
+    REQUIRE_AUTH: 'reads',
+    JWT_SECRET: 'short-secret',
+    PUBLIC_URL: 'ftp://a',
+    ALLOWED_ORIGINS: 'https://a.example, https://b.example/path',
+    DRAIN_SECONDS: '10',
+  });
+  const names = [...message.matchAll(/\b[A-Z]+_?[A-Z_]* must/g)].map(([found]) =>
+    found.slice(0, -5),
+  );
+  assert.deepEqual(names.toSorted(), [
+    'ALLOWED_ORIGINS',
+    'BODY_BYTES_MAX',
+    'DEMO_DATA',
+    'DRAIN_SECONDS',
+    'JWT_SECRET',
+    'PORT',
+    'PUBLIC_URL',
+    'REQUIRE_AUTH',
+  ]);
+  assert.doesNotMatch(message, /short-secret|65536|ftp|\n/);
+});
+
+test('numbers are whole and within their bounds', () => {
+  for (const port of ['0', '1', '65535', '00080']) assert.equal(faultsOf({ PORT: port }), '');
+  for (const port of ['65536', '-1', '+1', '1.0', '1e3', '0x10', ' 1', '1 ', 'NaN', '١']) {
+    assert.match(faultsOf({ PORT: port }), /^PORT must be a whole number from 0 to 65535\.$/);
+  }
+});
+
+test('no number of seconds is more than a timer can hold', () => {
+  const timers = all.filter(({ name, unit }) => unit === 'seconds' && name !== 'TOKEN_TTL_SECONDS');
+  assert.ok(timers.length >= 7);
+  for (const { name } of timers) {
+    assert.notEqual(faultsOf({ [name]: '0' }), '', name);
+    assert.notEqual(faultsOf({ [name]: '2147484' }), '', name);
+    assert.equal(faultsOf({ [name]: '1' }), '', name);
+  }
+});
+
+test('flags, words, origins and base URLs are read or refused', () => {
+  assert.equal(readConfig({ DEMO_DATA: 'false' }).demoData, false);
+  assert.equal(readConfig({ DEMO_DATA: '1' }).demoData, true);
+  assert.equal(readConfig({ REQUIRE_AUTH: 'writes' }).requireAuth, 'writes');
+  assert.equal(
+    readConfig({ PUBLIC_URL: 'https://a.example:8443' }).publicUrl,
+    'https://a.example:8443',
+  );
+  const origins = readConfig({
+    ALLOWED_ORIGINS: ' https://a.example ,http://b:81,',
+  }).allowedOrigins;
+  assert.deepEqual(origins, ['https://a.example', 'http://b:81']);
+  for (const url of [
+    'https://a/',
+    'https://a/b',
+    'a.example',
+    'https://a?b',
+    'https://',
+    'http:///a',
+  ]) {
+    assert.notEqual(faultsOf({ PUBLIC_URL: url }), '', url);
+  }
+  for (const origin of ['*', 'null', 'https://a/', 'https://A.example', 'https://a:443']) {
+    assert.notEqual(faultsOf({ ALLOWED_ORIGINS: origin }), '', origin);
+  }
+});
+
+test('a secret counts in bytes', () => {
+  assert.equal(faultsOf({ JWT_SECRET: 'ü'.repeat(16) }), '');
+  assert.notEqual(faultsOf({ JWT_SECRET: 'x'.repeat(31) }), '');
+});
+
+test('no text makes reading fail in another way', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...all.map(({ name }) => name)), fc.string(), (name, value) => {
+      faultsOf({ [name]: value });
+    }),
+  );
+});

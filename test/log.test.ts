@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { createLog, type Log } from '../dist/log.js';
+
+interface Collected {
+  readonly log: Log;
+  readonly lines: string[];
+  /** Sets the clock, in milliseconds. */
+  at(milliseconds: number): void;
+}
+
+function collect(linesPerSecondMax: number): Collected {
+  const lines: string[] = [];
+  let time = 0;
+  const now = (): Date => new Date(time);
+  const log = createLog((line) => lines.push(line), { linesPerSecondMax, now });
+  return { log, lines, at: (milliseconds) => void (time = milliseconds) };
+}
+
+test('an event is one JSON line with its time, level, name and facts', () => {
+  const { log, lines, at } = collect(1);
+  at(Date.UTC(2026, 0, 2, 3, 4, 5, 6));
+  log('info', 'listening', { url: 'http://a', count: 3, ready: true, absent: undefined });
+  assert.deepEqual(lines, [
+    '{"time":"2026-01-02T03:04:05.006Z","level":"info","event":"listening","url":"http://a","count":3,"ready":true}\n',
+  ]);
+});
+
+test('no value puts a control character or a second line into the log', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (value) => {
+      const { log, lines } = collect(1);
+      log('warn', 'e', { value });
+      const [line = ''] = lines;
+      assert.doesNotMatch(line.slice(0, -1), /[\p{Cc}\u2028\u2029]/u);
+      assert.equal(line.at(-1), '\n');
+      assert.equal((JSON.parse(line) as { value: string }).value, value);
+    }),
+  );
+  const { log, lines } = collect(1);
+  log('warn', 'e', { value: '\0\n\r\u001b[31m\u007f\u0085\u009b\u2028\u2029' });
+  assert.match(lines[0] ?? '', /^[\x20-\x7e]+\n$/);
+});
+
+test('a long value is cut', () => {
+  const { log, lines } = collect(1);
+  log('error', 'e', { reason: `${'x'.repeat(1_999)}\u{1F600}${'y'.repeat(100_000)}` });
+  assert.ok((lines[0]?.length ?? 0) < 2_200);
+});
+
+test('lines beyond the limit of a second are counted and told in one line', () => {
+  const { log, lines, at } = collect(3);
+  for (let count = 0; count < 1_000; count += 1) log('info', 'e');
+  assert.equal(lines.length, 3);
+  at(1_000);
+  for (let count = 0; count < 1_000; count += 1) log('info', 'e');
+  assert.equal(lines.length, 7);
+  const { event, dropped } = JSON.parse(lines[3] ?? '') as Record<string, unknown>;
+  assert.deepEqual([event, dropped], ['log lines dropped', 997]);
+  at(5_000);
+  log('info', 'last');
+  assert.equal(lines.length, 9);
+});
+
+test('below the limit nothing is dropped', () => {
+  const { log, lines, at } = collect(3);
+  for (let second = 0; second < 5; second += 1) {
+    at(second * 1_000);
+    for (let count = 0; count < 3; count += 1) log('info', 'e');
+  }
+  assert.equal(lines.length, 15);
+});
