@@ -34,9 +34,13 @@ function textFault(value: unknown): string | undefined {
 
 /** A todo as a client sends it (R13): its own id is ignored. */
 export function decodeTodo(body: unknown): { title: string; completed: boolean } {
-  const { completed = false } = decodeObject(body);
+  const { title, completed = false } = decodeObject(body);
+  const faults: FieldError[] = [];
+  const message = textFault(title);
+  if (message !== undefined) faults.push({ pointer: '/title', message });
   if (typeof completed !== 'boolean') {
-    throw invalidBody([{ pointer: '/completed', message: 'must be true or false' }]);
+    faults.push({ pointer: '/completed', message: 'must be true or false' });
   }
-  return { title: decodeTexts(body, ['title']).title, completed };
+  if (faults.length > 0) throw invalidBody(faults);
+  return { title, completed } as { title: string; completed: boolean }; // checked above
 }

@@ -37,13 +37,12 @@ export function parseMediaType(text: string): MediaType | undefined {
   return { essence: found[1].toLowerCase(), parameters };
 }
 
-/** True for JSON in UTF-8 (R10): `application/json` or `…+json`, charset absent or UTF-8. */
+/** True for JSON in UTF-8 (R10): `application/json` or `+json`, charset absent or UTF-8. */
 export function isJsonType(contentType: string | undefined): boolean {
   if (contentType === 'application/json') return true;
   const type = contentType === undefined ? undefined : parseMediaType(contentType);
   if (type === undefined) return false;
-  const { essence } = type;
-  if (essence !== 'application/json' && !/^application\/.+\+json$/.test(essence)) return false;
+  if (type.essence !== 'application/json' && !type.essence.endsWith('+json')) return false;
   return hasUtf8Charset(type);
 }
 
@@ -62,6 +61,8 @@ export function negotiate<const T extends string>(
   offered: readonly T[],
 ): T | undefined {
   if (accept === undefined || accept === '*/*') return offered[0];
+  // An empty list asks for nothing (RFC 9110 §5.6.1).
+  if (accept.trim() === '') return offered[0];
   const ranges = accept.split(',').map(parseRange);
   let best: T | undefined;
   let bestQuality = 0;
@@ -86,7 +87,8 @@ function parseRange(text: string): Range {
   if (type === undefined) return { essence: '', quality: 0 };
   const weight = type.parameters.get('q');
   if (weight === undefined) return { essence: type.essence, quality: 1 };
-  const valid = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/.test(weight);
+  // `.2` without its zero is not in the grammar, yet Java's HttpURLConnection has always sent it.
+  const valid = /^(?:0(?:\.[0-9]{0,3})?|\.[0-9]{1,3}|1(?:\.0{0,3})?)$/.test(weight);
   return { essence: type.essence, quality: valid ? Number(weight) : 0 };
 }
 

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { AppError } from '../../dist/errors.js';
+import { jsonDepthMax, parseJson, parseJsonText } from '../../dist/http/json.js';
+
+function isRefused(json: string | Buffer): boolean {
+  try {
+    if (typeof json === 'string') parseJsonText(json);
+    else parseJson(json);
+    return false;
+  } catch (error) {
+    assert.ok(error instanceof AppError);
+    assert.equal(error.code, 'invalid_json');
+    assert.ok(error.message.length < 120);
+    return true;
+  }
+}
+
+test('any JSON value comes through as JSON.parse reads it', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+      const json = JSON.stringify(value);
+      // fast-check makes members named __proto__ too; they have a test of their own.
+      if (json.includes('__proto__') || json.includes('\\ud')) return;
+      assert.deepEqual(parseJson(Buffer.from(json)), JSON.parse(json));
+    }),
+  );
+});
+
+test('bytes that are no UTF-8 are refused, wherever they stand', () => {
+  for (const bytes of ['ff', 'c0af', 'eda080', 'f4908080', 'e282', 'f8888080', '80']) {
+    const bad = Buffer.from(bytes, 'hex');
+    assert.ok(isRefused(Buffer.concat([Buffer.from('"'), bad, Buffer.from('"')])), bytes);
+    assert.ok(isRefused(Buffer.concat([Buffer.from('{}'), bad])), bytes);
+  }
+});
+
+test('a byte order mark in front is ignored, elsewhere it is not JSON', () => {
+  assert.deepEqual(parseJsonText('\uFEFF{}'), {});
+  assert.ok(isRefused('\uFEFF'));
+  assert.ok(isRefused('\uFEFF\uFEFF{}'));
+  assert.ok(isRefused('{\uFEFF}'));
+});
+
+test('64 levels are read, 65 are not, whatever they are made of (R10)', () => {
+  const nest = (depth: number, open: string, close: string): string =>
+    open.repeat(depth) + '0' + close.repeat(depth);
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    assert.ok(!isRefused(nest(jsonDepthMax, open, close)));
+    assert.ok(isRefused(nest(jsonDepthMax + 1, open, close)));
+    assert.ok(isRefused(nest(100_000, open, close)));
+  }
+  // Levels side by side do not add up, and brackets in strings are none.
+  assert.ok(!isRefused(`[${Array.from({ length: 1_000 }, () => '[[]]').join(',')}]`));
+  assert.ok(!isRefused(`"${'['.repeat(100)}"`));
+  assert.ok(!isRefused(JSON.stringify([`\\"${'{'.repeat(100)}\\`, '\\\\', '"'])));
+});
+
+test('a member named __proto__ is refused in every spelling and at every depth (R10)', () => {
+  const spellings = [
+    '__proto__',
+    '\\u005f_proto__',
+    '\\u005F\\u005f\\u0070\\u0072\\u006f\\u0074\\u006f\\u005f\\u005f',
+    '__pr\\u006Fto__',
+  ];
+  for (const name of spellings) {
+    for (const json of [`{"${name}":1}`, `[{"a":[{"b":{"${name}":null}}]}]`, `{"${name}":{}}`]) {
+      assert.ok(isRefused(json), json);
+    }
+    assert.ok(!isRefused(`["${name}", {"a":"${name}", "${name}x": 1}]`));
+  }
+  assert.deepEqual(parseJsonText('{"constructor":1,"prototype":2}'), {
+    constructor: 1,
+    prototype: 2,
+  });
+});
+
+test('a lone surrogate is refused in values and names, a pair is text', () => {
+  for (const lone of ['\\ud800', '\\uDC00', '\\udc00\\ud800', 'a\\ud83d', '\\ud83d\\u0041']) {
+    assert.ok(isRefused(`"${lone}"`), lone);
+    assert.ok(isRefused(`[{"${lone}":1}]`), lone);
+  }
+  assert.equal(parseJsonText('"\\ud83d\\ude00"'), '\u{1F600}');
+});
+
+/** `digits · 10^power` in two integers that can be compared. */
+function sameValue(one: Decimal, other: Decimal): boolean {
+  const least = Math.min(one.power, other.power);
+  const scale = ({ digits, power }: Decimal): bigint => digits * 10n ** BigInt(power - least);
+  return scale(one) === scale(other);
+}
+
+interface Decimal {
+  readonly digits: bigint;
+  readonly power: number;
+}
+
+/** By the grammar of RFC 8259 §6, without a double in between. */
+function toDecimal(token: string): Decimal {
+  const [mantissa = '', exponent = '0'] = token.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  return { digits: BigInt(whole + fraction), power: Number(exponent) - fraction.length };
+}
+
+const digits = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength, maxLength });
+const numberToken = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.oneof(
+      fc.constant('0'),
+      digits(0, 24).map((rest) => `1${rest}`),
+      digits(0, 17).map((rest) => `9${rest}`),
+    ),
+    fc.option(digits(1, 24), { nil: '' }),
+    fc.option(fc.tuple(fc.constantFrom('e', 'E'), fc.constantFrom('', '+', '-'), digits(1, 3)), {
+      nil: undefined,
+    }),
+  )
+  .map(([sign, whole, fraction, exponent]) => {
+    return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`;
+  });
+const doubleToken = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => `${value}`);
+
+test('a number is kept exactly or refused: never rounded, never null', () => {
+  fc.assert(
+    fc.property(fc.oneof(numberToken, doubleToken, fc.bigInt().map(String)), (token) => {
+      const value = Number(token);
+      const exact = Number.isFinite(value) && sameValue(toDecimal(token), toDecimal(`${value}`));
+      assert.equal(isRefused(`[${token}]`), !exact, token);
+      if (exact) {
+        const again = JSON.stringify(parseJsonText(token));
+        assert.ok(sameValue(toDecimal(token), toDecimal(again)), token);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test('numbers at the edge of a double are told apart', () => {
+  const kept = [
+    '9007199254740993e0',
+    '9007199254740992',
+    '1e308',
+    '5e-324',
+    '0.1',
+    '-0',
+    '0e999999',
+  ];
+  const refused = [
+    '1e400',
+    '-1e400',
+    '1e-400',
+    '9007199254740993',
+    '0.1000000000000000055',
+    '1e99999999999999999999',
+  ];
+  assert.deepEqual(
+    kept.map((token) => isRefused(token)),
+    [true, ...Array.from({ length: 6 }, () => false)],
+  );
+  for (const token of refused) assert.ok(isRefused(token), token);
+});
+
+test('no document of a mebibyte takes long', () => {
+  const size = 1_048_576;
+  const documents = ['1e1,', '0.12345678901234567,', '"\\u0041",', '{},', '"",', '[[]],'];
+  for (const piece of documents) {
+    const json = `[${piece.repeat(size / piece.length)}0]`;
+    const started = performance.now();
+    isRefused(Buffer.from(json));
+    assert.ok(performance.now() - started < 1_000, piece);
+  }
+  for (const json of ['['.repeat(size), `[${'9'.repeat(size)}]`, `"${'\\\\'.repeat(size / 2)}"`]) {
+    const started = performance.now();
+    isRefused(json);
+    assert.ok(performance.now() - started < 1_000);
+  }
+});

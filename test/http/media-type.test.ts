@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { isJsonType, negotiate, parseMediaType } from '../../dist/http/media-type.js';
+
+const json = 'application/json';
+const text = 'text/plain';
+
+test('a media type is read with its parameters, case and quotes as RFC 9110 §8.3.1 has them', () => {
+  const type = parseMediaType('Text/HTML ; Charset="ut\\f-8";; boundary=a; CHARSET=other ');
+  assert.equal(type?.essence, 'text/html');
+  assert.deepEqual(
+    [...(type?.parameters ?? [])],
+    [
+      ['charset', 'utf-8'],
+      ['boundary', 'a'],
+    ],
+  );
+});
+
+test('what is no media type is refused', () => {
+  const texts = ['', 'text', 'text/', '/plain', 'text/plain/x', 'te xt/plain', 'text/plain a=b'];
+  const parameters = ['a', '=b', 'a=', 'a="b', 'a="b"c', 'a=b c', 'a="\0"', 'a="\r\n"'];
+  for (const one of [...texts, ...parameters.map((parameter) => `text/plain;${parameter}`)]) {
+    assert.equal(parseMediaType(one), undefined, one);
+  }
+});
+
+test('JSON is application/json or +json, with no charset or UTF-8 (R10)', () => {
+  const right = [json, 'Application/JSON', 'application/ld+json', 'model/gltf+json'];
+  const charsets = ['charset=utf-8', 'charset=UTF-8', 'charset="utf-8"', 'q=1; charset=utf8'];
+  for (const one of [...right, ...charsets.map((charset) => `${json}; ${charset}`)]) {
+    assert.equal(isJsonType(one), true, one);
+  }
+  const wrong = [undefined, '', text, 'application/jsonp', 'text/json', 'application/json-patch'];
+  const others = ['charset=latin1', 'charset=utf-16', 'charset=', 'charset'];
+  for (const one of [...wrong, ...others.map((charset) => `${json}; ${charset}`)]) {
+    assert.equal(isJsonType(one), false, one);
+  }
+});
+
+test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
+  const rows: readonly (readonly [string | undefined, string | undefined])[] = [
+    [undefined, json],
+    ['', json],
+    ['*/*', json],
+    ['application/*', json],
+    ['TEXT/Plain', text],
+    ['text/*;q=0.5, */*;q=0.1', text],
+    ['text/plain;q=0.5, application/json;q=0.5', json],
+    ['*/*, application/json;q=0', text],
+    ['application/json;q=0.001, text/plain;q=0', json],
+    ['image/png', undefined],
+    ['*/*;q=0', undefined],
+    ['application/json;q=2', undefined],
+    ['application/json;q=high', undefined],
+    ['rubbish', undefined],
+    // Java's HttpURLConnection.
+    ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', json],
+    // A browser.
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', json],
+  ];
+  for (const [accept, expected] of rows) {
+    assert.equal(negotiate(accept, [json, text]), expected, accept);
+  }
+});
+
+test('no header makes it throw or take long', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'a/*;=",\\ \tq.01') }), (header) => {
+      negotiate(header, [json]);
+      isJsonType(header);
+    }),
+  );
+  const started = performance.now();
+  for (const piece of [' ', ';', 'a', '"', ' ;', ',', 'a/b;', '\\']) {
+    const header = `a/b;c="${piece.repeat(16_000)}`;
+    negotiate(header, [json]);
+    negotiate(piece.repeat(16_000), [json]);
+    isJsonType(header);
+    isJsonType(`a/b${piece.repeat(16_000)}!`);
+  }
+  assert.ok(performance.now() - started < 500);
+});
