@@ -107,7 +107,7 @@ function toDecimal(token: string): Decimal {
 }
 
 const digits = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
-  fc.string({ unit: fc.constantFrom(...'0123456789'), minLength, maxLength });
+  fc.string({ unit: fc.constantFrom(...'0123456789'.split('')), minLength, maxLength });
 const numberToken = fc
   .tuple(
     fc.constantFrom('', '-'),

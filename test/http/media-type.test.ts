@@ -67,7 +67,7 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
 
 test('no header makes it throw or take long', () => {
   fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...'a/*;=",\\ \tq.01') }), (header) => {
+    fc.property(fc.string({ unit: fc.constantFrom(...'a/*;=",\\ \tq.01'.split('')) }), (header) => {
       negotiate(header, [json]);
       isJsonType(header);
     }),

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const missing = '00000000-0000-7000-8000-0000000000ff';
+
+async function createPost(server: TestServer, title = 'A post'): Promise<string> {
+  const response = await server.send('POST', '/posts', { title, content: 'b' });
+  return response.headers.get('location') ?? '';
+}
+
+test('POST /posts/{id}/comments: 201, a Location, and an empty array as body', async (t) => {
+  const server = await startServer(t);
+  const post = await createPost(server);
+  const body = { content: 'A comment', id: missing, unknown: 1 };
+  const response = await server.send('POST', `${post}/comments`, body);
+  assert.equal(response.status, 201);
+  assert.match(response.headers.get('location') ?? '', /^\/comments\/[0-9a-f-]{36}$/);
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.equal(await response.text(), '[]');
+});
+
+test('GET /posts/{id}/comments: 200, the oldest first (R2, R11)', async (t) => {
+  const server = await startServer(t);
+  const post = await createPost(server);
+  const list = async (): Promise<Record<string, string>[]> => {
+    const headers = { Accept: 'application/json' };
+    const response = await server.fetch(`${post}/comments`, { headers });
+    assert.equal(response.status, 200);
+    return (await response.json()) as Record<string, string>[];
+  };
+  assert.deepEqual(await list(), []);
+  for (const content of ['first', 'second', 'third']) {
+    await server.send('POST', `${post}/comments`, { content });
+  }
+  const comments = await list();
+  assert.deepEqual(
+    comments.map(({ content }) => content),
+    ['first', 'second', 'third'],
+  );
+  for (const one of comments) assert.deepEqual(Object.keys(one), ['id', 'content', 'createdAt']);
+});
+
+test('GET /comments/{id}: 200, the comment with a summary of its post (R11)', async (t) => {
+  const server = await startServer(t);
+  const post = await createPost(server, 'Its title');
+  const added = await server.send('POST', `${post}/comments`, { content: 'A comment' });
+  const location = added.headers.get('location') ?? '';
+  const response = await server.fetch(location);
+  assert.equal(response.status, 200);
+  assert.equal(
+    await response.text(),
+    JSON.stringify({
+      id: location.slice('/comments/'.length),
+      content: 'A comment',
+      post: { id: post.slice('/posts/'.length), title: 'Its title' },
+    }),
+  );
+});
+
+test('a missing comment is 404 with a JSON body that has a key error', async (t) => {
+  const server = await startServer(t);
+  for (const id of [missing, 'x', '__proto__']) {
+    const response = await server.fetch(`/comments/${id}`);
+    assert.equal(response.status, 404);
+    assert.match(response.headers.get('content-type') ?? '', /json/);
+    const { error } = (await response.json()) as { error: unknown };
+    assert.ok(typeof error === 'string' && error !== '');
+  }
+});
+
+test('a missing post is 404 before the body is judged (R7)', async (t) => {
+  const server = await startServer(t);
+  for (const id of [missing, 'x']) {
+    assert.equal((await server.fetch(`/posts/${id}/comments`)).status, 404);
+    for (const body of ['{"content":"a"}', '{}', 'rubbish', undefined]) {
+      const init = body === undefined ? {} : { body };
+      const response = await server.fetch(`/posts/${id}/comments`, { method: 'POST', ...init });
+      assert.equal(response.status, 404);
+    }
+  }
+});
+
+test('a body that is no comment is refused, and nothing is stored', async (t) => {
+  const server = await startServer(t);
+  const post = await createPost(server);
+  for (const body of [{}, { content: '' }, { content: ' \n' }, { content: 1 }, [], null]) {
+    assert.equal((await server.send('POST', `${post}/comments`, body)).status, 422);
+  }
+  const text = await server.fetch(`${post}/comments`, { method: 'POST', body: 'text' });
+  assert.equal(text.status, 415);
+  const bad = await server.fetch(`${post}/comments`, {
+    method: 'POST',
+    body: '{',
+    headers: { 'Content-Type': 'application/json' },
+  });
+  assert.equal(bad.status, 400);
+  assert.deepEqual(await (await server.fetch(`${post}/comments`)).json(), []);
+});
+
+test('other methods are 405 with Allow, another Accept is 406', async (t) => {
+  const server = await startServer(t);
+  const post = await createPost(server);
+  const put = await server.fetch(`${post}/comments`, { method: 'PUT' });
+  assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, POST, HEAD, OPTIONS']);
+  const remove = await server.fetch(`/comments/${missing}`, { method: 'DELETE' });
+  assert.deepEqual([remove.status, remove.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
+  const headers = { Accept: 'text/html' };
+  assert.equal((await server.fetch(`${post}/comments`, { headers })).status, 406);
+});

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}';
+const missing = '00000000-0000-7000-8000-0000000000ff';
+
+interface Problem {
+  readonly code: string;
+  readonly error: string;
+  readonly errors?: readonly { readonly pointer: string }[];
+}
+
+async function create(server: TestServer, title: string, content = 'b'): Promise<string> {
+  const response = await server.send('POST', '/posts', { title, content });
+  assert.equal(response.status, 201);
+  return response.headers.get('location') ?? '';
+}
+
+async function read(server: TestServer, path: string): Promise<unknown> {
+  const response = await server.fetch(path);
+  assert.equal(response.status, 200);
+  return response.json();
+}
+
+test('GET /posts: 200, an array of posts, the newest first (R2, R3, R11)', async (t) => {
+  const server = await startServer(t);
+  await create(server, 'newest');
+  const response = await server.fetch('/posts');
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.ok(response.headers.get('content-length'));
+  assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
+  assert.equal(response.headers.get('x-powered-by'), null);
+  const posts = (await response.json()) as Record<string, string>[];
+  assert.equal(posts.length, 4);
+  assert.equal(posts[0]?.['title'], 'newest');
+  for (const post of posts) {
+    assert.deepEqual(Object.keys(post), ['id', 'title', 'content', 'status', 'createdAt']);
+    assert.match(post['createdAt'] ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?$/);
+  }
+  for (const post of posts.slice(1)) assert.match(post['title'] ?? '', /^Hello/);
+});
+
+test('without demo data there is no post', async (t) => {
+  const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
+  assert.deepEqual(await read(server, '/posts'), []);
+});
+
+test('POST /posts: 201 with the Location of a draft that can be read (R4, R11, R12)', async (t) => {
+  const server = await startServer(t, { now: () => new Date('2026-02-03T04:05:06.789Z') });
+  const response = await server.send('POST', '/posts', {
+    title: 'A title',
+    content: 'A content',
+    status: 'PUBLISHED',
+    id: missing,
+    unknown: 1,
+  });
+  assert.equal(response.status, 201);
+  assert.equal(await response.text(), '');
+  const location = response.headers.get('location') ?? '';
+  assert.match(location, new RegExp(`^/posts/${uuid}$`));
+  const { createdAt, ...post } = (await read(server, location)) as Record<string, string>;
+  assert.deepEqual(post, {
+    id: location.slice('/posts/'.length),
+    title: 'A title',
+    content: 'A content',
+    status: 'DRAFT',
+  });
+  assert.match(createdAt ?? '', /^2026-02-0\dT\d\d:\d\d:06\.789$/);
+  assert.deepEqual(await read(server, location.toUpperCase().replace('/POSTS', '/posts')), {
+    ...post,
+    createdAt,
+  });
+});
+
+test('PUT /posts/{id}: 204, title and content are changed and nothing else', async (t) => {
+  const server = await startServer(t);
+  const location = await create(server, 'before');
+  const before = (await read(server, location)) as object;
+  const body = { title: 'after', content: 'new', status: 'PUBLISHED' };
+  const response = await server.send('PUT', location, body);
+  assert.equal(response.status, 204);
+  assert.equal(response.headers.get('content-length'), null);
+  assert.equal(await response.text(), '');
+  assert.deepEqual(await read(server, location), { ...before, title: 'after', content: 'new' });
+});
+
+test('DELETE /posts/{id}: 204, and its comments are gone with it (R7)', async (t) => {
+  const server = await startServer(t);
+  const location = await create(server, 'a');
+  const added = await server.send('POST', `${location}/comments`, { content: 'c' });
+  const comment = added.headers.get('location') ?? '';
+  assert.equal((await server.fetch(location, { method: 'DELETE' })).status, 204);
+  for (const path of [location, `${location}/comments`, comment]) {
+    assert.equal((await server.fetch(path)).status, 404, path);
+  }
+  assert.equal((await server.fetch(location, { method: 'DELETE' })).status, 404);
+});
+
+test('a post that does not exist is 404 for every method, whatever the id looks like', async (t) => {
+  const server = await startServer(t);
+  const ids = [
+    missing,
+    'x',
+    '1',
+    `${missing}0`,
+    `{${missing}}`,
+    missing.replaceAll('-', ''),
+    '%00',
+  ];
+  for (const id of [...ids, '__proto__', '..%2f', '%F0%9F%98%80', 'a'.repeat(3_000)]) {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const body = method === 'PUT' ? '{"title":"a","content":"b"}' : null;
+      const headers = { 'Content-Type': 'application/json' };
+      const response = await server.fetch(`/posts/${id}`, { method, body, headers });
+      assert.equal(response.status, 404, `${method} ${id}`);
+      assert.equal(((await response.json()) as Problem).code, 'not_found');
+    }
+  }
+});
+
+test('a body that is no post is 422 with a pointer for every fault, and changes nothing', async (t) => {
+  const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
+  const location = await create(server, 'kept', 'kept');
+  const before = await read(server, '/posts');
+  const rows: readonly (readonly [unknown, readonly string[]])[] = [
+    [{}, ['/title', '/content']],
+    [{ title: 'a' }, ['/content']],
+    [{ title: 1, content: null }, ['/title', '/content']],
+    [{ title: '', content: 'b' }, ['/title']],
+    [{ title: 'a', content: ' \t\n\u00a0\u2003\u3000\ufeff' }, ['/content']],
+    [{ title: ['a'], content: { b: 1 } }, ['/title', '/content']],
+    [[], ['']],
+    [null, ['']],
+    ['text', ['']],
+    [1, ['']],
+    [true, ['']],
+  ];
+  for (const [body, pointers] of rows) {
+    for (const [method, path] of [
+      ['POST', '/posts'],
+      ['PUT', location],
+    ] as const) {
+      const response = await server.send(method, path, body);
+      assert.equal(response.status, 422, JSON.stringify(body));
+      assert.equal(response.headers.get('content-type'), 'application/problem+json');
+      const problem = (await response.json()) as Problem;
+      assert.equal(problem.code, 'invalid_body');
+      assert.deepEqual(
+        problem.errors?.map(({ pointer }) => pointer),
+        pointers,
+      );
+    }
+  }
+  assert.deepEqual(await read(server, '/posts'), before);
+});
+
+test('a body of another type is 415, one that is no JSON is 400 (R6, R10)', async (t) => {
+  const server = await startServer(t);
+  const post = (type: string | undefined, body: string | Buffer): Promise<Response> => {
+    const headers = type === undefined ? {} : { 'Content-Type': type };
+    return server.fetch('/posts', {
+      method: 'POST',
+      headers,
+      body: new Uint8Array(Buffer.from(body)),
+    });
+  };
+  const body = '{"title":"a","content":"b"}';
+  for (const type of [undefined, 'text/plain', 'application/json; charset=latin1', 'rubbish']) {
+    const response = await post(type, body);
+    assert.equal(response.status, 415);
+    assert.equal(response.headers.get('accept'), 'application/json');
+  }
+  for (const type of ['application/json;charset=UTF-8', 'application/vnd.post+json']) {
+    assert.equal((await post(type, body)).status, 201, type);
+  }
+  const utf8 = Buffer.from(body);
+  utf8[utf8.length - 3] = 0xff;
+  for (const bad of ['', '{', body.replace('"a"', "'a'"), utf8, '{"__proto__":1}']) {
+    const response = await post('application/json', bad);
+    assert.equal(response.status, 400);
+    assert.equal(((await response.json()) as Problem).code, 'invalid_json');
+  }
+});
+
+test('other methods are 405 with Allow; OPTIONS tells the same (R6, R9)', async (t) => {
+  const server = await startServer(t);
+  const rows = [
+    ['/posts', 'GET, POST, HEAD, OPTIONS'],
+    [`/posts/${missing}`, 'GET, PUT, DELETE, HEAD, OPTIONS'],
+  ] as const;
+  for (const [path, allow] of rows) {
+    const refused = await server.fetch(path, { method: 'PATCH' });
+    assert.equal(refused.status, 405);
+    assert.equal(refused.headers.get('allow'), allow);
+    const options = await server.fetch(path, { method: 'OPTIONS' });
+    assert.deepEqual([options.status, options.headers.get('allow')], [204, allow]);
+  }
+});
+
+test('HEAD is GET without a body, with the same length (R9)', async (t) => {
+  const server = await startServer(t);
+  const location = await create(server, 'ü');
+  for (const path of ['/posts', location, '/posts/x']) {
+    const get = await server.fetch(path);
+    const head = await server.fetch(path, { method: 'HEAD' });
+    assert.deepEqual([head.status, await head.text()], [get.status, '']);
+    const length = (await get.arrayBuffer()).byteLength;
+    if (get.ok) assert.equal(head.headers.get('content-length'), String(length));
+  }
+});
+
+test('an Accept that JSON cannot meet is 406 for GET and nothing for POST (R6)', async (t) => {
+  const server = await startServer(t);
+  for (const accept of ['text/html', 'application/json;q=0', 'application/xml, text/*']) {
+    assert.equal((await server.fetch('/posts', { headers: { accept } })).status, 406, accept);
+    const headers = { accept, 'Content-Type': 'application/json' };
+    const body = '{"title":"a","content":"b"}';
+    assert.equal((await server.fetch('/posts', { method: 'POST', headers, body })).status, 201);
+  }
+  for (const accept of ['*/*', 'application/*', 'text/html, application/json;q=0.1']) {
+    assert.equal((await server.fetch('/posts', { headers: { accept } })).status, 200, accept);
+  }
+});
+
+test('a list is never older than the last write', async (t) => {
+  const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
+  const titles = async (): Promise<unknown[]> =>
+    ((await read(server, '/posts')) as { title: string }[]).map(({ title }) => title);
+  assert.deepEqual(await titles(), []);
+  const first = await create(server, 'first');
+  assert.deepEqual(await titles(), ['first']);
+  await create(server, 'second');
+  await server.send('PUT', first, { title: 'changed', content: 'c' });
+  assert.deepEqual(await titles(), ['second', 'changed']);
+  await server.fetch(first, { method: 'DELETE' });
+  assert.deepEqual(await titles(), ['second']);
+});
+
+test('a full store refuses with 507 and keeps what it has', async (t) => {
+  const server = await startServer(t, { env: { MEMORY_STORE_BYTES_MAX: '1048576' } });
+  const location = await create(server, 'a', 'x'.repeat(400_000));
+  const body = { title: 'b', content: 'y'.repeat(200_000) };
+  const response = await server.send('POST', '/posts', body);
+  assert.equal(response.status, 507);
+  assert.equal(((await response.json()) as Problem).code, 'storage_full');
+  assert.equal((await server.fetch(location, { method: 'DELETE' })).status, 204);
+  assert.equal((await server.send('POST', '/posts', body)).status, 201);
+});

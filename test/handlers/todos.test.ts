@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ask } from '../support/raw-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const missing = '00000000-0000-7000-8000-0000000000ff';
+
+interface Todo {
+  readonly id: string;
+  readonly title: string;
+  readonly completed: boolean;
+}
+
+async function list(server: TestServer): Promise<readonly Todo[]> {
+  const response = await server.fetch('/api/todos');
+  assert.equal(response.status, 200);
+  return (await response.json()) as Todo[];
+}
+
+test('GET /api/todos: three entries at the start, none completed, without demo data too', async (t) => {
+  for (const demo of ['true', 'false']) {
+    const server = await startServer(t, { env: { DEMO_DATA: demo } });
+    const todos = await list(server);
+    assert.equal(todos.length, 3);
+    for (const todo of todos) {
+      assert.deepEqual(Object.keys(todo), ['id', 'title', 'completed']);
+      assert.equal(todo.completed, false);
+    }
+  }
+});
+
+test('POST /api/todos: 201 with an absolute Location, last in the list (R2, R12, R13)', async (t) => {
+  const server = await startServer(t);
+  const body = { title: 'A todo', id: missing, unknown: 1 };
+  const response = await server.send('POST', '/api/todos', body);
+  assert.equal(response.status, 201);
+  const location = response.headers.get('location') ?? '';
+  assert.ok(location.startsWith(`${server.url}/api/todos/`));
+  const todo: unknown = await (await fetch(location)).json();
+  const id = location.slice(location.lastIndexOf('/') + 1);
+  assert.notEqual(id, missing);
+  assert.deepEqual(todo, { id, title: 'A todo', completed: false });
+  await server.send('POST', '/api/todos', { title: 'Done', completed: true });
+  assert.deepEqual((await list(server)).slice(3), [
+    todo,
+    { id: (await list(server)).at(-1)?.id, title: 'Done', completed: true },
+  ]);
+});
+
+test('the Location has PUBLIC_URL where one is set, else the host of the request', async (t) => {
+  const request = (host: string): string =>
+    [
+      `POST /api/todos HTTP/1.${host === '' ? 0 : 1}`,
+      ...(host === '' ? [] : [`Host: ${host}`]),
+      'X-Forwarded-Host: evil.example',
+      'X-Forwarded-Proto: https',
+      'Content-Type: application/json',
+      'Content-Length: 13',
+      '',
+      '{"title":"a"}',
+    ].join('\r\n');
+  const plain = await startServer(t);
+  const named = await startServer(t, { env: { PUBLIC_URL: 'https://todo.example' } });
+  const rows = [
+    [plain.port, 'other.example:99', 'http://other.example:99/api/todos/'],
+    [plain.port, '[::1]:80', 'http://[::1]:80/api/todos/'],
+    [plain.port, '', `${plain.url}/api/todos/`],
+    [named.port, 'other.example', 'https://todo.example/api/todos/'],
+  ] as const;
+  for (const [port, host, base] of rows) {
+    const { status, headers } = await ask(t, port, request(host));
+    assert.equal(status, 201);
+    assert.equal(headers.get('location')?.slice(0, -36), base);
+  }
+});
+
+test('GET /api/todos/{id}: the todo, in either case of its id; else 404 (R4, R13)', async (t) => {
+  const server = await startServer(t);
+  const [first] = await list(server);
+  assert.ok(first);
+  for (const id of [first.id, first.id.toUpperCase()]) {
+    assert.deepEqual(await (await server.fetch(`/api/todos/${id}`)).json(), first);
+  }
+  for (const id of [missing, 'x', '1', `${first.id} `, '__proto__']) {
+    const response = await server.fetch(`/api/todos/${encodeURIComponent(id)}`);
+    assert.equal(response.status, 404, id);
+  }
+});
+
+test('a body that is no todo is 422 with a pointer for every fault', async (t) => {
+  const server = await startServer(t);
+  const rows: readonly (readonly [unknown, readonly string[]])[] = [
+    [{}, ['/title']],
+    [{ title: ' ' }, ['/title']],
+    [{ title: 1, completed: 'yes' }, ['/title', '/completed']],
+    [{ title: 'a', completed: null }, ['/completed']],
+    [{ title: 'a', completed: 1 }, ['/completed']],
+    [[], ['']],
+    [null, ['']],
+  ];
+  for (const [body, pointers] of rows) {
+    const response = await server.send('POST', '/api/todos', body);
+    assert.equal(response.status, 422, JSON.stringify(body));
+    const { errors } = (await response.json()) as { errors: { pointer: string }[] };
+    assert.deepEqual(
+      errors.map(({ pointer }) => pointer),
+      pointers,
+    );
+  }
+  assert.equal((await list(server)).length, 3);
+});
+
+test('other methods are 405, another Accept is 406, the prefix belongs to the path', async (t) => {
+  const server = await startServer(t);
+  const put = await server.fetch('/api/todos', { method: 'PUT' });
+  assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, POST, HEAD, OPTIONS']);
+  const remove = await server.fetch(`/api/todos/${missing}`, { method: 'DELETE' });
+  assert.deepEqual([remove.status, remove.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
+  const headers = { Accept: 'text/html' };
+  assert.equal((await server.fetch('/api/todos', { headers })).status, 406);
+  for (const path of ['/todos', '/api', '/api/', '/api/todos/', '/API/todos']) {
+    assert.equal((await server.fetch(path)).status, 404, path);
+  }
+});

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { connectRaw } from './support/raw-client.ts';
+
+const program = fileURLToPath(new URL('../dist/server.js', import.meta.url));
+
+interface Run {
+  readonly child: ChildProcess;
+  /** Where it uploads to. */
+  readonly folder: string;
+  readonly output: () => string;
+  readonly errors: () => string;
+  /** The exit code and how long it took, from now on. */
+  ended(): Promise<{ readonly code: number | null; readonly milliseconds: number }>;
+  /** The line that says where it listens, and the port in it. */
+  listening(): Promise<{ readonly line: string; readonly port: number }>;
+}
+
+interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Arguments of node before the program. */
+  readonly flags?: readonly string[];
+}
+
+async function run(t: TestContext, { env = {}, flags = [] }: RunOptions = {}): Promise<Run> {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-server-'));
+  const child = spawn(process.execPath, [...flags, program], {
+    env: { HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await exited;
+    await rm(folder, { recursive: true, force: true });
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  return {
+    child,
+    folder,
+    output: () => output,
+    errors: () => errors,
+    async ended() {
+      const started = performance.now();
+      const [code] = await exited;
+      return { code, milliseconds: performance.now() - started };
+    },
+    async listening() {
+      for (;;) {
+        const line = output.split('\n').find((one) => one.includes('"listening"'));
+        const port = /:(\d+)"/.exec(line ?? '')?.[1];
+        if (line !== undefined && port !== undefined) return { line, port: Number(port) };
+        await Promise.race([once(child.stdout, 'data'), exited]);
+        assert.equal(child.exitCode, null, errors);
+      }
+    },
+  };
+}
+
+describe('a start', { concurrency: true }, () => {
+  test('says in one line where it listens', async (t) => {
+    const server = await run(t);
+    const { line, port } = await server.listening();
+    const { level, event, url } = JSON.parse(line) as Record<string, unknown>;
+    assert.deepEqual([level, event, url], ['info', 'listening', `http://127.0.0.1:${port}`]);
+    assert.equal((await fetch(`${String(url)}/hello`)).status, 200);
+    assert.equal(server.errors(), '');
+  });
+
+  test('with bad settings ends with one line that names each of them', async (t) => {
+    const env = { PORT: 'eighty', BODY_BYTES_MAX: '1', JWT_SECRET: 'too short' };
+    const server = await run(t, { env });
+    const { code } = await server.ended();
+    assert.equal(code, 1);
+    assert.match(
+      server.errors(),
+      /^inkwell: .*PORT must .*JWT_SECRET must .*BODY_BYTES_MAX must .*\n$/,
+    );
+    assert.doesNotMatch(server.errors(), /too short|eighty|\n.*\n/);
+    assert.equal(server.output(), '');
+  });
+
+  test('on a port in use ends with one line that names it', async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const { port } = other.address() as AddressInfo; // it listens on TCP
+    const server = await run(t, { env: { PORT: String(port) } });
+    assert.equal((await server.ended()).code, 1);
+    assert.equal(server.errors(), `inkwell: PORT: port ${port} of 127.0.0.1 is in use.\n`);
+    assert.deepEqual(await readdir(server.folder), []);
+  });
+
+  test('on an address that is none ends with one line', async (t) => {
+    const server = await run(t, { env: { HOST: '203.0.113.1' } });
+    assert.equal((await server.ended()).code, 1);
+    assert.match(server.errors(), /^inkwell: HOST, PORT: .*\n$/);
+  });
+
+  test('takes a limit of headers above that of the request', async (t) => {
+    const env = { HEADERS_TIMEOUT_SECONDS: '20', REQUEST_TIMEOUT_SECONDS: '10' };
+    const server = await run(t, { env });
+    await server.listening();
+  });
+});
+
+describe('a stop', { concurrency: true }, () => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`on ${signal} lets requests finish, ends the rest, and exits with 0`, async (t) => {
+      const server = await run(t);
+      const { port } = await server.listening();
+      const [idle, half, silent, busy] = await Promise.all(
+        Array.from({ length: 4 }, () => connectRaw(t, port)),
+      );
+      assert.ok(idle && half && silent && busy);
+      idle.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+      await idle.answer();
+      half.send('GET /hello HTTP/1.1\r\nHo');
+      const body = '{"title":"a","content":"b"}';
+      const type = 'Content-Type: application/json';
+      const length = `Content-Length: ${body.length}`;
+      const expect = 'Expect: 100-continue';
+      busy.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\n${length}\r\n${expect}\r\n\r\n`);
+      assert.equal((await busy.answer()).status, 100);
+      server.child.kill(signal);
+      const ended = server.ended();
+      await Promise.all([idle.ended(), half.ended(), silent.ended()]);
+      busy.send(body);
+      const answer = await busy.answer();
+      assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close']);
+      const { code, milliseconds } = await ended;
+      assert.equal(code, 0);
+      assert.ok(milliseconds < 5_000, `${milliseconds} ms`);
+      assert.match(server.output(), /"event":"stopping","signal":"SIG[A-Z]+"\}\n.*"stopped"\}\n$/);
+      assert.deepEqual(await readdir(server.folder), []);
+    });
+  }
+
+  test('does not wait longer than its limit for a request that never ends', async (t) => {
+    const server = await run(t, { env: { DRAIN_SECONDS: '1' } });
+    const { port } = await server.listening();
+    const client = await connectRaw(t, port);
+    const type = 'Content-Type: application/json';
+    client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9\r\n\r\n{`);
+    const other = await connectRaw(t, port);
+    other.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+    await other.answer();
+    server.child.kill('SIGTERM');
+    const { code, milliseconds } = await server.ended();
+    assert.equal(code, 0);
+    assert.ok(milliseconds < 4_000, `${milliseconds} ms`);
+  });
+
+  test('ends at once on a second signal', async (t) => {
+    const server = await run(t);
+    const { port } = await server.listening();
+    const client = await connectRaw(t, port);
+    const type = 'Content-Type: application/json';
+    const expect = 'Expect: 100-continue';
+    client.send(
+      `POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9\r\n${expect}\r\n\r\n`,
+    );
+    await client.answer();
+    const idle = await connectRaw(t, port);
+    server.child.kill('SIGTERM');
+    await idle.ended();
+    server.child.kill('SIGTERM');
+    const { code, milliseconds } = await server.ended();
+    assert.equal(code, 1);
+    assert.ok(milliseconds < 1_000, `${milliseconds} ms`);
+  });
+});
+
+describe('whatever happens', { concurrency: true }, () => {
+  test('a closed standard output does not stop the service', async (t) => {
+    const server = await run(t);
+    const { port } = await server.listening();
+    server.child.stdout?.destroy();
+    const path = `http://127.0.0.1:${port}/hello`;
+    assert.equal((await fetch(path)).status, 200);
+    const client = await connectRaw(t, port);
+    server.child.kill('SIGTERM'); // it logs that it stops
+    await client.ended();
+    assert.equal((await server.ended()).code, 0);
+    assert.equal(server.errors(), '');
+  });
+
+  for (const fault of ['Promise.reject(new Error("x"))', 'throw new Error("x")']) {
+    test(`${fault} outside any request: one log line, exit 1`, async (t) => {
+      // Waits in the same process until the service has begun to listen for faults.
+      const ready = 'process.listenerCount("unhandledRejection") > 0';
+      const code = `const t = setInterval(() => { if (${ready}) { clearInterval(t); ${fault} } }, 5)`;
+      const server = await run(t, { flags: ['--import', `data:text/javascript,${code}`] });
+      assert.equal((await server.ended()).code, 1);
+      const lines = server.output().trimEnd().split('\n');
+      const { level, event, reason } = JSON.parse(lines.at(-1) ?? '') as Record<string, string>;
+      assert.deepEqual([level, event], ['error', 'unexpected failure']);
+      assert.match(reason ?? '', /^Error: x/);
+      assert.equal(lines.filter((line) => line.includes('unexpected failure')).length, 1);
+      assert.equal(server.errors(), '');
+    });
+  }
+});
