@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import type { CommentRules } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
+import { listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonReply, jsonTextReply } from '../http/message.ts';
 import type { Comment } from '../store/model.ts';
@@ -28,7 +29,7 @@ export function createCommentHandlers({ store, comments, config }: CommentDeps):
     async list(request) {
       const post = await getPost(store, request);
       const found = (await store.comments.list(post.id)) ?? [];
-      return jsonReply(200, found.map(toItem));
+      return listReply(found, toItem);
     },
 
     async add(request) {
@@ -55,6 +56,6 @@ export function createCommentHandlers({ store, comments, config }: CommentDeps):
 }
 
 /** R11: these members in this order. */
-function toItem({ id, content, createdAt }: Comment): Omit<Comment, 'postId'> {
-  return { id, content, createdAt };
+function toItem({ id, content, createdAt }: Comment): string {
+  return JSON.stringify({ id, content, createdAt });
 }

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
+import { cachedListReply, type JsonList } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, type HttpRequest, jsonTextReply } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -29,13 +30,10 @@ export interface PostDeps {
 
 export function createPostHandlers({ store, viewer, answers, config }: PostDeps): PostHandlers {
   const { posts } = store;
+  const all: JsonList<Post> = { key: 'GET /posts', list: () => posts.list(), toJson };
 
   return {
-    list: () =>
-      andThen(
-        answers.get('GET /posts', () => andThen(posts.list(), toJsonList)),
-        (body) => jsonTextReply(200, body),
-      ),
+    list: () => cachedListReply(answers, all),
 
     find: (request) => andThen(getPost(store, request), (post) => jsonTextReply(200, toJson(post))),
 
@@ -82,8 +80,4 @@ function noPost(): AppError {
 /** R11: these members in this order. */
 function toJson({ id, title, content, status, createdAt }: Post): string {
   return JSON.stringify({ id, title, content, status, createdAt });
-}
-
-function toJsonList(posts: readonly Post[]): Buffer {
-  return Buffer.from(`[${posts.map(toJson).join(',')}]`);
 }

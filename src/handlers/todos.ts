@@ -3,8 +3,11 @@
 import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
+import { listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, jsonReply } from '../http/message.ts';
+import { andThen } from '../maybe-promise.ts';
+import type { Todo } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 import { decodeTodo } from './input.ts';
 
@@ -22,7 +25,7 @@ export interface TodoDeps {
 export function createTodoHandlers({ store, config }: TodoDeps): TodoHandlers {
   const { todos } = store;
   return {
-    list: async () => jsonReply(200, await todos.list()),
+    list: () => andThen(todos.list(), (all) => listReply(all, toJson)),
 
     async create(request) {
       const todo = await todos.create(decodeTodo(await readJson(request, config.bodyBytesMax)));
@@ -38,4 +41,8 @@ export function createTodoHandlers({ store, config }: TodoDeps): TodoHandlers {
       return jsonReply(200, todo);
     },
   };
+}
+
+function toJson({ id, title, completed }: Todo): string {
+  return JSON.stringify({ id, title, completed });
 }

@@ -6,8 +6,11 @@
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 
 export interface AnswerCache {
-  /** The kept answer, or the one that `make` makes, which is then kept. */
-  get(key: string, make: () => MaybePromise<Buffer>): MaybePromise<Buffer>;
+  /** The kept answer, or the one that `make` makes, which is then kept; undefined never is. */
+  get<A extends Buffer | undefined>(
+    key: string,
+    make: () => MaybePromise<A>,
+  ): MaybePromise<A | Buffer>;
 }
 
 export interface AnswerCacheOptions {
@@ -28,7 +31,8 @@ export function createAnswerCache({ bytesMax, revision }: AnswerCacheOptions): A
     validAt = now;
   };
 
-  const keep = (key: string, answer: Buffer, since: number): Buffer => {
+  const keep = <A extends Buffer | undefined>(key: string, answer: A, since: number): A => {
+    if (answer === undefined) return answer;
     const size = key.length + answer.length;
     // A write that came while the answer was made leaves it in doubt: it is given, not kept.
     if (size > bytesMax || revision() !== since) return answer;

@@ -1,0 +1,71 @@
+/**
+ * A JSON array as an answer: one buffer as long as it is small; piece by piece where it is large,
+ * so that no list takes the memory of all its records again, or the time of everybody else.
+ */
+
+import { Readable } from 'node:stream';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { AnswerCache } from './answer-cache.ts';
+import { type HttpReply, jsonTextReply } from './message.ts';
+
+export interface JsonList<T> {
+  /** The answer's name in the cache. */
+  readonly key: string;
+  readonly list: () => MaybePromise<readonly T[]>;
+  /** The JSON text of one item. */
+  readonly toJson: (item: T) => string;
+}
+
+/** Characters up to which a list is one buffer. */
+const bufferedLengthMax = 4 * 1024 * 1024;
+/** Characters of one piece, at least: smaller ones cost more than they are worth. */
+const pieceLength = 65_536;
+
+/** A list that is kept in `answers` while it is small and nothing is written. */
+export function cachedListReply<T>(answers: AnswerCache, of: JsonList<T>): MaybePromise<HttpReply> {
+  const { key, list, toJson } = of;
+  const make = (): MaybePromise<Buffer | undefined> =>
+    andThen(list(), (items) => toBuffer(items, toJson));
+  return andThen(answers.get(key, make), (body) =>
+    body === undefined
+      ? andThen(list(), (items) => streamReply(items, toJson))
+      : jsonTextReply(200, body),
+  );
+}
+
+/** A list that is made anew for each request. */
+export function listReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {
+  const body = toBuffer(items, toJson);
+  return body === undefined ? streamReply(items, toJson) : jsonTextReply(200, body);
+}
+
+/** Undefined where the list is too long for one buffer. */
+function toBuffer<T>(items: readonly T[], toJson: (item: T) => string): Buffer | undefined {
+  const texts: string[] = [];
+  let length = 0;
+  for (const item of items) {
+    const text = toJson(item);
+    length += text.length;
+    if (length > bufferedLengthMax) return undefined;
+    texts.push(text);
+  }
+  return Buffer.from(`[${texts.join(',')}]`);
+}
+
+function streamReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {
+  const { headers } = jsonTextReply(200, '');
+  return { status: 200, headers, body: Readable.from(toPieces(items, toJson)) };
+}
+
+function* toPieces<T>(items: readonly T[], toJson: (item: T) => string): Generator<Buffer> {
+  let piece = '';
+  let separator = '[';
+  for (const item of items) {
+    piece += separator + toJson(item);
+    separator = ',';
+    if (piece.length < pieceLength) continue;
+    yield Buffer.from(piece);
+    piece = '';
+  }
+  yield Buffer.from(`${piece}]`);
+}
