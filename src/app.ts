@@ -79,7 +79,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const added = createTopic<Comment>({ queueMax: commentQueueMax });
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
-  const uploads = await openUploads(config, run, createId);
+  const uploads = await openUploads(config, run);
 
   const { bearer, login } = createAccess(store, config, {
     log,
@@ -131,10 +131,10 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-function openUploads(config: Config, run: Run, createId: () => string): Promise<Uploads> {
+function openUploads(config: Config, run: Run): Promise<Uploads> {
   const { uploadDir, storedFilesMax } = config;
   const directory = uploadDir === '' ? tmpdir() : uploadDir;
-  return createUploads({ directory, run, createId, storedFilesMax, files: fileOperations });
+  return createUploads({ directory, run, storedFilesMax, files: fileOperations });
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now'> {

@@ -55,7 +55,6 @@ export interface UploadsOptions {
   /** Where the folder of this run is made. */
   readonly directory: string;
   readonly run: Run;
-  readonly createId: () => string;
   readonly storedFilesMax: number;
   readonly files: FileOperations;
 }
@@ -84,6 +83,8 @@ class FolderUploads implements Uploads {
   readonly #index = new Map<string, Version>();
   /** Files whose removal failed: tried again whenever an upload ends. */
   #leftovers: string[] = [];
+  /** Counts the names of files; the folder is this run's alone. */
+  #names = 0;
   #closed = false;
 
   constructor(folder: string, options: UploadsOptions) {
@@ -132,7 +133,8 @@ class FolderUploads implements Uploads {
     uncommitted: Set<string>,
   ): Promise<WrittenFile> {
     this.#checkOpen();
-    const temporaryName = this.#options.createId();
+    this.#names += 1;
+    const temporaryName = `${this.#names}.upload`;
     uncommitted.add(temporaryName);
     try {
       const size = await this.#writeContent(temporaryName, content);

@@ -14,7 +14,7 @@ suite('the folder of a run', () => {
     const [folder = ''] = await readdir(directory);
     assert.equal((await stat(join(directory, folder))).mode & 0o777, 0o700);
     await store(uploads, { a: '1' });
-    assert.equal((await stat(join(directory, folder, 'id-1'))).mode & 0o777, 0o600);
+    assert.equal((await stat(join(directory, folder, '1.upload'))).mode & 0o777, 0o600);
     await uploads.close();
     assert.deepEqual(await readdir(directory), []);
     await assert.rejects(store(uploads, { a: '2' }), withCode('draining'));
@@ -34,7 +34,6 @@ suite('the folder of a run', () => {
       createUploads({
         directory,
         run: which,
-        createId: () => 'id',
         storedFilesMax: 1,
         files: fileOperations,
       });
@@ -66,7 +65,7 @@ suite('the folder of a run', () => {
 
   test('of an earlier process with the same id is removed, one of the same process is not', async (t) => {
     const directory = await createDirectory(t);
-    const more = { directory, createId: () => 'id', storedFilesMax: 1, files: fileOperations };
+    const more = { directory, storedFilesMax: 1, files: fileOperations };
     await createUploads({ ...more, run: { ...run, startedAt: 4_000 } });
     await createUploads({ ...more, run });
     await createUploads({ ...more, run });
@@ -77,7 +76,7 @@ suite('the folder of a run', () => {
 
   test('that cannot be made is an error at start', async (t) => {
     const directory = join(await createDirectory(t), 'missing');
-    const more = { createId: () => 'id', storedFilesMax: 1, files: fileOperations };
+    const more = { storedFilesMax: 1, files: fileOperations };
     await assert.rejects(createUploads({ ...more, directory, run }), /UPLOAD_DIR/);
   });
 });

@@ -94,7 +94,7 @@ suite('a file operation that fails', () => {
   test('at the removal of a dead folder does not stop the start', async (t) => {
     for (const n of [1, 2]) {
       const directory = await createDirectory(t);
-      const more = { directory, createId: () => 'id', storedFilesMax: 1 };
+      const more = { directory, storedFilesMax: 1 };
       await createUploads({ ...more, run: { ...run, pid: 7 }, files: fileOperations });
       const { files, failAt } = withFaults('EIO');
       failAt(n);

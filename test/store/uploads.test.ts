@@ -35,7 +35,7 @@ suite('the store of uploads', () => {
   test('never uses a name of a client as a path', async (t) => {
     const { directory, uploads, list } = await openUploads(t);
     await store(uploads, { '../../evil': 'x', '/etc/evil': 'y', ['__proto__']: 'z' });
-    assert.deepEqual(await list(), ['id-1', 'id-2', 'id-3']);
+    assert.deepEqual(await list(), ['1.upload', '2.upload', '3.upload']);
     assert.equal((await readdir(directory)).length, 1);
     assert.equal((await readAll(uploads)).length, 3);
   });
@@ -69,7 +69,7 @@ suite('the store of uploads', () => {
       await snapshot.release();
       await snapshot.release();
     }
-    assert.deepEqual(await list(), ['id-2']);
+    assert.deepEqual(await list(), ['2.upload']);
     assert.deepEqual(await readAll(uploads), [['a', 'new']]);
   });
 
@@ -119,8 +119,8 @@ suite('the store of uploads', () => {
     const { directory, uploads } = await openUploads(t);
     await store(uploads, { a: 'content', b: 'content' });
     const [folder = ''] = await readdir(directory);
-    await writeFile(join(directory, folder, 'id-1'), 'cont');
-    await rm(join(directory, folder, 'id-2'));
+    await writeFile(join(directory, folder, '1.upload'), 'cont');
+    await rm(join(directory, folder, '2.upload'));
     const snapshot = uploads.snapshot();
     for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
     await snapshot.release();

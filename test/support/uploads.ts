@@ -39,11 +39,9 @@ export async function openUploads(
   options: { readonly files?: FileOperations; readonly storedFilesMax?: number } = {},
 ): Promise<Place> {
   const directory = await createDirectory(context);
-  let ids = 0;
   const uploads = await createUploads({
     directory,
     run,
-    createId: () => `id-${(ids += 1)}`,
     storedFilesMax: 100,
     files: fileOperations,
     ...options,
