@@ -5,11 +5,10 @@
  */
 
 import { hostname } from 'node:os';
-import { createApp, type App } from './app.ts';
+import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type Log } from './log.ts';
-import type { Run } from './store/upload-folder.ts';
 
 await start();
 
@@ -56,7 +55,7 @@ async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
 }
 
 /** So that a later run can tell a folder in use from one that was left behind. */
-function describeRun(): Run {
+function describeRun(): AppDeps['run'] {
   return {
     host: hostname(),
     pid: process.pid,

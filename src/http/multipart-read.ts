@@ -36,8 +36,8 @@ export type PartReader = (part: PartHead, content: Readable) => Promise<void>;
 
 /**
  * Reads all parts. Rejects with `unsupported_media_type`, `invalid_multipart`,
- * `content_too_large`, ClientGone, or with what `onPart` rejected with; by then no part is being read and
- * nothing listens to the request any more.
+ * `content_too_large`, ClientGone, or with what `onPart` rejected with; by then no part is being
+ * read and nothing listens to the request any more.
  */
 export async function readMultipart(
   request: HttpRequest,
