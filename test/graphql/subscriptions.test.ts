@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parse } from 'graphql';
+import { createTopic, type Topic } from '../../dist/domain/topic.js';
+import { AppError } from '../../dist/errors.js';
+import type { Engine, GraphqlResult, ReadyOperation } from '../../dist/graphql/engine.js';
+import {
+  createSubscriptions,
+  type Ending,
+  type Member,
+  type SharedEvent,
+  type Subscriptions,
+} from '../../dist/graphql/subscriptions.js';
+
+interface Bench {
+  readonly subscriptions: Subscriptions;
+  readonly source: Topic<GraphqlResult>;
+  readonly logged: string[];
+  /** Times that a source was opened. */
+  readonly opened: () => number;
+}
+
+type Opening = Awaited<ReturnType<Engine['subscribe']>>;
+
+function createBench(
+  open?: () => Promise<Opening>,
+  { distinctMax = 10, queueMax = 100 } = {},
+): Bench {
+  const source = createTopic<GraphqlResult>({ queueMax });
+  const logged: string[] = [];
+  let opened = 0;
+  const engine = {
+    createBudget: () => ({}) as never,
+    subscribe: () => {
+      opened += 1;
+      return open?.() ?? Promise.resolve({ kind: 'stream' as const, results: source.subscribe() });
+    },
+  };
+  const log = (_level: string, event: string): void => void logged.push(event);
+  const subscriptions = createSubscriptions({ engine, distinctMax, log });
+  return { subscriptions, source, logged, opened: () => opened };
+}
+
+const documents = new Map<string, ReadyOperation['document']>();
+
+function operationOf(text: string, variables?: Record<string, unknown>): ReadyOperation {
+  const document = documents.get(text) ?? parse(text);
+  documents.set(text, document);
+  const ready = { kind: 'ready', operation: 'subscription', document, variables } as const;
+  return ready as unknown as ReadyOperation;
+}
+
+class Reader implements Member {
+  readonly events: SharedEvent[] = [];
+  readonly endings: Ending[] = [];
+  next(event: SharedEvent): void {
+    this.events.push(event);
+  }
+  end(ending: Ending): void {
+    this.endings.push(ending);
+  }
+  texts(): string[] {
+    return this.events.map(({ json }) => json.toString());
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const one = operationOf('subscription { a }');
+
+test('members of one group get the same event object, made once', async () => {
+  const { subscriptions, source, opened } = createBench();
+  const readers = [new Reader(), new Reader(), new Reader()];
+  for (const reader of readers) subscriptions.join(one, reader);
+  await turn();
+  source.publish({ data: { a: 1 } });
+  await turn();
+  assert.equal(opened(), 1);
+  assert.equal(readers[0]?.texts()[0], '{"data":{"a":1}}');
+  assert.equal(new Set(readers.map((reader) => reader.events[0])).size, 1);
+});
+
+test('other documents, operation names and variables are other groups', async () => {
+  const { subscriptions, opened } = createBench();
+  const operations = [
+    one,
+    operationOf('subscription { b }'),
+    operationOf('subscription { a }', { x: 1 }),
+    operationOf('subscription { a }', { x: 2 }),
+    { ...one, operationName: 'n' },
+  ];
+  for (const operation of operations) subscriptions.join(operation, new Reader());
+  await turn();
+  assert.deepEqual(subscriptions.count(), { groups: 5, members: 5 });
+  subscriptions.join(operationOf('subscription { a }', {}), new Reader());
+  assert.equal(opened(), 5);
+});
+
+test('who joins late gets the events from then on', async () => {
+  const { subscriptions, source } = createBench();
+  const [first, late] = [new Reader(), new Reader()];
+  subscriptions.join(one, first);
+  await turn();
+  source.publish({ data: { a: 1 } });
+  await turn();
+  subscriptions.join(one, late);
+  source.publish({ data: { a: 2 } });
+  await turn();
+  assert.equal(first.events.length, 2);
+  assert.deepEqual(late.texts(), ['{"data":{"a":2}}']);
+});
+
+test('a group ends its source with its last member, and the next one opens a new one', async () => {
+  const { subscriptions, source, opened } = createBench();
+  const leaves = [new Reader(), new Reader()].map((reader) => subscriptions.join(one, reader));
+  await turn();
+  leaves[0]?.();
+  leaves[0]?.();
+  assert.equal(source.size, 1);
+  leaves[1]?.();
+  assert.equal(source.size, 0);
+  assert.deepEqual(subscriptions.count(), { groups: 0, members: 0 });
+  subscriptions.join(one, new Reader());
+  await turn();
+  assert.equal(opened(), 2);
+  assert.equal(source.size, 1);
+});
+
+test('who left gets nothing, not even an ending', async () => {
+  const { subscriptions, source } = createBench();
+  const reader = new Reader();
+  const leave = subscriptions.join(one, reader);
+  subscriptions.join(one, new Reader());
+  await turn();
+  leave();
+  source.publish({ data: null });
+  await turn();
+  subscriptions.close();
+  assert.deepEqual([reader.events, reader.endings], [[], []]);
+});
+
+test('a source that opens after its last member left is ended at once', async () => {
+  const source = createTopic<GraphqlResult>({ queueMax: 1 });
+  let open: (opening: Opening) => void = () => undefined;
+  const { subscriptions } = createBench(() => new Promise((resolve) => void (open = resolve)));
+  subscriptions.join(one, new Reader())();
+  open({ kind: 'stream', results: source.subscribe() });
+  await turn();
+  assert.equal(source.size, 0);
+});
+
+test('a member that leaves while an event goes round takes nothing from the others', async () => {
+  const { subscriptions, source } = createBench();
+  const readers = [new Reader(), new Reader(), new Reader()];
+  const leaves = readers.map((reader) => subscriptions.join(one, reader));
+  const leaver = readers[0];
+  if (leaver) leaver.next = () => leaves[0]?.();
+  await turn();
+  source.publish({ data: { a: 1 } });
+  await turn();
+  assert.deepEqual(
+    readers.map((reader) => reader.events.length),
+    [0, 1, 1],
+  );
+});
+
+test('more members than one turn can serve all get the events, in order', async () => {
+  const { subscriptions, source } = createBench();
+  const readers = Array.from({ length: 4_500 }, () => new Reader());
+  for (const reader of readers) subscriptions.join(one, reader);
+  await turn();
+  for (const a of [1, 2, 3]) source.publish({ data: { a } });
+  while ((readers.at(-1)?.events.length ?? 3) < 3) await turn();
+  const texts = [1, 2, 3].map((a) => `{"data":{"a":${a}}}`);
+  for (const reader of readers) assert.deepEqual(reader.texts(), texts);
+});
+
+test('a source that ends completes its members', async () => {
+  const results = (async function* events(): AsyncGenerator<GraphqlResult> {
+    yield { data: { a: 1 } };
+  })();
+  const { subscriptions } = createBench(() => Promise.resolve({ kind: 'stream', results }));
+  const reader = new Reader();
+  subscriptions.join(one, reader);
+  while (reader.endings.length === 0) await turn();
+  assert.deepEqual([reader.events.length, reader.endings], [1, [{ kind: 'complete' }]]);
+});
+
+test('what refuses a subscription is told to each member', async () => {
+  const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] as const;
+  const { subscriptions } = createBench(() =>
+    Promise.resolve({ kind: 'refused', result: { errors } }),
+  );
+  const readers = [new Reader(), new Reader()];
+  for (const reader of readers) subscriptions.join(one, reader);
+  await turn();
+  for (const { endings } of readers) assert.deepEqual(endings, [{ kind: 'refused', errors }]);
+  assert.equal(subscriptions.count().groups, 0);
+});
+
+test('a source that fails ends its members and is logged once', async () => {
+  const { subscriptions, logged } = createBench(() => Promise.reject(new Error('broken')));
+  const readers = [new Reader(), new Reader()];
+  for (const reader of readers) subscriptions.join(one, reader);
+  await turn();
+  for (const { endings } of readers) assert.equal(endings[0]?.kind, 'failed');
+  assert.deepEqual(logged, ['subscription failed']);
+});
+
+test('events that come faster than they are taken end the group as overloaded', async () => {
+  const { subscriptions, source, logged } = createBench(undefined, { queueMax: 2 });
+  const reader = new Reader();
+  subscriptions.join(one, reader);
+  await turn();
+  for (let a = 0; a < 9; a += 1) source.publish({ data: { a } });
+  await turn();
+  const [ending] = reader.endings;
+  assert.equal(ending?.kind, 'failed');
+  assert.equal(ending.error instanceof AppError && ending.error.code, 'overloaded');
+  assert.deepEqual(logged, []);
+});
+
+test('one different subscription too many is refused; the same ones are let in', () => {
+  const { subscriptions } = createBench(undefined, { distinctMax: 1 });
+  subscriptions.join(one, new Reader());
+  subscriptions.join(one, new Reader());
+  assert.throws(() => subscriptions.join(operationOf('subscription { b }'), new Reader()), {
+    code: 'overloaded',
+  });
+});
+
+test('closing tells every member, and lets nobody in afterwards', async () => {
+  const { subscriptions, source } = createBench();
+  const reader = new Reader();
+  subscriptions.join(one, reader);
+  await turn();
+  subscriptions.close();
+  assert.deepEqual(reader.endings, [{ kind: 'closing' }]);
+  assert.equal(source.size, 0);
+  assert.throws(() => subscriptions.join(one, new Reader()), { code: 'draining' });
+});
