@@ -1,0 +1,263 @@
+/**
+ * One socket's conversation: initialisation, operations, limits. It knows its protocol and the
+ * engine, and reaches the socket through a small port; it never touches a WebSocket.
+ */
+
+import { AppError } from '../../errors.ts';
+import { parseJson } from '../../http/json.ts';
+import { toPlainError } from '../errors.ts';
+import type { SharedEvent } from '../subscriptions.ts';
+import { decodeInit } from './init.ts';
+import { Operation, type OperationDeps } from './operation.ts';
+import { connectionAck, type Act, type Closing, type Protocol, type Start } from './protocol.ts';
+
+/** What a connection needs of its socket. None of it throws. */
+export interface SocketPort {
+  /** Queues a text message; nothing after `close`. */
+  send(text: string): void;
+  /** Queues `prefix`, the event and `}` as one message, made once for equal prefixes. */
+  deliver(event: SharedEvent, prefix: string): void;
+  /** True while more waits to be sent than a subscriber may have waiting (R30). */
+  isBacklogged(): boolean;
+  close(closing: Closing): void;
+}
+
+export interface ConnectionLimits {
+  readonly wsInitTimeoutSeconds: number;
+  readonly wsMessagesPerSecondMax: number;
+  readonly wsOperationsMax: number;
+  /** Bytes of the operations that wait, for the acknowledgement or for the client to read. */
+  readonly wsQueueBytesMax: number;
+}
+
+export interface ConnectionDeps extends OperationDeps {
+  readonly protocol: Protocol;
+  readonly port: SocketPort;
+  readonly limits: ConnectionLimits;
+  /** `Authorization` of the upgrade request. */
+  readonly authorization: string | undefined;
+  /** Milliseconds of any clock that only goes forward. */
+  readonly now: () => number;
+}
+
+/** Queries and mutations of one socket that run at a time; the others wait their turn. */
+const executingMax = 10;
+
+export class Connection {
+  readonly #deps: ConnectionDeps;
+  readonly #initTimer: NodeJS.Timeout;
+  /** Every operation that the client may still stop, by its id. */
+  readonly #operations = new Map<string, Operation>();
+  /** Those of them that have not begun, in the order asked. */
+  #waiting: Operation[] = [];
+  #waitingBytes = 0;
+  #executing = 0;
+  #turn: NodeJS.Immediate | undefined;
+  #state: 'new' | 'ready' | 'closed' = 'new';
+  #authorization: string | undefined;
+  #second = 0;
+  #messages = 0;
+  #keepAliveDue = false;
+
+  constructor(deps: ConnectionDeps) {
+    this.#deps = deps;
+    this.#authorization = deps.authorization;
+    // 4408 is a word of the newer protocol; the older one has none for a client that says nothing.
+    const late = { code: 4408, reason: 'Connection initialisation timeout' };
+    const milliseconds = deps.limits.wsInitTimeoutSeconds * 1000;
+    this.#initTimer = setTimeout(() => this.close(late), milliseconds).unref();
+  }
+
+  /** One message of the client, text or binary (R28). */
+  receive(bytes: Buffer): void {
+    if (this.#state === 'closed' || !this.countMessage()) return;
+    const { protocol } = this.#deps;
+    let act: Act;
+    try {
+      act = protocol.decode(parseJson(bytes));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      act = protocol.unreadable('The message is not JSON that can be read');
+    }
+    this.#act(act, bytes.length);
+  }
+
+  /** Counts a message or a ping; false where it was one too many and the socket is closed. */
+  countMessage(): boolean {
+    const second = Math.floor(this.#deps.now() / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#messages = 0;
+    }
+    this.#messages += 1;
+    if (this.#messages <= this.#deps.limits.wsMessagesPerSecondMax) return true;
+    this.close(this.#deps.protocol.tooManyMessages);
+    return false;
+  }
+
+  /** To be called at an interval. The first call after the acknowledgement says nothing (R28). */
+  keepAlive(): void {
+    const { keepAlive } = this.#deps.protocol;
+    if (this.#state !== 'ready' || keepAlive === undefined) return;
+    if (this.#keepAliveDue) this.#deps.port.send(keepAlive);
+    this.#keepAliveDue = true;
+  }
+
+  /** To be called when the socket has sent what waited. */
+  drained(): void {
+    if (this.#waiting.length === 0) return;
+    this.#turn ??= setImmediate(() => {
+      this.#turn = undefined;
+      this.#startWaiting();
+    });
+  }
+
+  close(closing: Closing): void {
+    if (this.#state === 'closed') return;
+    this.ended();
+    this.#deps.port.close(closing);
+  }
+
+  /** The socket is gone or going: lets go of all that was running. */
+  ended(): void {
+    this.#state = 'closed';
+    clearTimeout(this.#initTimer);
+    clearImmediate(this.#turn);
+    for (const operation of this.#operations.values()) operation.stop();
+    this.#operations.clear();
+    this.#waiting = [];
+  }
+
+  #act(act: Act, bytes: number): void {
+    switch (act.kind) {
+      case 'init':
+        this.#init(act);
+        break;
+      case 'start':
+        this.#start(act, bytes);
+        break;
+      case 'stop':
+        this.#stop(act.id);
+        break;
+      case 'ping':
+        this.#deps.port.send(act.answer);
+        break;
+      case 'pong':
+        break;
+      case 'terminate':
+        this.close({ code: 1000, reason: '' });
+        break;
+      case 'invalid':
+        if (act.answer !== undefined) this.#deps.port.send(act.answer);
+        if (act.closing !== undefined) this.close(act.closing);
+        break;
+    }
+  }
+
+  #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
+    const { protocol, port } = this.#deps;
+    if (this.#state === 'ready' && protocol.secondInit !== undefined) {
+      this.close(protocol.secondInit);
+      return;
+    }
+    const init = decodeInit(payload);
+    if (init.kind === 'refused') {
+      const { answer, code, reason } = protocol.refusal(init.message, id);
+      if (answer !== undefined) port.send(answer);
+      this.close({ code, reason });
+      return;
+    }
+    clearTimeout(this.#initTimer);
+    this.#state = 'ready';
+    this.#authorization = init.authorization ?? this.#authorization;
+    port.send(connectionAck);
+    this.#startWaiting();
+  }
+
+  #start(start: Start, bytes: number): void {
+    const { limits, port } = this.#deps;
+    const { id, dialect } = start;
+    if (this.#operations.has(id)) {
+      if (!dialect.replacesSameId) {
+        this.close({ code: 4409, reason: cutId(id) });
+        return;
+      }
+      this.#remove(id);
+    }
+    const full = this.#waitingBytes + bytes > limits.wsQueueBytesMax;
+    if (full || this.#operations.size >= limits.wsOperationsMax) {
+      const message = 'Too many operations are under way on this connection.';
+      port.send(dialect.error(id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
+      return;
+    }
+    const operation = new Operation(start, bytes, {
+      finished: () => this.#forget(operation),
+      executing: (change) => this.#countExecuting(change),
+      overloaded: (reason) => this.close({ code: 1013, reason }),
+      port,
+    });
+    this.#operations.set(id, operation);
+    if (this.#mayStart() && this.#waiting.length === 0) this.#run(operation);
+    else {
+      this.#waiting.push(operation);
+      this.#waitingBytes += bytes;
+    }
+  }
+
+  #mayStart(): boolean {
+    const { port } = this.#deps;
+    return this.#state === 'ready' && this.#executing < executingMax && !port.isBacklogged();
+  }
+
+  /**
+   * One operation a turn: a subscription that was asked for before a mutation has its place in the
+   * topic before the mutation runs, and other sockets get their turn in between.
+   */
+  #startWaiting(): void {
+    if (!this.#mayStart()) return;
+    const operation = this.#waiting.shift();
+    if (operation === undefined) return;
+    this.#waitingBytes -= operation.bytes;
+    this.#run(operation);
+    this.drained();
+  }
+
+  #run(operation: Operation): void {
+    operation.run(this.#deps, this.#authorization);
+  }
+
+  #countExecuting(change: 1 | -1): void {
+    this.#executing += change;
+    if (change === -1) this.drained();
+  }
+
+  #stop(id: string): void {
+    const operation = this.#remove(id);
+    if (operation?.dialect.confirmsStop === true) {
+      this.#deps.port.send(operation.dialect.complete(id));
+    }
+  }
+
+  #remove(id: string): Operation | undefined {
+    const operation = this.#operations.get(id);
+    if (operation === undefined) return undefined;
+    operation.stop();
+    this.#forget(operation);
+    const place = this.#waiting.indexOf(operation);
+    if (place !== -1) {
+      this.#waiting.splice(place, 1);
+      this.#waitingBytes -= operation.bytes;
+    }
+    return operation;
+  }
+
+  /** Not by the id alone: a later operation may have it by now. */
+  #forget(operation: Operation): void {
+    if (this.#operations.get(operation.id) === operation) this.#operations.delete(operation.id);
+  }
+}
+
+/** The words that clients of the newer protocol know; the socket cuts them to their length. */
+function cutId(id: string): string {
+  return `Subscriber for ${id.slice(0, 100)} already exists`;
+}

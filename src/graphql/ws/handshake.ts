@@ -1,0 +1,57 @@
+/** What an upgrade request must be before it becomes a WebSocket (R27, R28). */
+
+import type { IncomingMessage } from 'node:http';
+import type { Config } from '../../config.ts';
+import { AppError } from '../../errors.ts';
+import { refuseForeign } from '../../http/cross-site.ts';
+import { checkMessage, parseTarget } from '../../http/incoming.ts';
+import { legacyWs } from './legacy-ws.ts';
+import type { Protocol } from './protocol.ts';
+import { transportWs } from './transport-ws.ts';
+
+const protocols: readonly Protocol[] = [transportWs, legacyWs];
+
+/** The protocol that the socket will speak. Throws an AppError for what is not let in. */
+export function checkHandshake(
+  incoming: IncomingMessage,
+  config: Pick<Config, 'allowedOrigins' | 'publicUrl' | 'targetBytesMax'>,
+): Protocol {
+  checkMessage(incoming);
+  const target = parseTarget(incoming.url ?? '', config.targetBytesMax);
+  if (target.path !== '/graphql') {
+    throw new AppError('not_found', 'There is no WebSocket at this path.');
+  }
+  const { allowedOrigins, publicUrl } = config;
+  refuseForeign(
+    {
+      host: target.host ?? incoming.headers.host ?? '',
+      header: (name) => toText(incoming.headers[name]),
+    },
+    // Behind a proxy that changes `Host`, the public URL is where our own pages come from.
+    publicUrl === '' ? allowedOrigins : [...allowedOrigins, new URL(publicUrl).origin],
+  );
+  const offered = incoming.headers['sec-websocket-protocol'];
+  if (offered === undefined) return legacyWs;
+  const protocol = chooseProtocol(offered.split(',').map((name) => name.trim()));
+  if (protocol === undefined) {
+    throw new AppError(
+      'malformed_request',
+      'The WebSocket sub-protocols here are graphql-transport-ws and graphql-ws.',
+    );
+  }
+  return protocol;
+}
+
+/** Only Set-Cookie is ever a list. */
+function toText(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.join(', ');
+}
+
+/** The first that is known, in the client's order (R28). */
+export function chooseProtocol(offered: Iterable<string>): Protocol | undefined {
+  for (const name of offered) {
+    const protocol = protocols.find((known) => known.name === name);
+    if (protocol !== undefined) return protocol;
+  }
+  return undefined;
+}

@@ -1,0 +1,233 @@
+/**
+ * The door for WebSockets at `/graphql`: lets sockets in, keeps count of them, ends dead ones.
+ * Nothing else touches a WebSocket. Loaded with the first upgrade, because `ws` and `graphql`
+ * take as long to load as the rest of the start.
+ */
+
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer, type RawData, type WebSocket } from 'ws';
+import type { Config } from '../../config.ts';
+import { AppError } from '../../errors.ts';
+import { refuse } from '../../http/bare-answer.ts';
+import type { Log } from '../../log.ts';
+import { Connection, type SocketPort } from './connection.ts';
+import { toFrame } from './frames.ts';
+import { checkHandshake, chooseProtocol } from './handshake.ts';
+import type { OperationDeps } from './operation.ts';
+import { cutReason, type Closing, type Protocol } from './protocol.ts';
+
+export interface WebSocketDoorDeps extends OperationDeps {
+  readonly config: Config;
+  /** Milliseconds of any clock that only goes forward. */
+  readonly now: () => number;
+}
+
+export interface WebSocketDoor {
+  /** For `upgrade` of a `node:http` server. Never throws; a refusal is a whole HTTP answer. */
+  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Lets nobody in any more, says 1001 to everybody, and resolves when all are gone. */
+  close(): Promise<void>;
+  /** Open sockets. */
+  readonly size: number;
+}
+
+/** What a peer gets to answer a close frame, before its socket is destroyed. */
+const closeMilliseconds = 5_000;
+/** The same while the server stops. */
+const stopMilliseconds = 1_500;
+/** However many sockets share the memory for queues, each may have this much waiting. */
+const queueBytesMin = 65_536;
+
+export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
+  const { config } = deps;
+  const peers = new Set<Peer>();
+  const options = {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: config.wsMessageBytesMax,
+    // One message a turn: a client that sends a thousand in one packet does not hold up the rest.
+    allowSynchronousEvents: false,
+    closeTimeout: closeMilliseconds,
+    handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
+  };
+  const server = new WebSocketServer(options);
+  let closing = false;
+
+  const queueBytesMax = (): number => {
+    const share = Math.max(queueBytesMin, config.wsQueuesBytesMax / peers.size);
+    return Math.min(config.wsQueueBytesMax, share);
+  };
+  const accept = (webSocket: WebSocket, socket: Socket, handshake: Handshake): void => {
+    const peer = new Peer(webSocket, socket, { ...deps, ...handshake, queueBytesMax });
+    peers.add(peer);
+    webSocket.on('close', () => {
+      peers.delete(peer);
+      peer.connection.ended();
+    });
+  };
+  const sweep = setInterval(() => {
+    for (const peer of peers) peer.sweep();
+  }, config.wsPingSeconds * 1000).unref();
+
+  return {
+    get size() {
+      return peers.size;
+    },
+    upgrade(incoming, socket, head) {
+      socket.on('error', () => socket.destroy());
+      try {
+        const protocol = checkHandshake(incoming, config);
+        if (closing) throw busy('draining', 'The server is stopping.');
+        if (peers.size >= config.wsSocketsMax) {
+          throw busy('overloaded', 'Too many WebSockets are open.');
+        }
+        const { authorization } = incoming.headers;
+        server.handleUpgrade(incoming, socket, head, (webSocket) => {
+          // `node:http` hands over the socket that it made; its type is wider for other servers.
+          accept(webSocket, socket as Socket, { protocol, authorization });
+        });
+      } catch (error) {
+        refuse(socket, error instanceof AppError ? error : failed(error, deps.log));
+      }
+    },
+    async close() {
+      closing = true;
+      clearInterval(sweep);
+      const gone = [...peers].map((peer) => peer.stop());
+      await Promise.all(gone);
+    },
+  };
+}
+
+function busy(code: 'draining' | 'overloaded', message: string): AppError {
+  return new AppError(code, message, { retryAfterSeconds: 5 });
+}
+
+/** A fault of ours: masked and logged. */
+function failed(error: unknown, log: Log): AppError {
+  log('error', 'upgrade failed', { reason: String(error) });
+  return new AppError('internal_error', 'The server failed.');
+}
+
+interface Handshake {
+  readonly protocol: Protocol;
+  readonly authorization: string | undefined;
+}
+
+interface PeerDeps extends WebSocketDoorDeps, Handshake {
+  /** Bytes that may wait for this socket at this moment. */
+  readonly queueBytesMax: () => number;
+}
+
+/** One WebSocket: its connection's port to the world. */
+class Peer implements SocketPort {
+  readonly connection: Connection;
+  readonly #webSocket: WebSocket;
+  readonly #socket: Socket;
+  readonly #deps: PeerDeps;
+  #heard = true;
+  #sent = 0;
+  #waited = false;
+
+  constructor(webSocket: WebSocket, socket: Socket, deps: PeerDeps) {
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.#deps = deps;
+    this.connection = new Connection({ ...deps, limits: deps.config, port: this });
+    webSocket.on('message', (data) => this.#receive(data));
+    webSocket.on('ping', () => {
+      this.#heard = true;
+      this.connection.countMessage();
+    });
+    webSocket.on('pong', () => {
+      this.#heard = true;
+    });
+    // A frame that breaks the rules, or a reset: `ws` closes the socket by itself.
+    webSocket.on('error', () => this.connection.ended());
+    socket.on('drain', () => this.connection.drained());
+  }
+
+  send(text: string): void {
+    if (this.#isOpen()) this.#webSocket.send(text);
+  }
+
+  /**
+   * Past `ws`, straight to its socket: without compression `ws` has written every frame to the
+   * socket before `send()` returns, so that no frame can get between the parts of another one.
+   */
+  deliver(event: Parameters<SocketPort['deliver']>[0], prefix: string): void {
+    if (!this.#isOpen()) return;
+    if (this.isBacklogged()) {
+      this.connection.close({ code: 1013, reason: 'The client does not read what it asked for' });
+      return;
+    }
+    const { head, body } = toFrame(event, prefix);
+    const socket = this.#socket;
+    if (body === undefined) {
+      socket.write(head);
+      return;
+    }
+    socket.cork();
+    socket.write(head);
+    socket.write(body);
+    socket.uncork();
+  }
+
+  isBacklogged(): boolean {
+    const { writableLength } = this.#socket;
+    return writableLength > queueBytesMin && writableLength > this.#deps.queueBytesMax();
+  }
+
+  close({ code, reason }: Closing): void {
+    this.#webSocket.close(code, cutReason(reason));
+  }
+
+  /**
+   * Ends a peer that has answered nothing since the last call, unless it is still reading what
+   * waits for it: its answer stands behind that.
+   */
+  sweep(): void {
+    const { writableLength, bytesWritten } = this.#socket;
+    const sent = bytesWritten - writableLength;
+    if (!this.#heard && !(this.#waited && sent > this.#sent)) {
+      this.#webSocket.terminate();
+      return;
+    }
+    this.#heard = false;
+    this.#sent = sent;
+    this.#waited = writableLength > 0;
+    if (!this.#isOpen()) return;
+    this.#webSocket.ping();
+    this.connection.keepAlive();
+  }
+
+  stop(): Promise<void> {
+    this.connection.close({ code: 1001, reason: 'The server is stopping' });
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#webSocket.terminate(), stopMilliseconds);
+      this.#webSocket.once('close', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  #isOpen(): boolean {
+    return this.#webSocket.readyState === this.#webSocket.OPEN;
+  }
+
+  #receive(data: RawData): void {
+    this.#heard = true;
+    try {
+      this.connection.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
+    } catch (error) {
+      // A fault of ours ends one socket, not the process.
+      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.#deps.log('error', 'websocket failed', { reason });
+      this.connection.close({ code: 1011, reason: 'The server failed' });
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startDoor } from '../support/graphql-door.js';
+import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
+
+const protocolOf = (text: string): string | undefined =>
+  /^sec-websocket-protocol: (.*)$/im.exec(text)?.[1];
+
+for (const [offered, chosen] of [
+  ['graphql-transport-ws', 'graphql-transport-ws'],
+  ['graphql-ws', 'graphql-ws'],
+  ['graphql-transport-ws, graphql-ws', 'graphql-transport-ws'],
+  ['graphql-ws,graphql-transport-ws', 'graphql-ws'],
+  ['soap, graphql-ws', 'graphql-ws'],
+  [undefined, undefined],
+] as const) {
+  test(`offered ${offered ?? 'no sub-protocol'}, the server takes ${chosen ?? 'none'}`, async (t) => {
+    const { port } = await startDoor(t);
+    const lines = upgradeLines({ 'Sec-WebSocket-Protocol': offered });
+    const { status, text } = await askUpgrade(port, lines);
+    assert.equal(status, 101);
+    assert.equal(protocolOf(text), chosen);
+  });
+}
+
+for (const [name, status, changes, target] of [
+  ['only unknown sub-protocols', 400, { 'Sec-WebSocket-Protocol': 'soap, mqtt' }],
+  ['an empty sub-protocol', 400, { 'Sec-WebSocket-Protocol': '' }],
+  ['a sub-protocol twice', 400, { 'Sec-WebSocket-Protocol': 'graphql-ws, graphql-ws' }],
+  ['a name in other letters', 400, { 'Sec-WebSocket-Protocol': 'GRAPHQL-WS' }],
+  ['another path', 404, {}, '/graphql/'],
+  ['the root', 404, {}, '/'],
+  ['a foreign origin', 403, { Origin: 'https://evil.example' }],
+  ['the origin null', 403, { Origin: 'null' }],
+  ['an origin that only begins like the host', 403, { Origin: 'http://blog.example.evil' }],
+  ['an origin on another port', 403, { Origin: 'http://blog.example:81' }],
+  ['an origin with a user name', 403, { Origin: 'http://blog.example@evil.example' }],
+  ['a page of another site', 403, { 'Sec-Fetch-Site': 'cross-site' }],
+  ['no Host', 400, { Host: undefined }],
+  ['a bad Host', 400, { Host: 'a b' }],
+  ['no key', 400, { 'Sec-WebSocket-Key': undefined }],
+  ['a short key', 400, { 'Sec-WebSocket-Key': 'YQ==' }],
+  ['an unknown version', 400, { 'Sec-WebSocket-Version': '12' }],
+  ['no version', 400, { 'Sec-WebSocket-Version': undefined }],
+] as const) {
+  test(`${name} is refused with ${status} in plain HTTP`, async (t) => {
+    const { port, door } = await startDoor(t);
+    const answer = await askUpgrade(port, upgradeLines(changes, target));
+    assert.equal(answer.status, status);
+    const [head = '', body = ''] = answer.text.split('\r\n\r\n');
+    assert.match(head, /^connection: close$/im);
+    const length = /^content-length: ([0-9]+)$/im.exec(head)?.[1];
+    assert.equal(Number(length), Buffer.byteLength(body));
+    assert.equal(door.size, 0);
+  });
+}
+
+for (const [name, headers, target] of [
+  ['without Origin', {}],
+  ['with the host as origin', { Origin: 'http://blog.example' }],
+  ['with the host as origin over TLS', { Origin: 'https://blog.example' }],
+  ['with the host in other letters', { Origin: 'http://BLOG.example', Host: 'Blog.Example' }],
+  ['with a default port', { Origin: 'http://blog.example', Host: 'blog.example:80' }],
+  ['with an allowed origin', { Origin: 'https://ui.example' }, '/graphql'],
+  ['with the public URL as origin', { Origin: 'https://public.example' }],
+  ['with a query', {}, '/graphql?token=1'],
+  ['in absolute form', {}, 'http://blog.example/graphql'],
+  ['with WebSocket in other letters', { Upgrade: 'WebSocket' }],
+] as const) {
+  test(`${name} the socket opens`, async (t) => {
+    const { port } = await startDoor(t, {
+      env: { ALLOWED_ORIGINS: 'https://ui.example', PUBLIC_URL: 'https://public.example' },
+    });
+    const { status } = await askUpgrade(port, upgradeLines(headers, target));
+    assert.equal(status, 101);
+  });
+}
+
+test('two Host lines are refused with 400', async (t) => {
+  const { port } = await startDoor(t);
+  const { status } = await askUpgrade(port, [...upgradeLines(), 'Host: other.example']);
+  assert.equal(status, 400);
+});
+
+test('one socket more than the limit is refused with 503, and let in once one is gone', async (t) => {
+  const { port, door } = await startDoor(t, { env: { WS_SOCKETS_MAX: '1' } });
+  const first = await connectByHand(port);
+  const refused = await askUpgrade(port, upgradeLines());
+  assert.equal(refused.status, 503);
+  assert.match(refused.text, /^retry-after: [0-9]+$/im);
+  await first.close();
+  while (door.size > 0) await new Promise(setImmediate);
+  assert.equal((await askUpgrade(port, upgradeLines())).status, 101);
+});
+
+test('a socket that is reset in the middle of its handshake harms nobody', async (t) => {
+  const { port } = await startDoor(t);
+  const { connect } = await import('node:net');
+  for (let count = 0; count < 20; count += 1) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.write(`${upgradeLines().join('\r\n')}\r\n\r\n`);
+    socket.resetAndDestroy();
+  }
+  const client = await connectByHand(port);
+  await client.close();
+});

@@ -1,0 +1,271 @@
+/** Every limit of a WebSocket, crossed; and what a hostile or dead client cannot do to others. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Engine } from '../../dist/graphql/engine.js';
+import { startDoor } from '../support/graphql-door.js';
+import { askUpgrade, connectByHand, connectReady, upgradeLines } from '../support/ws-clients.js';
+
+const protocols = ['graphql-transport-ws'];
+const subscription = 'subscription { commentAdded { content } }';
+const subscribe = (id: string, query: string): object => {
+  return { id, type: 'subscribe', payload: { query } };
+};
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const big = { data: { big: 'x'.repeat(200_000) } };
+const withExecute =
+  (execute: Engine['execute']) =>
+  (engine: Engine): Engine => ({ ...engine, execute });
+
+describe('messages', { concurrency: 4 }, () => {
+  test('one at the limit is read, one byte more closes with 1009', async (t) => {
+    const { port } = await startDoor(t, { env: { WS_MESSAGE_BYTES_MAX: '2000' } });
+    const client = await connectByHand(port, { protocols });
+    client.sendText('{"type":"connection_init"}'.padEnd(2_000));
+    assert.equal((await client.next()).type, 'connection_ack');
+    client.sendText('{"type":"ping"}'.padEnd(2_001));
+    assert.equal((await client.closed).code, 1009);
+  });
+
+  test('text that is not UTF-8 closes with 1007', async (t) => {
+    const { port } = await startDoor(t);
+    const client = await connectByHand(port, { protocols });
+    client.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
+    assert.equal((await client.closed).code, 1007);
+  });
+
+  for (const [name, code] of [
+    ['graphql-transport-ws', 4429],
+    ['graphql-ws', 1008],
+  ] as const) {
+    test(`too many in a second close with ${code} on ${name}`, async (t) => {
+      const { port } = await startDoor(t, { env: { WS_MESSAGES_PER_SECOND_MAX: '20' } });
+      const client = await connectReady(port, { protocols: [name] });
+      for (let count = 0; count < 41; count += 1) client.send({ type: 'pong' });
+      assert.equal((await client.closed).code, code);
+    });
+  }
+
+  test('pings of WebSocket itself count too', async (t) => {
+    const { port } = await startDoor(t, { env: { WS_MESSAGES_PER_SECOND_MAX: '20' } });
+    const client = await connectReady(port, { protocols });
+    for (let count = 0; count < 41; count += 1) client.socket.ping();
+    assert.equal((await client.closed).code, 4429);
+  });
+});
+
+describe('operations', { concurrency: 4 }, () => {
+  test('one more than the limit is refused, the others run, and a place gets free', async (t) => {
+    const door = await startDoor(t, { env: { WS_OPERATIONS_MAX: '2' } });
+    const client = await connectReady(door.port, { protocols });
+    for (const id of ['a', 'b', 'c']) client.send(subscribe(id, subscription));
+    const { type, id } = await client.next();
+    assert.deepEqual([type, id], ['error', 'c']);
+    client.send({ type: 'complete', id: 'a' });
+    client.send(subscribe('d', '{ __typename }'));
+    assert.equal((await client.next()).type, 'next');
+    assert.equal((await client.next()).type, 'complete');
+    door.comment('for b');
+    assert.equal((await client.next()).id, 'b');
+    await client.close();
+  });
+
+  test('what waits for the acknowledgement is bounded in number and in bytes', async (t) => {
+    const env = { WS_OPERATIONS_MAX: '3', WS_QUEUE_BYTES_MAX: '65536' };
+    const { port } = await startDoor(t, { env });
+    const client = await connectByHand(port, { protocols });
+    for (const id of ['a', 'b']) client.send(subscribe(id, `{ __typename }${' '.repeat(40_000)}`));
+    assert.deepEqual([(await client.next()).id, client.received], ['b', []]);
+    for (const id of ['c', 'd', 'e']) client.send(subscribe(id, '{ __typename }'));
+    assert.equal((await client.next()).id, 'e');
+    client.send({ type: 'connection_init' });
+    assert.equal((await client.next()).type, 'connection_ack');
+    const ids = [];
+    for (let count = 0; count < 6; count += 1) ids.push((await client.next()).id);
+    assert.deepEqual(ids, ['a', 'a', 'c', 'c', 'd', 'd']);
+    await client.close();
+  });
+
+  test('answers that are not read stop new queries, and reading lets them go on', async (t) => {
+    let executed = 0;
+    const wrap = withExecute(() => {
+      executed += 1;
+      return big;
+    });
+    const { port } = await startDoor(t, { wrap, env: { WS_QUEUE_BYTES_MAX: '65536' } });
+    const client = await connectReady(port, { protocols });
+    client.socket.pause();
+    for (let count = 0; count < 90; count += 1) {
+      client.send(subscribe(`q${count}`, '{ __typename }'));
+    }
+    let seen = -1;
+    while (executed !== seen) {
+      seen = executed;
+      for (let count = 0; count < 200; count += 1) await turn();
+    }
+    assert.ok(executed < 80, `${executed} executed though nothing is read`);
+    client.socket.resume();
+    for (let count = 0; count < 90; count += 1) {
+      assert.deepEqual((await client.next()).payload, big);
+      assert.equal((await client.next()).id, `q${count}`);
+    }
+    await client.close();
+  });
+
+  test('queries that take long run ten at a time, and one that was stopped says nothing', async (t) => {
+    const waiting: ((result: typeof big) => void)[] = [];
+    const wrap = withExecute(() => new Promise((resolve) => void waiting.push(resolve)));
+    const { port } = await startDoor(t, { wrap });
+    const client = await connectReady(port, { protocols });
+    for (let count = 0; count < 12; count += 1) {
+      client.send(subscribe(`q${count}`, '{ __typename }'));
+    }
+    client.send({ type: 'complete', id: 'q0' });
+    client.send({ type: 'ping' });
+    assert.equal((await client.next()).type, 'pong');
+    assert.equal(waiting.length, 10);
+    for (const finish of waiting.splice(0)) finish(big);
+    for (let count = 1; count < 10; count += 1) {
+      assert.equal((await client.next()).id, `q${count}`);
+      assert.equal((await client.next()).type, 'complete');
+    }
+    while (waiting.length < 2) await turn();
+    for (const finish of waiting) finish(big);
+    assert.equal((await client.next()).id, 'q10');
+    await client.close();
+  });
+
+  test('a fault of ours in an execution is masked, logged, and leaves the socket open', async (t) => {
+    const wrap = withExecute(() => Promise.reject(new Error('secret')));
+    const { port, logged } = await startDoor(t, { wrap });
+    const client = await connectReady(port, { protocols });
+    client.send(subscribe('1', '{ __typename }'));
+    const message = await client.next();
+    assert.equal(message.type, 'error');
+    assert.doesNotMatch(JSON.stringify(message), /secret/);
+    assert.deepEqual(logged, ['graphql operation failed']);
+    await client.close();
+  });
+
+  test('a fault of ours elsewhere closes one socket with 1011', async (t) => {
+    const wrap = (engine: Engine): Engine => {
+      const prepare = (): never => {
+        throw new Error('secret');
+      };
+      return { ...engine, prepare };
+    };
+    const { port, logged } = await startDoor(t, { wrap });
+    const other = await connectReady(port, { protocols });
+    const client = await connectReady(port, { protocols });
+    client.send(subscribe('1', '{ __typename }'));
+    assert.deepEqual(await client.closed, { code: 1011, reason: 'The server failed' });
+    assert.deepEqual(logged, ['websocket failed']);
+    other.send({ type: 'ping' });
+    assert.equal((await other.next()).type, 'pong');
+    await other.close();
+  });
+});
+
+describe('peers', { concurrency: 4 }, () => {
+  test('one that answers no ping is ended, one that does is kept', async (t) => {
+    const { port, door } = await startDoor(t, { env: { WS_PING_SECONDS: '1' } });
+    const dead = await connectReady(port, { protocols, autoPong: false });
+    const alive = await connectReady(port, { protocols });
+    assert.equal((await dead.closed).code, 1006);
+    while (door.size > 1) await turn();
+    alive.send({ type: 'ping' });
+    assert.equal((await alive.next()).type, 'pong');
+    await alive.close();
+  });
+
+  test('one that does not read is closed with 1013, and a reader gets all in order', async (t) => {
+    const env = { WS_QUEUE_BYTES_MAX: '65536', WS_PING_SECONDS: '60' };
+    const door = await startDoor(t, { env });
+    const silent = await connectReady(door.port, { protocols });
+    const reader = await connectReady(door.port, { protocols });
+    silent.send(subscribe('s', subscription));
+    reader.send(subscribe('r', subscription));
+    reader.send(subscribe('r2', 'subscription { commentAdded { postId } }'));
+    while (door.subscriptions.count().members < 3) await turn();
+    silent.socket.pause();
+    let sent = 0;
+    for (; door.subscriptions.count().members === 3 && sent < 2_000; sent += 1) {
+      const content = `${sent} ${'x'.repeat(50_000)}`;
+      door.comment(content);
+      const { payload } = [await reader.next(), await reader.next()].find(({ id }) => id === 'r')!;
+      assert.deepEqual(payload, { data: { commentAdded: { content } } });
+    }
+    assert.ok(sent < 2_000);
+    silent.socket.resume();
+    assert.equal((await silent.closed).code, 1013);
+    assert.ok(silent.received.length < sent);
+    await reader.close();
+  });
+
+  test('queues share one budget: the more sockets, the smaller each', async (t) => {
+    const env = { WS_QUEUES_BYTES_MAX: String(1024 * 1024), WS_QUEUE_BYTES_MAX: '1048576' };
+    const door = await startDoor(t, { env });
+    const clients = [];
+    for (let count = 0; count < 16; count += 1) {
+      const client = await connectReady(door.port, { protocols });
+      client.send(subscribe('s', subscription));
+      client.socket.pause();
+      clients.push(client);
+    }
+    while (door.subscriptions.count().members < 16) await turn();
+    for (let sent = 0; door.subscriptions.count().members > 0 && sent < 2_000; sent += 1) {
+      door.comment('x'.repeat(50_000));
+      await turn();
+    }
+    assert.equal(door.subscriptions.count().members, 0);
+    for (const client of clients) client.socket.terminate();
+  });
+
+  test('a reset in the middle of everything harms nobody', async (t) => {
+    const door = await startDoor(t);
+    const reader = await connectReady(door.port, { protocols });
+    reader.send(subscribe('r', subscription));
+    for (let count = 0; count < 10; count += 1) {
+      const client = await connectReady(door.port, { protocols });
+      client.send(subscribe('s', subscription));
+      client.socket.terminate();
+    }
+    while (door.door.size > 1) await turn();
+    door.comment('hello');
+    assert.equal((await reader.next()).id, 'r');
+    assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
+    await reader.close();
+  });
+});
+
+describe('a clean stop', { concurrency: 4 }, () => {
+  test('says 1001 to everybody', async (t) => {
+    const door = await startDoor(t);
+    const clients = [
+      await connectByHand(door.port, { protocols }),
+      await connectReady(door.port, { protocols }),
+      await connectReady(door.port),
+    ];
+    clients[1]?.send(subscribe('s', subscription));
+    const stopped = door.stop();
+    for (const client of clients) assert.equal((await client.closed).code, 1001);
+    await stopped;
+    assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
+  });
+
+  test('does not wait for those who do not answer', async (t) => {
+    const door = await startDoor(t);
+    const client = await connectReady(door.port, { protocols });
+    client.socket.pause();
+    const began = performance.now();
+    await door.stop();
+    assert.ok(performance.now() - began < 4_000);
+    client.socket.terminate();
+  });
+
+  test('lets nobody in any more', async (t) => {
+    const { port, door } = await startDoor(t);
+    await door.close();
+    assert.equal((await askUpgrade(port, upgradeLines())).status, 503);
+  });
+});

@@ -1,0 +1,242 @@
+/** Operations over the newer protocol, case by case, over real sockets. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { useDoor } from '../support/graphql-door.js';
+import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+
+const protocols = ['graphql-transport-ws'];
+const subscription = 'subscription { commentAdded { content postId } }';
+const introspection = '{ __typename }';
+
+const subscribe = (id: string, query: string, more: object = {}): object => {
+  return { id, type: 'subscribe', payload: { query, ...more } };
+};
+
+describe('operations over graphql-transport-ws', () => {
+  const door = useDoor();
+  const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
+  const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
+  /** Resolves once what was sent before has been dealt with. */
+  const settle = async (client: HandClient): Promise<void> => {
+    client.send({ type: 'ping', payload: { settled: true } });
+    assert.deepEqual(await client.next(), { type: 'pong', payload: { settled: true } });
+  };
+
+  describe('queries and mutations', () => {
+    test('a query is answered by next and complete', async () => {
+      const client = await ready();
+      client.send(subscribe('q', introspection));
+      assert.deepEqual(await client.next(), {
+        id: 'q',
+        type: 'next',
+        payload: { data: { __typename: 'Query' } },
+      });
+      assert.deepEqual(await client.next(), { id: 'q', type: 'complete' });
+      await client.close();
+    });
+
+    test('an id may hold any character', async () => {
+      const client = await ready();
+      const id = '"\\\u0000 \u2028 é 😀';
+      client.send(subscribe(id, introspection));
+      assert.equal((await client.next()).id, id);
+      assert.equal((await client.next()).id, id);
+      await client.close();
+    });
+
+    test('an id is free again once its operation is complete', async () => {
+      const client = await ready();
+      for (const round of [1, 2, 3]) {
+        client.send(subscribe('same', introspection));
+        assert.equal((await client.next()).type, 'next', `round ${round}`);
+        assert.equal((await client.next()).type, 'complete');
+      }
+      await client.close();
+    });
+
+    test('variables and operationName choose what runs', async () => {
+      const client = await ready();
+      const query =
+        'query a($id: String!) { postById(postId: $id) { id } } query b { allPosts { id } }';
+      const variables = { id: door().postId };
+      client.send(subscribe('1', query, { variables, operationName: 'a' }));
+      const { payload } = await client.next();
+      assert.deepEqual(payload, { data: { postById: { id: door().postId } } });
+      await client.close();
+    });
+
+    test('null as variables, operationName and extensions counts as absent', async () => {
+      const client = await ready();
+      const nulls = { variables: null, operationName: null, extensions: null };
+      client.send(subscribe('1', introspection, nulls));
+      assert.equal((await client.next()).type, 'next');
+      await client.close();
+    });
+
+    test('a mutation runs, and its comment reaches a subscription made just before', async () => {
+      const client = await ready();
+      const add = 'mutation ($i: CommentInput!) { addComment(commentInput: $i) }';
+      client.send(subscribe('events', subscription));
+      client.send(
+        subscribe('add', add, { variables: { i: { postId: door().postId, content: 'x' } } }),
+      );
+      const types = new Set<string>();
+      for (let count = 0; count < 3; count += 1) {
+        const { id, type } = await client.next();
+        types.add(`${id} ${type}`);
+      }
+      assert.deepEqual([...types].toSorted(), ['add complete', 'add next', 'events next']);
+      await client.close();
+    });
+
+    test('operations sent before the acknowledgement run after it, in their order', async () => {
+      const client = await connect();
+      client.send(subscribe('events', subscription));
+      const add = `mutation { addComment(commentInput: {postId: "${door().postId}", content: "y"}) }`;
+      client.send(subscribe('add', add));
+      client.send({ type: 'connection_init' });
+      assert.deepEqual(await client.next(), { type: 'connection_ack' });
+      const seen = [await client.next(), await client.next(), await client.next()];
+      assert.ok(seen.some(({ id, type }) => id === 'events' && type === 'next'));
+      assert.ok(seen.some(({ id, type }) => id === 'add' && type === 'complete'));
+      await client.close();
+    });
+
+    test('an operation stopped before the acknowledgement never runs', async () => {
+      const client = await connect();
+      client.send(subscribe('1', introspection));
+      client.send({ id: '1', type: 'complete' });
+      client.send({ type: 'connection_init' });
+      assert.deepEqual(await client.next(), { type: 'connection_ack' });
+      await settle(client);
+      await client.close();
+    });
+
+    test('an unexpected field error comes in next, with data', async () => {
+      const client = await ready();
+      const add = 'mutation { addComment(commentInput: {postId: "none", content: "y"}) }';
+      client.send(subscribe('1', add));
+      const message = await client.next();
+      const { errors } = message.payload as { errors: { extensions: unknown }[] };
+      assert.equal(message.type, 'next');
+      assert.deepEqual(errors[0]?.extensions, { code: 'NOT_FOUND' });
+      await client.close();
+    });
+  });
+
+  describe('errors in one operation leave the others running (R31)', () => {
+    for (const [name, query, code] of [
+      ['syntax', '{', 'GRAPHQL_PARSE_FAILED'],
+      ['an empty document', '', 'GRAPHQL_PARSE_FAILED'],
+      ['an unknown field', '{ nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+      ['an unknown subscription', 'subscription { nothing }', 'GRAPHQL_VALIDATION_FAILED'],
+      [
+        'a variable that is missing',
+        'query ($a: String!) { postById(postId: $a) { id } }',
+        'BAD_USER_INPUT',
+      ],
+    ] as const) {
+      test(name, async () => {
+        const client = await ready();
+        client.send(subscribe('good', subscription));
+        client.send(subscribe('bad', query));
+        const message = await client.next();
+        assert.equal(message.type, 'error');
+        assert.equal(message.id, 'bad');
+        const [error] = message.payload as { message: string; extensions: object }[];
+        assert.deepEqual(error?.extensions, { code });
+        assert.ok(error.message.length > 0);
+        await settle(client);
+        door().comment(`still there after ${name}`);
+        assert.equal((await client.next()).id, 'good');
+        await client.close();
+      });
+    }
+  });
+
+  describe('subscriptions', () => {
+    test('each event comes in order, with the fields selected', async () => {
+      const client = await ready();
+      client.send(subscribe('s', subscription));
+      await settle(client);
+      for (const content of ['one', 'two', 'three']) door().comment(content);
+      for (const content of ['one', 'two', 'three']) {
+        const commentAdded = { content, postId: door().postId };
+        const payload = { data: { commentAdded } };
+        assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
+      }
+      await client.close();
+    });
+
+    test('after complete nothing comes any more, not even complete', async () => {
+      const client = await ready();
+      client.send(subscribe('s', subscription));
+      client.send({ id: 's', type: 'complete' });
+      await settle(client);
+      door().comment('unheard');
+      await settle(client);
+      assert.deepEqual(client.received, []);
+      await client.close();
+    });
+
+    test('complete of an unknown id is ignored', async () => {
+      const client = await ready();
+      client.send({ id: 'nobody', type: 'complete' });
+      await settle(client);
+      await client.close();
+    });
+
+    test('an id in use closes with 4409', async () => {
+      const client = await ready();
+      client.send(subscribe('s', subscription));
+      client.send(subscribe('s', introspection));
+      assert.deepEqual(await client.closed, {
+        code: 4409,
+        reason: 'Subscriber for s already exists',
+      });
+    });
+
+    test('an id in use closes with 4409 before the acknowledgement too', async () => {
+      const client = await connect();
+      client.send(subscribe('😀'.repeat(100), subscription));
+      client.send(subscribe('😀'.repeat(100), subscription));
+      assert.equal((await client.closed).code, 4409);
+    });
+
+    test('several on one socket each get every event', async () => {
+      const client = await ready();
+      client.send(subscribe('a', subscription));
+      client.send(subscribe('b', 'subscription { commentAdded { id } }'));
+      await settle(client);
+      door().comment('for both');
+      const ids = new Set([(await client.next()).id, (await client.next()).id]);
+      assert.deepEqual(ids, new Set(['a', 'b']));
+      await client.close();
+    });
+
+    test('an event longer than one short frame arrives whole', async () => {
+      const client = await ready();
+      client.send(subscribe('long', subscription));
+      await settle(client);
+      for (const length of [1, 100, 125, 2_000, 2_048, 60_000, 70_000]) {
+        const content = 'é'.repeat(length);
+        door().comment(content);
+        const { payload } = await client.next();
+        assert.deepEqual(payload, { data: { commentAdded: { content, postId: door().postId } } });
+      }
+      await client.close();
+    });
+
+    test('a socket that closes leaves nothing behind', async () => {
+      const client = await ready();
+      client.send(subscribe('s', 'subscription gone { commentAdded { id } }'));
+      await settle(client);
+      const { members } = door().subscriptions.count();
+      client.socket.terminate();
+      await client.closed;
+      while (door().subscriptions.count().members === members) await new Promise(setImmediate);
+      assert.equal(door().subscriptions.count().members, members - 1);
+    });
+  });
+});

@@ -1,0 +1,165 @@
+/** The newer protocol, case by case, over real sockets. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { useDoor } from '../support/graphql-door.js';
+import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+
+const protocols = ['graphql-transport-ws'];
+const introspection = '{ __typename }';
+
+const subscribe = (id: string, query: string, more: object = {}): object => {
+  return { id, type: 'subscribe', payload: { query, ...more } };
+};
+
+describe('graphql-transport-ws', () => {
+  const door = useDoor({ env: { WS_INIT_TIMEOUT_SECONDS: '1' } });
+  const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
+  const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
+  /** Resolves once what was sent before has been dealt with. */
+  const settle = async (client: HandClient): Promise<void> => {
+    client.send({ type: 'ping', payload: { settled: true } });
+    assert.deepEqual(await client.next(), { type: 'pong', payload: { settled: true } });
+  };
+
+  test('the chosen sub-protocol is named in the answer', async () => {
+    const client = await connect();
+    assert.equal(client.socket.protocol, 'graphql-transport-ws');
+    await client.close();
+  });
+
+  describe('connection_init', () => {
+    for (const [name, message] of [
+      ['without payload', { type: 'connection_init' }],
+      ['with null as payload', { type: 'connection_init', payload: null }],
+      ['with an empty payload', { type: 'connection_init', payload: {} }],
+      ['with any payload', { type: 'connection_init', payload: { a: [1, 'b', null] } }],
+    ] as const) {
+      test(`${name} is acknowledged`, async () => {
+        const client = await connect();
+        client.send(message);
+        assert.deepEqual(await client.next(), { type: 'connection_ack' });
+        await client.close();
+      });
+    }
+
+    test('in a binary frame is acknowledged', async () => {
+      const client = await connect();
+      client.sendBinary('{"type":"connection_init"}');
+      assert.deepEqual(await client.next(), { type: 'connection_ack' });
+      await client.close();
+    });
+
+    test('that does not come closes with 4408', async () => {
+      const client = await connect();
+      assert.deepEqual(await client.closed, {
+        code: 4408,
+        reason: 'Connection initialisation timeout',
+      });
+    });
+
+    test('that does not come closes with 4408 though pings and operations come', async () => {
+      const client = await connect();
+      client.send({ type: 'ping' });
+      client.send(subscribe('1', introspection));
+      assert.deepEqual(await client.next(), { type: 'pong' });
+      assert.equal((await client.closed).code, 4408);
+      assert.deepEqual(client.received, []);
+    });
+
+    test('that comes twice closes with 4429', async () => {
+      const client = await ready();
+      client.send({ type: 'connection_init' });
+      assert.deepEqual(await client.closed, {
+        code: 4429,
+        reason: 'Too many initialisation requests',
+      });
+    });
+
+    for (const [value, reason] of [
+      ['not today', 'not today'],
+      ['', ''],
+      [null, 'null'],
+      [false, 'false'],
+      [42, '42'],
+      [{ a: 1 }, '{"a":1}'],
+      ['é'.repeat(100), 'é'.repeat(61)],
+      ['a' + '😀'.repeat(50), 'a' + '😀'.repeat(30)],
+    ] as const) {
+      test(`with rejectMessage ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
+        const client = await connect();
+        client.send({ type: 'connection_init', payload: { rejectMessage: value } });
+        assert.deepEqual(await client.closed, { code: 4403, reason });
+        assert.deepEqual(client.received, []);
+      });
+    }
+  });
+
+  describe('messages that close with 4400', () => {
+    for (const [name, text] of [
+      ['no JSON', 'hello'],
+      ['an empty text', ''],
+      ['a number', '7'],
+      ['null', 'null'],
+      ['an array', '[]'],
+      ['an object without a type', '{}'],
+      ['a type that is no string', '{"type":1}'],
+      ['an unknown type', '{"type":"dance"}'],
+      ['a type that is an inherited name', '{"type":"toString"}'],
+      ['a verb of the older protocol', '{"type":"start","id":"1","payload":{"query":"{a}"}}'],
+      ['a message of the server: next', '{"type":"next","id":"1","payload":{}}'],
+      ['a message of the server: connection_ack', '{"type":"connection_ack"}'],
+      ['a message of the server: error', '{"type":"error","id":"1","payload":[{"message":"a"}]}'],
+      ['subscribe without id', '{"type":"subscribe","payload":{"query":"{ __typename }"}}'],
+      ['subscribe with an empty id', '{"type":"subscribe","id":"","payload":{"query":"{a}"}}'],
+      ['subscribe with a number as id', '{"type":"subscribe","id":1,"payload":{"query":"{a}"}}'],
+      ['subscribe without payload', '{"type":"subscribe","id":"1"}'],
+      ['subscribe without query', '{"type":"subscribe","id":"1","payload":{}}'],
+      [
+        'variables in an array',
+        '{"type":"subscribe","id":"1","payload":{"query":"","variables":[]}}',
+      ],
+      ['complete without id', '{"type":"complete"}'],
+      ['ping with a text as payload', '{"type":"ping","payload":"now"}'],
+      ['a member named __proto__', '{"type":"ping","payload":{"__proto__":1}}'],
+      ['65 levels', `{"type":"ping","payload":{"a":${'['.repeat(65)}${']'.repeat(65)}}}`],
+    ] as const) {
+      test(name, async () => {
+        const client = await ready();
+        client.sendText(text);
+        const { code, reason } = await client.closed;
+        assert.equal(code, 4400);
+        assert.ok(reason.length > 0);
+      });
+    }
+
+    test('bytes in a binary frame that are not UTF-8', async () => {
+      const client = await ready();
+      client.sendBinary(Buffer.from([0x7b, 0xff, 0x7d]));
+      assert.equal((await client.closed).code, 4400);
+    });
+  });
+
+  describe('ping and pong', () => {
+    test('a ping is answered before the acknowledgement too', async () => {
+      const client = await connect();
+      client.send({ type: 'ping' });
+      assert.deepEqual(await client.next(), { type: 'pong' });
+      await client.close();
+    });
+
+    test('a pong brings the payload of its ping back', async () => {
+      const client = await ready();
+      client.send({ type: 'ping', payload: { n: 1 } });
+      assert.deepEqual(await client.next(), { type: 'pong', payload: { n: 1 } });
+      await client.close();
+    });
+
+    test('a pong that nobody asked for is ignored', async () => {
+      const client = await ready();
+      client.send({ type: 'pong', payload: { n: 1 } });
+      await settle(client);
+      await client.close();
+    });
+  });
+});
