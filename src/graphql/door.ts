@@ -21,6 +21,13 @@ import {
   resultReply,
 } from './http/reply.ts';
 import { createSchemaFile, type SchemaFile } from './http/schema-file.ts';
+import {
+  createEventStreams,
+  type EventStreams,
+  type EventStreamsDeps,
+  wantsEvents,
+} from './http/sse.ts';
+import { createSubscriptions, type Subscriptions } from './subscriptions.ts';
 import { typeDefs } from './type-defs.ts';
 
 /** What the door needs of an HTTP request, beside its body. */
@@ -35,6 +42,9 @@ export interface Asking {
 
 export interface GraphqlDoor {
   readonly engine: Engine;
+  /** Shared by sockets and event streams; whoever stops the service closes both. */
+  readonly subscriptions: Subscriptions;
+  readonly streams: EventStreams;
   readonly schemaFile: SchemaFile;
   /** One operation or a batch, as JSON bytes. */
   post(body: Buffer, asking: Asking): MaybePromise<HttpReply>;
@@ -47,13 +57,20 @@ export interface GraphqlDoor {
 export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
   readonly config: EngineDeps['config'] &
     MultipartDeps['config'] &
-    Pick<Config, 'graphqlBatchMax' | 'graphqlHttpDraft'>;
+    EventStreamsDeps['config'] &
+    Pick<Config, 'graphqlBatchMax' | 'graphqlHttpDraft' | 'subscriptionsDistinctMax'>;
 }
 
 export function createDoor(deps: DoorDeps): GraphqlDoor {
   const { graphqlBatchMax, graphqlHttpDraft } = deps.config;
   const engine = createEngine(deps);
   const operations = createOperations(engine, deps.config);
+  const subscriptions = createSubscriptions({
+    engine,
+    distinctMax: deps.config.subscriptionsDistinctMax,
+    log: deps.log,
+  });
+  const streams = createEventStreams({ engine, subscriptions, config: deps.config });
 
   const toCall = ({ requestId, viewer, showCost }: Asking, readsOnly: boolean): Call => {
     return { scope: { requestId, viewer, budget: engine.createBudget() }, readsOnly, showCost };
@@ -65,12 +82,16 @@ export function createDoor(deps: DoorDeps): GraphqlDoor {
       checkBatch(body, graphqlBatchMax);
       return andThen(operations.runBatch(body, call), (texts) => batchReply(texts, type));
     }
-    const result = operations.run(decodeRequest(body), call);
+    const request = decodeRequest(body);
+    if (wantsEvents(asking.accept)) return streams.run(request, call.scope, false);
+    const result = operations.run(request, call);
     return andThen(result, (found) => resultReply(found, type, graphqlHttpDraft));
   };
 
   return {
     engine,
+    subscriptions,
+    streams,
     schemaFile: createSchemaFile(typeDefs),
     post: (body, asking) => refusable(asking, () => runValue(parseJson(body), asking)),
     async postMultipart(request, asking) {
@@ -83,9 +104,12 @@ export function createDoor(deps: DoorDeps): GraphqlDoor {
     },
     get: (query, asking) =>
       refusable(asking, () => {
+        const call = toCall(asking, true);
+        const request = decodeQueryString(query);
+        if (wantsEvents(asking.accept)) return streams.run(request, call.scope, true);
         const type = negotiateAnswer(asking.accept);
         if (type === undefined) throw notAcceptable();
-        const result = operations.run(decodeQueryString(query), toCall(asking, true));
+        const result = operations.run(request, call);
         return andThen(result, (found) => resultReply(found, type, graphqlHttpDraft));
       }),
   };

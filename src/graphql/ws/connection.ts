@@ -6,21 +6,10 @@
 import { AppError } from '../../errors.ts';
 import { parseJson } from '../../http/json.ts';
 import { toPlainError } from '../errors.ts';
-import type { SharedEvent } from '../subscriptions.ts';
 import { decodeInit } from './init.ts';
 import { Operation, type OperationDeps } from './operation.ts';
 import { connectionAck, type Act, type Closing, type Protocol, type Start } from './protocol.ts';
-
-/** What a connection needs of its socket. None of it throws. */
-export interface SocketPort {
-  /** Queues a text message; nothing after `close`. */
-  send(text: string): void;
-  /** Queues `prefix`, the event and `}` as one message, made once for equal prefixes. */
-  deliver(event: SharedEvent, prefix: string): void;
-  /** True while more waits to be sent than a subscriber may have waiting (R30). */
-  isBacklogged(): boolean;
-  close(closing: Closing): void;
-}
+import type { SocketPort } from './socket-port.ts';
 
 export interface ConnectionLimits {
   readonly wsInitTimeoutSeconds: number;

@@ -7,8 +7,8 @@ import type { Account } from '../../store/model.ts';
 import type { Engine, GraphqlResult, ReadyOperation } from '../engine.ts';
 import { toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
 import type { Ending, Member, SharedEvent, Subscriptions } from '../subscriptions.ts';
-import type { SocketPort } from './connection.ts';
 import type { Dialect, Start } from './protocol.ts';
+import type { SocketPort } from './socket-port.ts';
 
 export interface OperationDeps {
   readonly engine: Engine;

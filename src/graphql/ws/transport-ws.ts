@@ -31,7 +31,7 @@ export const transportWs: Protocol = {
   keepAlive: undefined,
 };
 
-/** What a message of the newer protocol asks for; undefined where it is none that a client sends. */
+/** What a message of the newer protocol asks for; undefined where no client sends such a one. */
 export function decodeTransport(value: unknown): Act | undefined {
   const message = check(value);
   switch (message?.type) {

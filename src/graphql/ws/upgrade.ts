@@ -12,11 +12,12 @@ import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { refuse } from '../../http/bare-answer.ts';
 import type { Log } from '../../log.ts';
-import { Connection, type SocketPort } from './connection.ts';
+import { Connection } from './connection.ts';
 import { toFrame } from './frames.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
 import { cutReason, type Closing, type Protocol } from './protocol.ts';
+import type { SocketPort } from './socket-port.ts';
 
 export interface WebSocketDoorDeps extends OperationDeps {
   readonly config: Config;

@@ -1,0 +1,195 @@
+/**
+ * Results as server-sent events: GraphQL over SSE, one connection for each operation. The same
+ * groups and the same bound on what waits as over WebSocket (R30).
+ */
+
+import { Readable } from 'node:stream';
+import type { Config } from '../../config.ts';
+import { AppError } from '../../errors.ts';
+import { negotiate } from '../../http/media-type.ts';
+import type { HttpReply } from '../../http/message.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { RequestScope } from '../context.ts';
+import type { Engine, GraphqlRequest, GraphqlResult, ReadyOperation } from '../engine.ts';
+import { toPlainError } from '../errors.ts';
+import type { Ending, Member, SharedEvent, Subscriptions } from '../subscriptions.ts';
+
+export interface EventStreams {
+  /**
+   * Runs the operation. A subscription answers with `next` for each event, anything else, and what
+   * is refused, with one `next` and `complete`. `readsOnly`: a GET. Throws an AppError for what
+   * must not run this way, and `overloaded` where one more stream is too many.
+   */
+  run(request: GraphqlRequest, scope: RequestScope, readsOnly: boolean): MaybePromise<HttpReply>;
+  /** Ends every stream, without `complete`: clients may come again elsewhere. */
+  close(): void;
+  /** Open streams. */
+  readonly size: number;
+}
+
+export interface EventStreamsDeps {
+  readonly engine: Pick<Engine, 'prepare' | 'execute'>;
+  readonly subscriptions: Subscriptions;
+  readonly config: Pick<
+    Config,
+    'wsSocketsMax' | 'wsQueueBytesMax' | 'wsQueuesBytesMax' | 'wsPingSeconds' | 'idleTimeoutSeconds'
+  >;
+}
+
+const eventStream = 'text/event-stream';
+const headers: readonly string[] = [
+  'Content-Type',
+  `${eventStream}; charset=utf-8`,
+  'Cache-Control',
+  'no-store',
+  // Some proxies collect an answer before they pass it on, unless told not to.
+  'X-Accel-Buffering',
+  'no',
+];
+
+/** A stream lasts: its connection is not for another request, and a clean stop need not wait. */
+const streamHeaders: readonly string[] = [...headers, 'Connection', 'close'];
+
+const comment = ':\n\n';
+/** With a `data` line, though empty: browsers drop an event without one. */
+const complete = 'event: complete\ndata:\n\n';
+const nextPrefix = 'event: next\ndata: ';
+/** Readers share the memory for queues; each may have this much waiting. */
+const queueBytesMin = 65_536;
+
+/** True where a client would rather have events than JSON. */
+export function wantsEvents(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.includes(eventStream)) return false;
+  const json = ['application/json', 'application/graphql-response+json'] as const;
+  return negotiate(accept, [eventStream, ...json]) === eventStream;
+}
+
+export function createEventStreams(deps: EventStreamsDeps): EventStreams {
+  const { engine, subscriptions, config } = deps;
+  const streams = new Set<EventStream>();
+  const queueBytesMax = (): number => {
+    const share = Math.max(queueBytesMin, config.wsQueuesBytesMax / streams.size);
+    return Math.min(config.wsQueueBytesMax, share);
+  };
+  // More often than a silent connection is ended.
+  const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
+
+  const subscribe = (operation: ReadyOperation): HttpReply => {
+    if (streams.size >= config.wsSocketsMax) throw tooMany();
+    const stream = new EventStream(queueBytesMax, keepAliveSeconds * 1000);
+    streams.add(stream);
+    stream.once('close', () => streams.delete(stream));
+    try {
+      stream.begin(subscriptions.join(operation, stream));
+    } catch (error) {
+      stream.destroy();
+      throw error;
+    }
+    return { status: 200, headers: streamHeaders, body: stream };
+  };
+
+  return {
+    get size() {
+      return streams.size;
+    },
+    run(request, scope, readsOnly) {
+      const prepared = engine.prepare(request);
+      if (prepared.kind === 'refused') return answer({ errors: prepared.errors });
+      if (prepared.operation === 'subscription') return subscribe(prepared);
+      if (readsOnly && prepared.operation === 'mutation') {
+        throw new AppError('method_not_allowed', 'A mutation is sent with POST.', {
+          allow: 'POST',
+        });
+      }
+      return andThen(engine.execute(prepared, scope), answer);
+    },
+    close() {
+      for (const stream of streams) stream.stop();
+    },
+  };
+}
+
+function answer(result: GraphqlResult): HttpReply {
+  return { status: 200, headers, body: `${nextPrefix}${JSON.stringify(result)}\n\n${complete}` };
+}
+
+function tooMany(): AppError {
+  const message = 'Too many event streams are open.';
+  return new AppError('overloaded', message, { retryAfterSeconds: 5 });
+}
+
+class EventStream extends Readable implements Member {
+  readonly #queueBytesMax: () => number;
+  readonly #keepAlive: NodeJS.Timeout;
+  #leave: (() => void) | undefined;
+  #ended = false;
+
+  constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
+    super();
+    this.#queueBytesMax = queueBytesMax;
+    this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
+    // The client sees at once that it is connected, before the first event.
+    this.push(comment);
+  }
+
+  /** `leave`: how to leave the group, once the client is gone. */
+  begin(leave: () => void): void {
+    this.#leave = leave;
+  }
+
+  next(event: SharedEvent): void {
+    let form = event.forms.get(nextPrefix);
+    if (form === undefined) {
+      const head = Buffer.concat([Buffer.from(nextPrefix), event.json, Buffer.from('\n\n')]);
+      form = { head, body: undefined };
+      event.forms.set(nextPrefix, form);
+    }
+    this.#write(form.head);
+  }
+
+  end(ending: Ending): void {
+    if (ending.kind === 'closing') this.stop();
+    else if (ending.kind === 'failed' && isOverload(ending.error)) this.destroy();
+    else {
+      if (ending.kind === 'refused') this.#writeResult({ errors: ending.errors });
+      if (ending.kind === 'failed') {
+        this.#writeResult({ errors: [toPlainError('INTERNAL_SERVER_ERROR', 'It failed.')] });
+      }
+      this.#write(complete);
+      this.stop();
+    }
+  }
+
+  stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#leave?.();
+    clearInterval(this.#keepAlive);
+    this.push(null);
+  }
+
+  /** Nothing to fetch: events push themselves. */
+  override _read(): void {}
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#ended = true;
+    clearInterval(this.#keepAlive);
+    this.#leave?.();
+    done(error);
+  }
+
+  #writeResult(result: GraphqlResult): void {
+    this.#write(`${nextPrefix}${JSON.stringify(result)}\n\n`);
+  }
+
+  /** A client that does not read is ended before it costs more than its queue. */
+  #write(bytes: string | Buffer): void {
+    if (this.#ended) return;
+    if (this.readableLength > this.#queueBytesMax()) this.destroy();
+    else this.push(bytes);
+  }
+}
+
+function isOverload(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'overloaded';
+}

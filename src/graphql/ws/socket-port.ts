@@ -1,0 +1,15 @@
+/** A socket as the protocol side sees it; `upgrade.ts` makes one of a WebSocket. */
+
+import type { SharedEvent } from '../subscriptions.ts';
+import type { Closing } from './protocol.ts';
+
+/** What a connection needs of its socket. None of it throws. */
+export interface SocketPort {
+  /** Queues a text message; nothing after `close`. */
+  send(text: string): void;
+  /** Queues `prefix`, the event and `}` as one message, made once for equal prefixes. */
+  deliver(event: SharedEvent, prefix: string): void;
+  /** True while more waits to be sent than a subscriber may have waiting (R30). */
+  isBacklogged(): boolean;
+  close(closing: Closing): void;
+}

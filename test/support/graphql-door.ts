@@ -1,0 +1,163 @@
+/** The GraphQL doors for subscribers on a real server, without the rest of the service. */
+
+import { after, before, type TestContext } from 'node:test';
+import { type Config, readConfig } from '../../dist/config.js';
+import { type CommentRules, createComments } from '../../dist/domain/comments.js';
+import { createTopic } from '../../dist/domain/topic.js';
+import { AppError } from '../../dist/errors.js';
+import { createEngine, type Engine } from '../../dist/graphql/engine.js';
+import { createEventStreams, type EventStreams } from '../../dist/graphql/http/sse.js';
+import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subscriptions.js';
+import { createWebSocketDoor, type WebSocketDoor } from '../../dist/graphql/ws/upgrade.js';
+import { readJson } from '../../dist/http/json.js';
+import { createListener } from '../../dist/http/listener.js';
+import type { Handler } from '../../dist/http/message.js';
+import { createHttpServer } from '../../dist/http/server.js';
+import type { Log } from '../../dist/log.js';
+import { createMemoryStore } from '../../dist/store/memory.js';
+import { initialData } from '../../dist/store/seed.js';
+import type { Comment } from '../../dist/store/model.js';
+import { createIdSource } from '../../dist/domain/ids.js';
+import { formatLocalDateTime } from '../../dist/domain/local-date-time.js';
+
+export interface GraphqlDoor {
+  readonly port: number;
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly subscriptions: Subscriptions;
+  readonly door: WebSocketDoor;
+  readonly streams: EventStreams;
+  readonly logged: readonly string[];
+  /** The post that comments go to. */
+  readonly postId: string;
+  /** Adds a comment as REST would. */
+  comment(content: string): void;
+  /** What an `Authorization` was seen with, in the order asked. */
+  readonly authorizations: readonly (string | undefined)[];
+  stop(): Promise<void>;
+}
+
+export interface DoorOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** A wrapper around the real engine. */
+  readonly wrap?: (engine: Engine) => Engine;
+}
+
+/** One door for all tests of a `describe`. */
+export function useDoor(options: DoorOptions = {}): () => GraphqlDoor {
+  let door: GraphqlDoor | undefined;
+  before(async () => {
+    door = await startDoor({ after: () => undefined }, options);
+  });
+  after(() => door?.stop());
+  return () => {
+    if (door === undefined) throw new Error('the door is not open yet');
+    return door;
+  };
+}
+
+/** Stops with the test that asked for it. */
+export async function startDoor(
+  context: Pick<TestContext, 'after'>,
+  { env = {}, wrap = (engine) => engine }: DoorOptions = {},
+): Promise<GraphqlDoor> {
+  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
+  const logged: string[] = [];
+  const log: Log = (_level, event) => void logged.push(event);
+  const store = createMemoryStore({
+    createId: createIdSource(() => new Date()),
+    now: () => formatLocalDateTime(new Date()),
+    initial: initialData([], true),
+  });
+  const topic = createTopic<Comment>({ queueMax: 1_000 });
+  const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
+  const engine = wrap(
+    createEngine({ store, comments, commentAdded: topic, log, writesNeedToken: false, config }),
+  );
+  const subscriptions = createSubscriptions({
+    engine,
+    log,
+    distinctMax: config.subscriptionsDistinctMax,
+  });
+  const authorizations: (string | undefined)[] = [];
+  const viewerOf = (authorization: string | undefined): undefined => {
+    authorizations.push(authorization);
+    if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
+  };
+  const door = createWebSocketDoor({
+    engine,
+    subscriptions,
+    viewerOf,
+    createRequestId: () => 'test',
+    log,
+    config,
+    now: () => performance.now(),
+  });
+  const streams = createEventStreams({ engine, subscriptions, config });
+  const stop = await serve({ config, door, streams, engine, log, subscriptions });
+  context.after(stop.stop);
+  return {
+    port: stop.port,
+    config,
+    engine,
+    subscriptions,
+    door,
+    streams,
+    logged,
+    postId: await firstPost(store),
+    comment: add(comments, await firstPost(store)),
+    authorizations,
+    stop: stop.stop,
+  };
+}
+
+async function firstPost(store: ReturnType<typeof createMemoryStore>): Promise<string> {
+  const [post] = await store.posts.list();
+  if (post === undefined) throw new Error('there is no demo post');
+  return post.id;
+}
+
+function add(comments: CommentRules, postId: string): (content: string) => void {
+  return (content) => void comments.add(postId, content);
+}
+
+interface Parts extends Pick<GraphqlDoor, 'config' | 'door' | 'streams' | 'engine'> {
+  readonly subscriptions: Subscriptions;
+  readonly log: Log;
+}
+
+/** A server whose one endpoint answers by events. */
+async function serve(
+  parts: Parts,
+): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
+  const { config, door, streams, engine, log, subscriptions } = parts;
+  const handler: Handler = async (request) => {
+    const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
+    const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
+    return streams.run({ query }, scope, false);
+  };
+  const listener = createListener({
+    find: () => ({ kind: 'match', endpoint: { handler }, params: {} }),
+    allowed: () => undefined,
+    log,
+    targetBytesMax: config.targetBytesMax,
+    idPrefix: 'test',
+  });
+  const server = createHttpServer({
+    listener,
+    upgrade: (incoming, socket, head) => door.upgrade(incoming, socket, head),
+    log,
+    config,
+  });
+  const port = await server.listen(config.port, config.host);
+  let stopped: Promise<void> | undefined;
+  return {
+    port,
+    stop: () =>
+      (stopped ??= server.close(async () => {
+        streams.close();
+        await door.close();
+        subscriptions.close();
+      })),
+  };
+}
