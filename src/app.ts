@@ -19,14 +19,13 @@ import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
+import { createGraphqlSockets } from './handlers/graphql-sockets.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
 import { createAnswerCache } from './http/answer-cache.ts';
-import { AppError } from './errors.ts';
-import { refuse } from './http/bare-answer.ts';
 import { createListener, type Listener } from './http/listener.ts';
 import type { UpgradeListener } from './http/server.ts';
 import type { Log } from './log.ts';
@@ -50,7 +49,7 @@ export interface AppDeps {
 export interface App {
   readonly listener: Listener;
   readonly upgrade: UpgradeListener;
-  /** Tells every WebSocket that the server goes (1001) and waits until they are gone. */
+  /** Ends event streams, tells every WebSocket that the server goes (1001) and waits for them. */
   endSockets(): Promise<void>;
   /** Removes the run's folder, closes the store. Call it once nothing is in flight. */
   close(): Promise<void>;
@@ -98,6 +97,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     log,
     config,
   });
+  const sockets = createGraphqlSockets({ graphql, bearer, createRequestId: createId, log, config });
 
   const router = createRouter(
     createRoutes({
@@ -122,8 +122,8 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 
   return {
     listener,
-    upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
-    endSockets: async () => undefined,
+    upgrade: sockets.upgrade,
+    endSockets: () => sockets.close(),
     async close() {
       await uploads.close();
       await store.close();

@@ -18,6 +18,8 @@ export interface GraphqlHandlers {
   readonly schema: Handler;
   /** The door behind the handlers, loaded with the first call; sockets share its engine. */
   openDoor(): MaybePromise<GraphqlDoor>;
+  /** Ends every event stream, and lets no new subscription begin. */
+  closeStreams(): void;
 }
 
 export interface GraphqlDeps extends DoorDeps {
@@ -30,11 +32,19 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
   const { config, viewerOf } = deps;
   let door: GraphqlDoor | undefined;
   let opening: Promise<GraphqlDoor> | undefined;
+  let closed = false;
 
+  const closeStreams = (): void => {
+    closed = true;
+    door?.streams.close();
+    door?.subscriptions.close();
+  };
   const open = async (): Promise<GraphqlDoor> => {
     const { createDoor } = await import('../graphql/door.ts');
     // Whoever came first has made it; the next ones take the same.
-    return (door ??= createDoor(deps));
+    door ??= createDoor(deps);
+    if (closed) closeStreams();
+    return door;
   };
   const openDoor = (): MaybePromise<GraphqlDoor> => door ?? (opening ??= open());
 
@@ -56,6 +66,7 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
 
   return {
     openDoor,
+    closeStreams,
     async post(request) {
       const contentType = request.header('content-type');
       if (isJsonType(contentType)) {

@@ -1,0 +1,134 @@
+/** Subscriptions of the whole service: who announces, who listens, who stops. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startServer, type TestServer } from '../support/server.js';
+import {
+  askUpgrade,
+  connectByHand,
+  connectReady,
+  modernClient,
+  upgradeLines,
+} from '../support/ws-clients.js';
+
+const subscription = 'subscription { commentAdded { content postId } }';
+const protocols = ['graphql-transport-ws'];
+
+async function firstPostId(server: TestServer): Promise<string> {
+  const posts = (await (await server.fetch('/posts')).json()) as { id: string }[];
+  return posts[0]?.id ?? '';
+}
+
+async function token(server: TestServer): Promise<string> {
+  const answer = await server.send('POST', '/auth/login', {
+    username: 'user',
+    password: 'password',
+  });
+  return ((await answer.json()) as { access_token: string }).access_token;
+}
+
+test('a comment by REST, by GraphQL and over a socket reaches both protocols in order', async (t) => {
+  const server = await startServer(t);
+  const postId = await firstPostId(server);
+  const modern = await connectReady(server.port, { protocols });
+  const older = await connectReady(server.port, { protocols: ['graphql-ws'] });
+  modern.send({ id: '1', type: 'subscribe', payload: { query: subscription } });
+  older.send({ id: '1', type: 'start', payload: { query: subscription } });
+  for (const client of [modern, older]) {
+    client.send({ type: 'ping' });
+    assert.equal((await client.next()).type, 'pong');
+  }
+  const add = (content: string): string =>
+    `mutation { addComment(commentInput: {postId: "${postId}", content: "${content}"}) }`;
+
+  await server.send('POST', `/posts/${postId}/comments`, { content: 'by REST' });
+  await server.send('POST', '/graphql', { query: add('by GraphQL') });
+  const { client, run } = modernClient(server.port);
+  await run(add('over a socket'));
+  await client.dispose();
+
+  for (const content of ['by REST', 'by GraphQL', 'over a socket']) {
+    const payload = { data: { commentAdded: { content, postId } } };
+    assert.deepEqual(await modern.next(), { id: '1', type: 'next', payload });
+    assert.deepEqual(await older.next(), { id: '1', type: 'data', payload });
+  }
+  await modern.close();
+  await older.close();
+});
+
+test('a comment that is refused is announced to nobody', async (t) => {
+  const server = await startServer(t);
+  const postId = await firstPostId(server);
+  const client = await connectReady(server.port, { protocols });
+  client.send({ id: '1', type: 'subscribe', payload: { query: subscription } });
+  client.send({ type: 'ping' });
+  await client.next();
+  await server.send('POST', `/posts/${postId}/comments`, { content: ' ' });
+  await server.send('POST', '/posts/none/comments', { content: 'x' });
+  await server.send('POST', `/posts/${postId}/comments`, { content: 'the first' });
+  const payload = { data: { commentAdded: { content: 'the first', postId } } };
+  assert.deepEqual((await client.next()).payload, payload);
+  await client.close();
+});
+
+test('createPost over a socket runs under the account of its token', async (t) => {
+  const server = await startServer(t);
+  const Authorization = `Bearer ${await token(server)}`;
+  const create = 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }';
+  const author = '{ allPosts { author { name } } }';
+  const ask = async (query: string): Promise<unknown> => {
+    const { client, run } = modernClient(server.port, { connectionParams: { Authorization } });
+    const [result] = (await run(query)) as { data: unknown }[];
+    await client.dispose();
+    return result?.data;
+  };
+  await ask(create);
+  const { allPosts } = (await ask(author)) as { allPosts: { author: { name: string } | null }[] };
+  assert.equal(allPosts[0]?.author?.name, 'user');
+});
+
+test('with REQUIRE_AUTH=writes a mutation over a socket needs a token', async (t) => {
+  const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
+  const create = 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }';
+  const { client, run } = modernClient(server.port);
+  const [refused] = (await run(create)) as { errors: { extensions: { code: string } }[] }[];
+  assert.equal(refused?.errors[0]?.extensions.code, 'UNAUTHENTICATED');
+  await client.dispose();
+});
+
+test('an event stream and a socket get the same event', async (t) => {
+  const server = await startServer(t);
+  const postId = await firstPostId(server);
+  const query = encodeURIComponent(subscription);
+  const stream = await server.fetch(`/graphql?query=${query}`, {
+    headers: { Accept: 'text/event-stream' },
+  });
+  assert.equal(stream.status, 200);
+  const chunks = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
+  assert.equal((await chunks?.read())?.value, ':\n\n');
+  await server.send('POST', `/posts/${postId}/comments`, { content: 'streamed' });
+  const data = JSON.stringify({ data: { commentAdded: { content: 'streamed', postId } } });
+  assert.equal((await chunks?.read())?.value, `event: next\ndata: ${data}\n\n`);
+  await chunks?.cancel();
+});
+
+test('the first upgrades, all at once, are each served', async (t) => {
+  const server = await startServer(t);
+  const asked = Array.from({ length: 10 }, () => connectReady(server.port, { protocols }));
+  for (const client of await Promise.all(asked)) await client.close();
+  assert.equal((await askUpgrade(server.port, upgradeLines({}, '/posts'))).status, 404);
+});
+
+test('a stop ends sockets with 1001 and streams without waiting for them', async (t) => {
+  const server = await startServer(t);
+  const client = await connectByHand(server.port, { protocols });
+  const query = encodeURIComponent(subscription);
+  const stream = await server.fetch(`/graphql?query=${query}`, {
+    headers: { Accept: 'text/event-stream' },
+  });
+  const began = performance.now();
+  await server.stop();
+  assert.equal((await client.closed).code, 1001);
+  assert.equal(await stream.text(), ':\n\n');
+  assert.ok(performance.now() - began < 3_000);
+});
