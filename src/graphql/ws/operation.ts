@@ -36,6 +36,8 @@ export class Operation implements Member {
   readonly bytes: number;
   readonly #start: Start;
   readonly #events: OperationEvents;
+  /** Beside the rest: an event goes to thousands, and every step on the way to a socket counts. */
+  readonly #port: OperationEvents['port'];
   readonly #prefix: string;
   #leave: (() => void) | undefined;
   #stopped = false;
@@ -46,6 +48,7 @@ export class Operation implements Member {
     this.bytes = bytes;
     this.#start = start;
     this.#events = events;
+    this.#port = events.port;
     this.#prefix = start.dialect.resultPrefix(start.id);
   }
 
@@ -63,7 +66,7 @@ export class Operation implements Member {
   }
 
   next(event: SharedEvent): void {
-    this.#events.port.deliver(event, this.#prefix);
+    this.#port.deliver(event, this.#prefix);
   }
 
   end(ending: Ending): void {
@@ -125,20 +128,20 @@ export class Operation implements Member {
     // Without `data` it did not run: the operation is refused (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);
     else {
-      this.#events.port.send(`${this.#prefix}${JSON.stringify(result)}}`);
+      this.#port.send(`${this.#prefix}${JSON.stringify(result)}}`);
       this.#complete();
     }
   }
 
   #complete(): void {
     this.#events.finished();
-    this.#events.port.send(this.dialect.complete(this.id));
+    this.#port.send(this.dialect.complete(this.id));
   }
 
   /** R31: the operation is answered, the socket stays open. */
   #refuse(errors: readonly GraphqlError[]): void {
     this.#events.finished();
-    this.#events.port.send(this.dialect.error(this.id, errors));
+    this.#port.send(this.dialect.error(this.id, errors));
   }
 
   #fail(error: unknown): void {
