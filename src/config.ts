@@ -248,6 +248,17 @@ export const settings = {
     unit: 'bytes',
     meaning: 'Bytes that wait for one subscriber; beyond: 1013 (R30).',
   }),
+  wsQueuesBytesMax: integer('WS_QUEUES_BYTES_MAX', {
+    fallback: 128 * MiB,
+    min: MiB,
+    unit: 'bytes',
+    meaning: 'Bytes that wait for all; each gets an equal part, and 64 KiB at least.',
+  }),
+  subscriptionsDistinctMax: integer('SUBSCRIPTIONS_DISTINCT_MAX', {
+    fallback: 1_000,
+    min: 1,
+    meaning: 'Different subscriptions; each is executed once per event.',
+  }),
 } as const satisfies Record<string, Setting<unknown>>;
 
 type Settings = typeof settings;
