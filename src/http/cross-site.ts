@@ -21,6 +21,16 @@ export function isForeign(request: Sender, allowedOrigins: readonly string[]): b
   if (origin === undefined) return request.header('sec-fetch-site') === 'cross-site';
   if (allowedOrigins.includes(origin)) return false;
   if (request.header('sec-fetch-site') === 'cross-site') return true;
-  // The scheme is left out of it: a proxy in front may speak another one.
-  return !URL.canParse(origin) || new URL(origin).host !== request.host.toLowerCase();
+  return !isOnHost(origin, request.host);
+}
+
+/**
+ * The scheme is left out of it: a proxy in front may speak another one. Both go through URL, so
+ * that letter case and a default port do not make two hosts of one.
+ */
+function isOnHost(origin: string, host: string): boolean {
+  if (!URL.canParse(origin)) return false;
+  const url = new URL(origin);
+  const own = `${url.protocol}//${host}`;
+  return URL.canParse(own) && new URL(own).host === url.host;
 }
