@@ -90,6 +90,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     comments,
     commentAdded: added,
     uploads,
+    answers,
     createUuid: createId,
     viewerOf: bearer.authenticateIfSent,
     writesNeedToken: config.requireAuth === 'writes',

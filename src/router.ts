@@ -53,9 +53,15 @@ interface Place<E> {
 export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
   const root = createNode<E>();
   for (const route of routes) insert(root, route);
+  // A path without parameters needs no walk: one look instead of one for each segment.
+  const fixed = new Map<string, Place<E>>();
+  for (const { path } of routes) {
+    const found = isFixed(path) ? walk(root, path.split('/'), 1) : undefined;
+    if (found !== undefined) fixed.set(path, found);
+  }
 
   const place = (path: string): Place<E> | undefined =>
-    path.includes('%') ? walk(root, decodeSegments(path), 1) : walk(root, path.split('/'), 1);
+    fixed.get(path) ?? walk(root, path.includes('%') ? decodeSegments(path) : path.split('/'), 1);
 
   return {
     find(method, path) {
@@ -68,6 +74,10 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
     },
     allowed: (path) => place(path)?.leaf.allow,
   };
+}
+
+function isFixed(pattern: string): boolean {
+  return !pattern.includes('{') && !pattern.includes('*');
 }
 
 function createNode<E>(): Node<E> {
@@ -122,7 +132,11 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<
   if (node.parameter !== undefined && segment !== '') {
     const rest = walk(node.parameter.node, segments, at + 1);
     if (rest !== undefined) {
-      return { leaf: rest.leaf, params: { ...rest.params, [node.parameter.name]: segment } };
+      const own = { [node.parameter.name]: segment };
+      return {
+        leaf: rest.leaf,
+        params: rest.params === noParams ? own : { ...rest.params, ...own },
+      };
     }
   }
   // 3. wildcard

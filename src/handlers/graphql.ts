@@ -2,7 +2,8 @@
 
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
-import type { Asking, DoorDeps, GraphqlDoor } from '../graphql/door.ts';
+import type { DoorDeps, GraphqlDoor } from '../graphql/door.ts';
+import type { Asking } from '../graphql/http/runner.ts';
 import { refuseForeign } from '../http/cross-site.ts';
 import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';

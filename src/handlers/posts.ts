@@ -35,7 +35,11 @@ export function createPostHandlers({ store, viewer, answers, config }: PostDeps)
   return {
     list: () => cachedListReply(answers, all),
 
-    find: (request) => andThen(getPost(store, request), (post) => jsonTextReply(200, toJson(post))),
+    find: (request) =>
+      andThen(
+        answers.get(`GET ${request.path}`, () => andThen(getPost(store, request), toJson)),
+        (body) => jsonTextReply(200, body),
+      ),
 
     async create(request) {
       const author = await viewer(request);

@@ -5,12 +5,28 @@
 
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 
+/** JSON as it is sent: a short one as text, which goes out in one piece with its head. */
+export type Answer = string | Buffer;
+
+/** From here on the bytes are kept: to encode a long text anew each time costs more. */
+const textLengthMax = 2_048;
+
+export function toAnswer(text: string): Answer {
+  return text.length < textLengthMax ? text : Buffer.from(text);
+}
+
 export interface AnswerCache {
   /** The kept answer, or the one that `make` makes, which is then kept; undefined never is. */
-  get<A extends Buffer | undefined>(
+  get<A extends Answer | undefined>(
     key: string,
     make: () => MaybePromise<A>,
-  ): MaybePromise<A | Buffer>;
+  ): MaybePromise<A | Answer>;
+  /** The kept answer. */
+  find(key: string): Answer | undefined;
+  /** What stands now: to be asked for before an answer is made, and given to `keep` after it. */
+  revision(): number | undefined;
+  /** Keeps an answer, unless something was written since `revision`. */
+  keep(key: string, answer: Answer, revision: number | undefined): void;
 }
 
 export interface AnswerCacheOptions {
@@ -21,35 +37,42 @@ export interface AnswerCacheOptions {
 }
 
 export function createAnswerCache({ bytesMax, revision }: AnswerCacheOptions): AnswerCache {
-  const answers = new Map<string, Buffer>();
+  const answers = new Map<string, Answer>();
   let bytes = 0;
   let validAt: number | undefined;
 
-  const forget = (now: number | undefined): void => {
+  const find = (key: string): Answer | undefined => {
+    if (revision() === validAt) return answers.get(key);
     answers.clear();
     bytes = 0;
-    validAt = now;
+    validAt = revision();
+    return undefined;
   };
 
-  const keep = <A extends Buffer | undefined>(key: string, answer: A, since: number): A => {
-    if (answer === undefined) return answer;
+  const keep = (key: string, answer: Answer, since: number | undefined): void => {
     const size = key.length + answer.length;
     // A write that came while the answer was made leaves it in doubt: it is given, not kept.
-    if (size > bytesMax || revision() !== since) return answer;
-    if (bytes + size > bytesMax) forget(since);
+    if (since === undefined || since !== validAt || since !== revision() || size > bytesMax) return;
+    if (bytes + size > bytesMax) {
+      answers.clear();
+      bytes = 0;
+    }
+    if (!answers.has(key)) bytes += size;
     answers.set(key, answer);
-    bytes += size;
-    return answer;
   };
 
   return {
+    revision,
+    find,
+    keep,
     get(key, make) {
-      const now = revision();
-      if (now === undefined || bytesMax === 0) return make();
-      if (now !== validAt) forget(now);
-      const known = answers.get(key);
+      const known = find(key);
       if (known !== undefined) return known;
-      return andThen(make(), (answer) => keep(key, answer, now));
+      const since = revision();
+      return andThen(make(), (answer) => {
+        if (answer !== undefined) keep(key, answer, since);
+        return answer;
+      });
     },
   };
 }

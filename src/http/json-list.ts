@@ -5,7 +5,7 @@
 
 import { Readable } from 'node:stream';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { AnswerCache } from './answer-cache.ts';
+import { type Answer, type AnswerCache, toAnswer } from './answer-cache.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 
 export interface JsonList<T> {
@@ -24,8 +24,8 @@ const pieceLength = 65_536;
 /** A list that is kept in `answers` while it is small and nothing is written. */
 export function cachedListReply<T>(answers: AnswerCache, of: JsonList<T>): MaybePromise<HttpReply> {
   const { key, list, toJson } = of;
-  const make = (): MaybePromise<Buffer | undefined> =>
-    andThen(list(), (items) => toBuffer(items, toJson));
+  const make = (): MaybePromise<Answer | undefined> =>
+    andThen(list(), (items) => toWhole(items, toJson));
   return andThen(answers.get(key, make), (body) =>
     body === undefined
       ? andThen(list(), (items) => streamReply(items, toJson))
@@ -35,12 +35,12 @@ export function cachedListReply<T>(answers: AnswerCache, of: JsonList<T>): Maybe
 
 /** A list that is made anew for each request. */
 export function listReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {
-  const body = toBuffer(items, toJson);
+  const body = toWhole(items, toJson);
   return body === undefined ? streamReply(items, toJson) : jsonTextReply(200, body);
 }
 
-/** Undefined where the list is too long for one buffer. */
-function toBuffer<T>(items: readonly T[], toJson: (item: T) => string): Buffer | undefined {
+/** Undefined where the list is too long for one piece. */
+function toWhole<T>(items: readonly T[], toJson: (item: T) => string): Answer | undefined {
   const texts: string[] = [];
   let length = 0;
   for (const item of items) {
@@ -49,7 +49,7 @@ function toBuffer<T>(items: readonly T[], toJson: (item: T) => string): Buffer |
     if (length > bufferedLengthMax) return undefined;
     texts.push(text);
   }
-  return Buffer.from(`[${texts.join(',')}]`);
+  return toAnswer(`[${texts.join(',')}]`);
 }
 
 function streamReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {

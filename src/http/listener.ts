@@ -41,60 +41,57 @@ export interface Listener {
   drain(): void;
   /** A request id: also for what never becomes a request. */
   nextId(): string;
-  /** Answers under way. */
+  /** Answers under way; one that is made and sent at once never is. */
   readonly active: ReadonlySet<ServerResponse>;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
   const { log, idPrefix } = deps;
-  const active = new Set<ServerResponse>();
-  let draining = false;
+  const outlet = { log, active: new Set<ServerResponse>(), closing: false };
   let count = 0;
-
-  const run = (request: Request, respond: (request: Request) => MaybePromise<HttpReply>): void => {
-    const { response } = request;
-    active.add(response);
-    const send = (reply: HttpReply): void => {
-      const { incoming, id, awaited } = request;
-      const done = (): void => void active.delete(response);
-      sendReply(reply, {
-        incoming,
-        response,
-        requestId: id,
-        closing: draining,
-        awaited,
-        log,
-        done,
-      });
-    };
-    const fail = (error: unknown): void => {
-      if (error instanceof ClientGone) {
-        active.delete(response);
-        response.destroy();
-      } else send(toProblem(error, request.id, log));
-    };
-    try {
-      const reply = respond(request);
-      if (isPromise(reply)) reply.then(send).catch(fail);
-      else send(reply);
-    } catch (error) {
-      fail(error);
-    }
-  };
 
   const nextId = (): string => {
     count += 1;
     return `${idPrefix}-${count.toString(36)}`;
   };
+  const send = (request: Request, reply: HttpReply): void => {
+    try {
+      sendReply(reply, request, outlet);
+    } catch (error) {
+      // Node refuses the reply's headers: a fault of ours, and nothing has been written.
+      sendReply(toProblem(error, request.id, log), request, outlet);
+    }
+  };
+  const fail = (request: Request, error: unknown): void => {
+    if (error instanceof ClientGone) {
+      outlet.active.delete(request.response);
+      request.response.destroy();
+    } else send(request, toProblem(error, request.id, log));
+  };
+  const run = (request: Request, respond: (asked: Request) => MaybePromise<HttpReply>): void => {
+    try {
+      const reply = respond(request);
+      if (isPromise(reply)) {
+        outlet.active.add(request.response);
+        reply.then(
+          (found) => send(request, found),
+          (error: unknown) => fail(request, error),
+        );
+      } else send(request, reply);
+    } catch (error) {
+      fail(request, error);
+    }
+  };
+  const respond = (request: Request): MaybePromise<HttpReply> => {
+    if (outlet.closing) throw stopping();
+    return dispatch(request, deps);
+  };
 
   return {
-    active,
+    active: outlet.active,
     nextId,
     answer(incoming, response, expectsContinue = false) {
-      run(new Request(nextId(), incoming, { response, expectsContinue }), (request) => {
-        if (draining) throw stopping();
-        return dispatch(request, deps);
-      });
+      run(new Request(nextId(), incoming, { response, expectsContinue }), respond);
     },
     refuseExpectation(incoming, response) {
       run(new Request(nextId(), incoming, { response, expectsContinue: false }), () => {
@@ -102,7 +99,7 @@ export function createListener(deps: ListenerDeps): Listener {
       });
     },
     drain() {
-      draining = true;
+      outlet.closing = true;
     },
   };
 }

@@ -6,37 +6,41 @@ import type { Log } from '../log.ts';
 import { hasBody } from './body.ts';
 import type { HttpReply } from './message.ts';
 
-export interface Sending {
+/** The request that a reply belongs to. */
+export interface Asked {
+  readonly id: string;
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
-  readonly requestId: string;
-  /** The server is stopping: this connection ends with this answer. */
-  readonly closing: boolean;
   /** The client still waits for `100 Continue`: its body will not come. */
   readonly awaited: boolean;
-  readonly log: Log;
-  /** Called once, when nothing more will be written. */
-  readonly done: () => void;
 }
 
-export function sendReply(reply: HttpReply, sending: Sending): void {
-  const { response } = sending;
+/** What all answers of a server share. */
+export interface Outlet {
+  readonly log: Log;
+  /** Answers that take longer than one turn of the loop. */
+  readonly active: Set<ServerResponse>;
+  /** The server is stopping: connections end with their answers. */
+  readonly closing: boolean;
+}
+
+export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void {
+  const { response } = asked;
   const { body } = reply;
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
     response.destroy();
-    sending.done();
+    outlet.active.delete(response);
     return;
   }
-  const unread = hasUnreadBody(sending);
-  const headers = ['X-Request-Id', sending.requestId, 'X-Content-Type-Options', 'nosniff'];
-  headers.push(...reply.headers);
-  if ((sending.closing || unread) && !reply.headers.includes('Connection')) {
+  const unread = hasUnreadBody(asked);
+  const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
+  if ((outlet.closing || unread) && !reply.headers.includes('Connection')) {
     headers.push('Connection', 'close');
   }
-  if (body instanceof Readable) {
+  if (typeof body === 'object' && body instanceof Readable) {
     response.writeHead(reply.status, headers);
-    sendStream(body, sending);
+    sendStream(body, asked, outlet);
     return;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
@@ -44,27 +48,27 @@ export function sendReply(reply: HttpReply, sending: Sending): void {
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
   if (unread) {
-    endSlowly(body, sending);
+    endSlowly(body, asked, outlet);
   } else {
     response.end(body);
-    sending.done();
+    outlet.active.delete(response);
   }
 }
 
-function sendStream(body: Readable, sending: Sending): void {
-  const { response, requestId, log, done } = sending;
-  if (sending.incoming.method === 'HEAD') {
+function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: Outlet): void {
+  if (incoming.method === 'HEAD') {
     body.destroy();
     response.end();
-    done();
+    outlet.active.delete(response);
     return;
   }
+  outlet.active.add(response);
   pipeline(body, response, (error) => {
     // A client that leaves in the middle is no fault of ours.
     if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
-      log('error', 'answer cut short', { requestId, reason: error.message });
+      outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });
     }
-    done();
+    outlet.active.delete(response);
   });
 }
 
@@ -72,7 +76,7 @@ function sendStream(body: Readable, sending: Sending): void {
 const restBytesMax = 65_536;
 const restMilliseconds = 500;
 
-function hasUnreadBody({ incoming, awaited }: Sending): boolean {
+function hasUnreadBody({ incoming, awaited }: Asked): boolean {
   if (incoming.complete || !hasBody(incoming)) return false;
   return awaited || !(Number(incoming.headers['content-length']) <= restBytesMax);
 }
@@ -81,8 +85,9 @@ function hasUnreadBody({ incoming, awaited }: Sending): boolean {
  * Answers first and closes then, but not at once: a socket closed over unread bytes is reset, and
  * the reset can overtake the answer. So a little of the rest is read before the end.
  */
-function endSlowly(body: string | Buffer | undefined, sending: Sending): void {
-  const { incoming, response } = sending;
+function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outlet): void {
+  const { incoming, response } = asked;
+  outlet.active.add(response);
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   let rest = 0;
@@ -93,7 +98,7 @@ function endSlowly(body: string | Buffer | undefined, sending: Sending): void {
     clearTimeout(timer);
     incoming.removeAllListeners('data').pause();
     response.end();
-    sending.done();
+    outlet.active.delete(response);
   };
   const timer = setTimeout(finish, restMilliseconds);
   incoming.once('close', finish);

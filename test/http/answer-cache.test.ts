@@ -1,55 +1,75 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { createAnswerCache } from '../../dist/http/answer-cache.js';
+import { it } from 'node:test';
+import { createAnswerCache, toAnswer } from '../../dist/http/answer-cache.js';
 
-test('an answer is made once for each revision', () => {
+it('an answer is made once for each revision', () => {
   let revision = 1;
   let made = 0;
-  const answers = createAnswerCache({ bytesMax: 100, revision: () => revision });
-  const get = (key: string): unknown => answers.get(key, () => Buffer.from(`${key}${(made += 1)}`));
-  const [first, again, other] = [get('a'), get('a'), get('b')];
-  assert.deepEqual([first, other], [Buffer.from('a1'), Buffer.from('b2')]);
-  assert.equal(again, first);
+  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => revision });
+  const make = (): string => `made ${(made += 1)}`;
+  assert.equal(answers.get('a', make), 'made 1');
+  assert.equal(answers.get('a', make), 'made 1');
   revision = 2;
-  assert.deepEqual(get('a'), Buffer.from('a3'));
-  assert.deepEqual(get('a'), Buffer.from('a3'));
+  assert.equal(answers.get('a', make), 'made 2');
 });
 
-test('an answer during whose making something was written is given, not kept', async () => {
+it('a write that comes while an answer is made keeps it from being kept', async () => {
   let revision = 1;
-  let made = 0;
-  const answers = createAnswerCache({ bytesMax: 100, revision: () => revision });
-  const make = async (): Promise<Buffer> => {
-    made += 1;
-    await Promise.resolve();
-    revision += 1;
-    return Buffer.from(`${made}`);
-  };
-  assert.equal(String(await answers.get('a', make)), '1');
-  assert.equal(String(await answers.get('a', make)), '2');
+  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => revision });
+  let resolve: (answer: string) => void = () => undefined;
+  const slow = new Promise<string>((settle) => {
+    resolve = settle;
+  });
+  const first = answers.get('a', () => slow);
+  revision = 2;
+  resolve('old');
+  assert.equal(await first, 'old');
+  assert.equal(
+    answers.get('a', () => 'new'),
+    'new',
+  );
 });
 
-test('nothing is kept beyond its bytes, without a revision, or of an absent answer', () => {
-  let made = 0;
-  const count = (size: number) => (): Buffer => {
-    made += 1;
-    return Buffer.alloc(size);
-  };
-  const small = createAnswerCache({ bytesMax: 10, revision: () => 1 });
-  for (let round = 0; round < 2; round += 1) small.get('a', count(10));
-  assert.equal(made, 2);
-  // A second answer that does not fit beside the first takes its place.
-  for (const key of ['a', 'b', 'b', 'a']) small.get(key, count(6));
-  assert.equal(made, 5);
+it('an answer made before a write is not kept after it, though others are', () => {
+  let revision = 1;
+  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => revision });
+  const before = answers.revision();
+  revision = 2;
+  answers.find('b');
+  answers.keep('a', 'old', before);
+  assert.equal(answers.find('a'), undefined);
+});
+
+it('keys and answers stay within their bytes', () => {
+  const answers = createAnswerCache({ bytesMax: 100, revision: () => 1 });
+  answers.find('start');
+  for (let number = 0; number < 50; number += 1) answers.keep(`k${number}`, 'x'.repeat(30), 1);
+  const kept = Array.from({ length: 50 }, (_, number) => answers.find(`k${number}`));
+  const bytes = kept.filter((answer) => answer !== undefined).length * 32;
+  assert.ok(bytes > 0 && bytes <= 100, `${bytes}`);
+  answers.keep('too large', 'x'.repeat(101), 1);
+  assert.equal(answers.find('too large'), undefined);
+});
+
+it('nothing is kept without bytes for it, or where the store cannot tell its revision', () => {
   for (const options of [
     { bytesMax: 0, revision: () => 1 },
-    { bytesMax: 10, revision: () => undefined },
+    { bytesMax: 1_000, revision: () => undefined },
   ]) {
-    const none = createAnswerCache(options);
-    for (let round = 0; round < 2; round += 1) none.get('a', count(1));
+    const answers = createAnswerCache(options);
+    assert.equal(
+      answers.get('a', () => 'one'),
+      'one',
+    );
+    assert.equal(
+      answers.get('a', () => 'two'),
+      'two',
+    );
   }
-  assert.equal(made, 9);
-  const absent = (): undefined => void (made += 1);
-  for (let round = 0; round < 2; round += 1) assert.equal(small.get('c', absent), undefined);
-  assert.equal(made, 11);
+});
+
+it('a short answer is text, a long one bytes', () => {
+  assert.equal(toAnswer('{}'), '{}');
+  const long = `"${'é'.repeat(3_000)}"`;
+  assert.deepEqual(toAnswer(long), Buffer.from(long));
 });

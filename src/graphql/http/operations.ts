@@ -2,7 +2,7 @@
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, GraphqlResult, ReadyOperation } from '../engine.ts';
 import { toRefusal } from '../errors.ts';
@@ -22,21 +22,34 @@ export type CostConfig = Pick<
   'graphqlObjectsMax' | 'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
 >;
 
+/** What came out, and whether the same request would bring it again while nothing is written. */
+export interface Outcome<T> {
+  readonly found: T;
+  readonly repeatable: boolean;
+}
+
 export interface Operations {
   /** Throws an AppError for what must not run this way. */
-  run(request: GraphqlRequest, call: Call): MaybePromise<GraphqlResult>;
+  run(request: GraphqlRequest, call: Call): MaybePromise<Outcome<GraphqlResult>>;
   /** The results as JSON, in order; what is wrong with one operation is told in its place. */
-  runBatch(requests: readonly unknown[], call: Call): Promise<readonly string[]>;
+  runBatch(requests: readonly unknown[], call: Call): MaybePromise<Outcome<readonly string[]>>;
 }
 
 export function createOperations(engine: Engine, config: CostConfig): Operations {
-  const run = (request: GraphqlRequest, call: Call): MaybePromise<GraphqlResult> => {
+  const run = (request: GraphqlRequest, call: Call): MaybePromise<Outcome<GraphqlResult>> => {
     const prepared = engine.prepare(request);
-    if (prepared.kind === 'refused') return { errors: prepared.errors };
-    if (prepared.operation === 'subscription') throw notHere();
-    if (call.readsOnly && prepared.operation === 'mutation') throw postOnly();
-    const result = engine.execute(prepared, call.scope);
-    return call.showCost ? andThen(result, (found) => withCost(found, prepared, call)) : result;
+    if (prepared.kind === 'refused') {
+      return { found: { errors: prepared.errors }, repeatable: false };
+    }
+    const { operation } = prepared;
+    if (operation === 'subscription') throw notHere();
+    if (call.readsOnly && operation === 'mutation') throw postOnly();
+    // A text that is sent to be remembered has to arrive each time.
+    const isPure = operation === 'query' && request.extensions === undefined && !call.showCost;
+    return andThen(engine.execute(prepared, call.scope), (result) => {
+      const found = call.showCost ? withCost(result, prepared, call) : result;
+      return { found, repeatable: isPure && result.errors === undefined };
+    });
   };
 
   /** What an operation costs, beside what the whole request may (R26: a batch shares it). */
@@ -51,25 +64,47 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     return { ...result, extensions: { cost } };
   };
 
-  const runInPlace = async (request: unknown, call: Call): Promise<GraphqlResult> => {
+  const runInPlace = (request: unknown, call: Call): MaybePromise<Outcome<GraphqlResult>> => {
     try {
-      return await run(decodeRequest(request), call);
+      return run(decodeRequest(request), call);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return { errors: [toRefusal(error)] };
+      return { found: { errors: [toRefusal(error)] }, repeatable: false };
     }
+  };
+
+  /** One after the other: at once as long as each answers at once. */
+  const runFrom = (batch: Batch, call: Call): MaybePromise<Outcome<readonly string[]>> => {
+    for (const request of batch.rest) {
+      const outcome = runInPlace(request, call);
+      if (isPromise(outcome)) {
+        return outcome.then((came) => {
+          add(batch, came);
+          return runFrom(batch, call);
+        });
+      }
+      add(batch, outcome);
+    }
+    return { found: batch.texts, repeatable: batch.repeatable };
   };
 
   return {
     run,
-    async runBatch(requests, call) {
-      const results: string[] = [];
-      for (const request of requests) {
-        results.push(JSON.stringify(await runInPlace(request, call)));
-      }
-      return results;
-    },
+    runBatch: (requests, call) =>
+      runFrom({ rest: requests.values(), texts: [], repeatable: true }, call),
   };
+}
+
+/** A batch under way: what is still to run, and what came out so far. */
+interface Batch {
+  readonly rest: IterableIterator<unknown>;
+  readonly texts: string[];
+  repeatable: boolean;
+}
+
+function add(batch: Batch, { found, repeatable }: Outcome<GraphqlResult>): void {
+  batch.texts.push(JSON.stringify(found));
+  batch.repeatable &&= repeatable;
 }
 
 function notHere(): AppError {

@@ -1,6 +1,7 @@
 /** GraphQL over HTTP, the answer: media type, status and body (R25). */
 
 import { type AppError, httpStatusOf } from '../../errors.ts';
+import type { Answer } from '../../http/answer-cache.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
 import type { GraphqlResult } from '../engine.ts';
@@ -28,14 +29,14 @@ export function negotiateAnswer(accept: string | undefined): AnswerType | undefi
   return negotiate(accept, [legacy, modern]);
 }
 
+/** An answer that was kept, or is to be: it has data and no errors, and so the status 200. */
+export function answerReply(answer: Answer, type: AnswerType): HttpReply {
+  return { status: 200, headers: headersOf[type], body: answer };
+}
+
 export function resultReply(result: GraphqlResult, type: AnswerType, draft: HttpDraft): HttpReply {
   const status = type === legacy ? 200 : statusOf(result, draft);
   return { status, headers: headersOf[type], body: JSON.stringify(result) };
-}
-
-/** Results of a batch, each already JSON. One status cannot speak for all: it is 200. */
-export function batchReply(results: readonly string[], type: AnswerType): HttpReply {
-  return { status: 200, headers: headersOf[type], body: `[${results.join(',')}]` };
 }
 
 /** What is no request, or must not run this way, is refused with its status under either type. */

@@ -1,0 +1,142 @@
+/** What an HTTP request asks for → a reply: one operation, a batch, or a stream of events. */
+
+import type { Config } from '../../config.ts';
+import { AppError } from '../../errors.ts';
+import { type Answer, type AnswerCache, toAnswer } from '../../http/answer-cache.ts';
+import { parseJson } from '../../http/json.ts';
+import type { HttpReply } from '../../http/message.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { RequestScope } from '../context.ts';
+import type { Engine } from '../engine.ts';
+import { type Call, type CostConfig, createOperations } from './operations.ts';
+import { decodeQueryString, decodeRequest } from './params.ts';
+import {
+  answerReply,
+  type AnswerType,
+  negotiateAnswer,
+  refusalReply,
+  resultReply,
+} from './reply.ts';
+import { type EventStreams, wantsEvents } from './sse.ts';
+
+/** What is needed of an HTTP request, beside its body. */
+export interface Asking {
+  readonly requestId: string;
+  readonly viewer: RequestScope['viewer'];
+  /** The header `Accept`. */
+  readonly accept: string | undefined;
+  /** True where the client wants to see `extensions.cost`. */
+  readonly showCost: boolean;
+}
+
+type Reply = MaybePromise<HttpReply>;
+
+export interface Runner {
+  /** One operation or a batch, as JSON bytes. */
+  post(body: Buffer, asking: Asking): Reply;
+  /** The same, parsed already, and never kept: it can hold files. Throws an AppError. */
+  runValue(body: unknown, asking: Asking): Reply;
+  /** A query, as a query string. */
+  get(query: string, asking: Asking): Reply;
+}
+
+export interface RunnerDeps {
+  readonly engine: Engine;
+  readonly streams: EventStreams;
+  readonly answers: AnswerCache;
+  readonly config: CostConfig & Pick<Config, 'graphqlBatchMax' | 'graphqlHttpDraft'>;
+}
+
+export function createRunner({ engine, streams, answers, config }: RunnerDeps): Runner {
+  const operations = createOperations(engine, config);
+
+  const toCall = ({ requestId, viewer, showCost }: Asking, readsOnly: boolean): Call => {
+    return { scope: { requestId, viewer, budget: engine.createBudget() }, readsOnly, showCost };
+  };
+  const runBatch = (body: readonly unknown[], asking: Asking, keep: Keep): Reply => {
+    checkBatch(body, config.graphqlBatchMax);
+    return andThen(operations.runBatch(body, toCall(asking, false)), ({ found, repeatable }) => {
+      const answer = toAnswer(`[${found.join(',')}]`);
+      if (repeatable) keep(answer);
+      // One status cannot speak for all results.
+      return answerReply(answer, typeFor(asking));
+    });
+  };
+  const run = (body: unknown, asking: Asking, keep: Keep): Reply => {
+    if (Array.isArray(body)) return runBatch(body, asking, keep);
+    const call = toCall(asking, false);
+    const request = decodeRequest(body);
+    if (wantsEvents(asking.accept)) return streams.run(request, call.scope, false);
+    const type = typeFor(asking);
+    return andThen(operations.run(request, call), ({ found, repeatable }) => {
+      if (!repeatable) return resultReply(found, type, config.graphqlHttpDraft);
+      const answer = toAnswer(JSON.stringify(found));
+      keep(answer);
+      return answerReply(answer, type);
+    });
+  };
+  /** Equal bytes ask for the same: while nothing is written, a query brings the same answer. */
+  const post = (body: Buffer, asking: Asking): Reply => {
+    if (asking.showCost || wantsEvents(asking.accept)) {
+      return run(parseJson(body), asking, keepNothing);
+    }
+    const type = typeFor(asking);
+    const key = `POST ${type} ${body.toString('latin1')}`;
+    const known = answers.find(key);
+    if (known !== undefined) return answerReply(known, type);
+    const revision = answers.revision();
+    return run(parseJson(body), asking, (answer) => answers.keep(key, answer, revision));
+  };
+  const get = (query: string, asking: Asking): Reply => {
+    const call = toCall(asking, true);
+    const request = decodeQueryString(query);
+    if (wantsEvents(asking.accept)) return streams.run(request, call.scope, true);
+    const type = negotiateAnswer(asking.accept);
+    if (type === undefined) throw notAcceptable();
+    const outcome = operations.run(request, call);
+    return andThen(outcome, ({ found }) => resultReply(found, type, config.graphqlHttpDraft));
+  };
+
+  return {
+    post: (body, asking) => refusable(asking, () => post(body, asking)),
+    runValue: (body, asking) => run(body, asking, keepNothing),
+    get: (query, asking) => refusable(asking, () => get(query, asking)),
+  };
+}
+
+/** Takes an answer that the next equal request may have too. */
+type Keep = (answer: Answer) => void;
+const keepNothing: Keep = () => undefined;
+
+/** A POST never fails for its `Accept` (R6). */
+function typeFor({ accept }: Asking): AnswerType {
+  return negotiateAnswer(accept) ?? 'application/json';
+}
+
+/** What is refused before anything runs has the shape of a GraphQL answer too. */
+function refusable(asking: Asking, make: () => Reply): Reply {
+  try {
+    return make();
+  } catch (error) {
+    return toRefusalReply(error, asking);
+  }
+}
+
+/** An AppError as the answer to this request; anything else is thrown on. */
+export function toRefusalReply(error: unknown, asking: Asking): HttpReply {
+  if (!(error instanceof AppError)) throw error;
+  return refusalReply(error, typeFor(asking));
+}
+
+function checkBatch(requests: readonly unknown[], max: number): void {
+  if (requests.length === 0) {
+    throw new AppError('invalid_graphql_request', 'A batch has at least one operation.');
+  }
+  if (requests.length > max) {
+    throw new AppError('content_too_large', `A batch has at most ${max} operations.`);
+  }
+}
+
+function notAcceptable(): AppError {
+  return new AppError('not_acceptable', 'The answer has no media type that the client accepts.');
+}

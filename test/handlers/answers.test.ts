@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { after } from 'node:test';
+import { startServer, type TestServer } from '../support/server.js';
+
+interface Reply {
+  readonly data?: Record<string, unknown>;
+  readonly errors?: readonly unknown[];
+}
+
+describe('answers that are kept', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ after });
+  });
+
+  const ask = async (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+    server.fetch('/graphql', {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json', ...headers },
+    });
+  const askFor = async (body: unknown): Promise<Reply> => (await (await ask(body)).json()) as Reply;
+  const createPost = async (title: string): Promise<string> => {
+    const created = await server.send('POST', '/posts', { title, content: 'some text' });
+    return created.headers.get('location') ?? '';
+  };
+  const titles = async (): Promise<readonly string[]> =>
+    ((await (await server.fetch('/posts')).json()) as { title: string }[]).map(
+      ({ title }) => title,
+    );
+
+  it('give way to every write of REST, in REST and in GraphQL', async () => {
+    const list = { query: '{ allPosts { title comments { content } } }' };
+    for (const step of ['one', 'two', 'three']) {
+      const location = await createPost(step);
+      // Asked for twice: the second answer may be a kept one.
+      for (let again = 0; again < 2; again += 1) {
+        assert.equal((await titles())[0], step);
+        const { data } = await askFor(list);
+        assert.deepEqual((data?.['allPosts'] as unknown[])[0], {
+          title: step.toUpperCase(),
+          comments: [],
+        });
+      }
+      await server.send('PUT', location, { title: `${step}, changed`, content: 'other' });
+      assert.equal((await titles())[0], `${step}, changed`);
+      const one = (await (await server.fetch(location)).json()) as { title: string };
+      assert.equal(one.title, `${step}, changed`);
+      await server.send('POST', `${location}/comments`, { content: 'new' });
+      const { data } = await askFor(list);
+      assert.deepEqual((data?.['allPosts'] as unknown[])[0], {
+        title: `${step}, changed`.toUpperCase(),
+        comments: [{ content: 'new' }],
+      });
+    }
+    const location = await createPost('short-lived');
+    assert.equal((await server.fetch(location)).status, 200);
+    await server.fetch(location, { method: 'DELETE' });
+    assert.equal((await server.fetch(location)).status, 404);
+    assert.ok(!(await titles()).includes('short-lived'));
+  });
+
+  it('give way to a mutation, also to one in the same batch', async () => {
+    const count = { query: '{ allPosts { id } }' };
+    const create = {
+      query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
+    };
+    const before = ((await askFor(count)).data?.['allPosts'] as unknown[]).length;
+    const batch = (await (await ask([count, create, count])).json()) as Reply[];
+    assert.equal((batch[0]?.data?.['allPosts'] as unknown[]).length, before);
+    assert.equal((batch[2]?.data?.['allPosts'] as unknown[]).length, before + 1);
+    assert.equal(((await askFor(count)).data?.['allPosts'] as unknown[]).length, before + 1);
+  });
+
+  it('are never those of a mutation: the same one runs each time', async () => {
+    const create = {
+      query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
+    };
+    const first = await askFor(create);
+    const second = await askFor(create);
+    assert.notEqual(first.data?.['createPost'], second.data?.['createPost']);
+    const batches = [await ask([create]), await ask([create])];
+    const [one, two] = await Promise.all(batches.map((answer) => answer.text()));
+    assert.notEqual(one, two);
+  });
+
+  it('are kept apart by media type', async () => {
+    const body = { query: '{ allPosts { id } }' };
+    for (let again = 0; again < 2; again += 1) {
+      for (const type of ['application/json', 'application/graphql-response+json']) {
+        const answer = await ask(body, { Accept: type });
+        assert.equal(answer.headers.get('content-type'), `${type}; charset=utf-8`);
+      }
+    }
+  });
+
+  it('are not given to who asks for the cost, and do not hold it', async () => {
+    const body = { query: '{ allPosts { title } }' };
+    await ask(body);
+    const withCost = (await (await ask(body, { 'GraphQL-Cost': '1' })).json()) as object;
+    assert.ok('extensions' in withCost);
+    assert.ok(!('extensions' in (await askFor(body))));
+  });
+
+  it('cannot be reached by a body that looks like the key of another', async () => {
+    await server.fetch('/posts');
+    for (const text of ['GET /posts', '/posts', 'POST application/json {}']) {
+      const headers = { 'Content-Type': 'application/json' };
+      const answer = await server.fetch('/graphql', { method: 'POST', body: text, headers });
+      assert.equal(answer.status, 400);
+    }
+  });
+
+  it('are not kept for errors', async () => {
+    const body = { query: '{ nothingOfThisName }' };
+    assert.deepEqual(await askFor(body), await askFor(body));
+    assert.ok((await askFor(body)).errors);
+  });
+});
+
+it('without a cache the answers are the same', async (context) => {
+  const server = await startServer(context, { env: { ANSWER_CACHE_BYTES_MAX: '0' } });
+  const first = await (await server.fetch('/posts')).text();
+  assert.equal(await (await server.fetch('/posts')).text(), first);
+  await server.send('POST', '/posts', { title: 'new', content: 'b' });
+  assert.notEqual(await (await server.fetch('/posts')).text(), first);
+});
