@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { before, describe, it } from 'node:test';
-import { after } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { startServer, type TestServer } from '../support/server.js';
 
 interface Reply {
@@ -10,8 +9,12 @@ interface Reply {
 
 describe('answers that are kept', () => {
   let server: TestServer;
+  const endings: (() => unknown)[] = [];
   before(async () => {
-    server = await startServer({ after });
+    server = await startServer({ after: (ending) => void endings.push(ending) });
+  });
+  after(async () => {
+    for (const ending of endings) await ending();
   });
 
   const ask = async (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
@@ -20,6 +23,11 @@ describe('answers that are kept', () => {
       body: JSON.stringify(body),
       headers: { 'Content-Type': 'application/json', ...headers },
     });
+  const posts = ({ data }: Reply): readonly unknown[] => {
+    const found = data?.['allPosts'];
+    assert.ok(Array.isArray(found));
+    return found;
+  };
   const askFor = async (body: unknown): Promise<Reply> => (await (await ask(body)).json()) as Reply;
   const createPost = async (title: string): Promise<string> => {
     const created = await server.send('POST', '/posts', { title, content: 'some text' });
@@ -37,8 +45,7 @@ describe('answers that are kept', () => {
       // Asked for twice: the second answer may be a kept one.
       for (let again = 0; again < 2; again += 1) {
         assert.equal((await titles())[0], step);
-        const { data } = await askFor(list);
-        assert.deepEqual((data?.['allPosts'] as unknown[])[0], {
+        assert.deepEqual(posts(await askFor(list))[0], {
           title: step.toUpperCase(),
           comments: [],
         });
@@ -48,8 +55,7 @@ describe('answers that are kept', () => {
       const one = (await (await server.fetch(location)).json()) as { title: string };
       assert.equal(one.title, `${step}, changed`);
       await server.send('POST', `${location}/comments`, { content: 'new' });
-      const { data } = await askFor(list);
-      assert.deepEqual((data?.['allPosts'] as unknown[])[0], {
+      assert.deepEqual(posts(await askFor(list))[0], {
         title: `${step}, changed`.toUpperCase(),
         comments: [{ content: 'new' }],
       });
@@ -66,11 +72,11 @@ describe('answers that are kept', () => {
     const create = {
       query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
     };
-    const before = ((await askFor(count)).data?.['allPosts'] as unknown[]).length;
+    const atFirst = posts(await askFor(count)).length;
     const batch = (await (await ask([count, create, count])).json()) as Reply[];
-    assert.equal((batch[0]?.data?.['allPosts'] as unknown[]).length, before);
-    assert.equal((batch[2]?.data?.['allPosts'] as unknown[]).length, before + 1);
-    assert.equal(((await askFor(count)).data?.['allPosts'] as unknown[]).length, before + 1);
+    assert.equal(posts(batch[0] ?? {}).length, atFirst);
+    assert.equal(posts(batch[2] ?? {}).length, atFirst + 1);
+    assert.equal(posts(await askFor(count)).length, atFirst + 1);
   });
 
   it('are never those of a mutation: the same one runs each time', async () => {
