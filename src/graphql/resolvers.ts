@@ -10,6 +10,7 @@ import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Author, Comment, Post } from '../store/model.ts';
 import type { GraphqlContext } from './context.ts';
+import { inSlices } from './slices.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Type → field → resolver. The schema, not TypeScript, decides what a resolver is called with. */
@@ -29,7 +30,7 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (_source: unknown, _args: unknown, context) =>
-      andThen(context.store.posts.list(), (posts) => expectPosts(posts, context)),
+      andThen(context.store.posts.list(), (posts) => inSlices(expectPosts(posts, context))),
     postById(_source: unknown, { postId }: { postId: string }, { store, charge }) {
       const id = toId(postId);
       if (id === undefined) return null;
@@ -51,7 +52,7 @@ export const resolvers: Resolvers = {
     comments: (post: Post, _args: unknown, context) =>
       andThen(context.loaders.comments(post), (comments) => {
         context.charge(comments.length);
-        return comments;
+        return inSlices(comments);
       }),
     author(post: Post, _args: unknown, { loaders, charge }) {
       charge(1);
@@ -63,7 +64,7 @@ export const resolvers: Resolvers = {
     posts: (...[author, , context, { path }]: [Author, unknown, GraphqlContext, Info]) =>
       andThen(context.loaders.posts(author), (posts) => {
         context.charge(posts.length * costOfPostIn(listsAbove(path)));
-        return posts;
+        return inSlices(posts);
       }),
   },
 

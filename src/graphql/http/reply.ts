@@ -29,14 +29,8 @@ export function negotiateAnswer(accept: string | undefined): AnswerType | undefi
   return negotiate(accept, [legacy, modern]);
 }
 
-/** An answer that was kept, or is to be: it has data and no errors, and so the status 200. */
-export function answerReply(answer: Answer, type: AnswerType): HttpReply {
-  return { status: 200, headers: headersOf[type], body: answer };
-}
-
-export function resultReply(result: GraphqlResult, type: AnswerType, draft: HttpDraft): HttpReply {
-  const status = type === legacy ? 200 : statusOf(result, draft);
-  return { status, headers: headersOf[type], body: JSON.stringify(result) };
+export function answerReply(answer: Answer, type: AnswerType, status: number): HttpReply {
+  return { status, headers: headersOf[type], body: answer };
 }
 
 /** What is no request, or must not run this way, is refused with its status under either type. */
@@ -56,7 +50,10 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-function statusOf({ data, errors }: GraphqlResult, draft: HttpDraft): number {
+/** The status of a result. Under the older type it says nothing of the operation. */
+export function statusOf(result: GraphqlResult, type: AnswerType, draft: HttpDraft): number {
+  if (type === legacy) return 200;
+  const { data, errors } = result;
   const isNew = draft === '2026-08';
   if (data !== undefined) return isNew && errors !== undefined ? 294 : 200;
   const code = errors?.[0]?.extensions.code ?? 'INTERNAL_SERVER_ERROR';

@@ -10,13 +10,8 @@ import type { RequestScope } from '../context.ts';
 import type { Engine } from '../engine.ts';
 import { type Call, type CostConfig, createOperations } from './operations.ts';
 import { decodeQueryString, decodeRequest } from './params.ts';
-import {
-  answerReply,
-  type AnswerType,
-  negotiateAnswer,
-  refusalReply,
-  resultReply,
-} from './reply.ts';
+import { answerReply, type AnswerType, negotiateAnswer, refusalReply, statusOf } from './reply.ts';
+import { serialize } from './serialize.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
 
 /** What is needed of an HTTP request, beside its body. */
@@ -59,7 +54,7 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
       const answer = toAnswer(`[${found.join(',')}]`);
       if (repeatable) keep(answer);
       // One status cannot speak for all results.
-      return answerReply(answer, typeFor(asking));
+      return answerReply(answer, typeFor(asking), 200);
     });
   };
   const run = (body: unknown, asking: Asking, keep: Keep): Reply => {
@@ -68,12 +63,12 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
     const request = decodeRequest(body);
     if (wantsEvents(asking.accept)) return streams.run(request, call.scope, false);
     const type = typeFor(asking);
-    return andThen(operations.run(request, call), ({ found, repeatable }) => {
-      if (!repeatable) return resultReply(found, type, config.graphqlHttpDraft);
-      const answer = toAnswer(JSON.stringify(found));
-      keep(answer);
-      return answerReply(answer, type);
-    });
+    return andThen(operations.run(request, call), ({ found, repeatable }) =>
+      andThen(serialize(found), (answer) => {
+        if (repeatable) keep(answer);
+        return answerReply(answer, type, statusOf(found, type, config.graphqlHttpDraft));
+      }),
+    );
   };
   /** Equal bytes ask for the same: while nothing is written, a query brings the same answer. */
   const post = (body: Buffer, asking: Asking): Reply => {
@@ -83,7 +78,7 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
     const type = typeFor(asking);
     const key = `POST ${type} ${body.toString('latin1')}`;
     const known = answers.find(key);
-    if (known !== undefined) return answerReply(known, type);
+    if (known !== undefined) return answerReply(known, type, 200);
     const revision = answers.revision();
     return run(parseJson(body), asking, (answer) => answers.keep(key, answer, revision));
   };
@@ -94,7 +89,11 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
     const type = negotiateAnswer(asking.accept);
     if (type === undefined) throw notAcceptable();
     const outcome = operations.run(request, call);
-    return andThen(outcome, ({ found }) => resultReply(found, type, config.graphqlHttpDraft));
+    return andThen(outcome, ({ found }) =>
+      andThen(serialize(found), (answer) =>
+        answerReply(answer, type, statusOf(found, type, config.graphqlHttpDraft)),
+      ),
+    );
   };
 
   return {
