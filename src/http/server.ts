@@ -57,17 +57,23 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   // Node would leave out the headers beyond 2,000, and `checkMessage` would judge a message that
   // the parser read in another way. `maxHeaderSize` bounds them all.
   server.maxHeadersCount = 0;
-  server.setTimeout(config.idleTimeoutSeconds * 1000);
   // A client that has sent its request whole may end its side and wait for the answer.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   const sockets = watchSockets(server);
+  const upgraded = new WeakSet<Duplex>();
+  const silence = { sockets, upgraded, listener, limit: config.idleTimeoutSeconds * 1000 };
+  const look = setInterval(limitSilence, 1_000, silence).unref();
+  server.once('close', () => clearInterval(look));
 
   server.on('request', (incoming, response) => listener.answer(incoming, response));
   server.on('checkContinue', (incoming, response) => listener.answer(incoming, response, true));
   server.on('checkExpectation', (incoming, response) =>
     listener.refuseExpectation(incoming, response),
   );
-  server.on('upgrade', deps.upgrade);
+  server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
+    upgraded.add(socket);
+    deps.upgrade(incoming, socket, head);
+  });
   server.on('connect', (_incoming, socket) => {
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
     refuse(socket, error, listener.nextId());
@@ -98,6 +104,28 @@ function watchSockets(server: Server): ReadonlySet<Socket> {
     socket.once('close', () => sockets.delete(socket));
   });
   return sockets;
+}
+
+interface Silence {
+  readonly sockets: ReadonlySet<Socket>;
+  /** They have pings of their own. */
+  readonly upgraded: WeakSet<Duplex>;
+  readonly listener: Listener;
+  /** In milliseconds. */
+  readonly limit: number;
+}
+
+/**
+ * Sets the limit on silence for connections in the middle of something. Node would set it, and
+ * take it back, for every request; most are answered before anybody looks, and need none. Between
+ * two requests, and before one is whole, other limits count.
+ */
+function limitSilence({ sockets, upgraded, listener, limit }: Silence): void {
+  const busy = new Set([...listener.active].map((response) => response.req.socket));
+  for (const socket of sockets) {
+    if (upgraded.has(socket) || socket.timeout === limit) continue;
+    if (busy.has(socket) || socket.writableLength > 0) socket.setTimeout(limit);
+  }
 }
 
 interface Drain {
