@@ -7,13 +7,12 @@
  * cache).
  */
 
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { hashPassword } from '../dist/auth/password.js';
+import { idleMemory, load, median, start, stop } from './processes.mjs';
 import { scenarios, seed } from './scenarios.mjs';
 
 const { values: options } = parseArgs({
@@ -27,11 +26,8 @@ const { values: options } = parseArgs({
 });
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
-const children = new Set();
-process.on('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
-});
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const loading = { seconds: Number(options.seconds), connections: Number(options.connections) };
 
 const settings = {
   DEMO_DATA: 'false',
@@ -95,11 +91,11 @@ async function compare(name, request, { bare, service }) {
   const body = Buffer.from(request.body ?? '').toString('base64');
   const hasBody = request.body !== undefined;
   writeFileSync(file, JSON.stringify({ head: `${head.join('\r\n')}\r\n`, body, hasBody }));
-  for (const server of [bare, service]) await load(server, file); // warm
+  for (const server of [bare, service]) await load(server, file, loading); // warm
   const rounds = [];
   for (let round = 0; round < Number(options.rounds); round += 1) {
-    const a = await load(bare, file);
-    const b = await load(service, file);
+    const a = await load(bare, file, loading);
+    const b = await load(service, file, loading);
     rounds.push({ a, b, ratio: b.cpuMicros / a.cpuMicros });
   }
   const of = (pick) => median(rounds.map(pick));
@@ -112,16 +108,6 @@ async function compare(name, request, { bare, service }) {
     of(({ b }) => b.p50).toFixed(2),
     `${of(({ b }) => b.p99).toFixed(2)} |`,
   ].join(' | ');
-}
-
-async function load(server, file) {
-  const before = cpuNanoseconds(server.child.pid);
-  const args = [server.port, options.seconds, options.connections, file].map(String);
-  const line = await output(spawn(process.execPath, [join(root, 'bench/load.mjs'), ...args]));
-  const { count, failed, p50, p99 } = JSON.parse(line);
-  if (failed > 0) throw new Error(`${failed} of ${count} requests failed`);
-  const cpu = cpuNanoseconds(server.child.pid) - before;
-  return { cpuMicros: cpu / 1000 / count, rate: count / Number(options.seconds), p50, p99 };
 }
 
 /** Time from the start of a process to its first answer, and its memory when it idles. */
@@ -141,77 +127,4 @@ async function starts(file) {
     `${name}: bare ${of(({ a }) => pick(a)).toFixed(1)}, Inkwell ${of(({ b }) => pick(b)).toFixed(1)}` +
     `, ratio ${of(({ a, b }) => pick(b) / pick(a)).toFixed(2)}`;
   return [row('start, ms', ({ ms }) => ms), row('idle, MiB', ({ mib }) => mib)].join('\n');
-}
-
-async function start(program, args, env) {
-  const port = await freePort();
-  const begun = performance.now();
-  const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, ...env, HOST: '127.0.0.1', PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  children.add(child);
-  child.once('exit', () => children.delete(child));
-  const url = `http://127.0.0.1:${port}`;
-  while (!(await answers(url))) {
-    if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
-  }
-  return { child, port, url, readyMs: performance.now() - begun };
-}
-
-function answers(url) {
-  return fetch(`${url}/hello`).then(
-    (response) => response.arrayBuffer().then(() => true),
-    () => new Promise((resolve) => setTimeout(resolve, 1, false)),
-  );
-}
-
-function stop({ child }) {
-  return new Promise((resolve) => {
-    child.once('exit', resolve);
-    child.kill('SIGTERM');
-  });
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-function output(child) {
-  return new Promise((resolve, reject) => {
-    const chunks = [];
-    child.stdout.on('data', (chunk) => chunks.push(chunk));
-    child.once('close', (code) => {
-      if (code === 0) resolve(Buffer.concat(chunks).toString());
-      else reject(new Error(`the load ended with ${code}`));
-    });
-  });
-}
-
-/** CPU time of all threads, from the scheduler's own count. */
-function cpuNanoseconds(pid) {
-  if (process.platform !== 'linux') return Number.NaN;
-  let sum = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    const [onCpu] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
-    sum += Number(onCpu);
-  }
-  return sum;
-}
-
-async function idleMemory({ child }) {
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  if (process.platform !== 'linux') return Number.NaN;
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+([0-9]+)/.exec(status)?.[1]) / 1024;
-}
-
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
 }

@@ -1,0 +1,99 @@
+/** Servers as processes of their own, a load on them, and what Linux says of both. */
+
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+const children = new Set();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+/** A program that answers /hello, and how long that took from its start. */
+export async function start(program, args, env) {
+  const port = await freePort();
+  const begun = performance.now();
+  const child = spawn(process.execPath, [program, ...args], {
+    env: { PATH: process.env.PATH, ...env, HOST: '127.0.0.1', PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await answers(url))) {
+    if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
+  }
+  return { child, port, url, readyMs: performance.now() - begun };
+}
+
+function answers(url) {
+  return fetch(`${url}/hello`).then(
+    (response) => response.arrayBuffer().then(() => true),
+    () => new Promise((resolve) => setTimeout(resolve, 1, false)),
+  );
+}
+
+export function stop({ child }) {
+  return new Promise((resolve) => {
+    child.once('exit', resolve);
+    child.kill('SIGTERM');
+  });
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+function output(child) {
+  return new Promise((resolve, reject) => {
+    const chunks = [];
+    child.stdout.on('data', (chunk) => chunks.push(chunk));
+    child.once('close', (code) => {
+      if (code === 0) resolve(Buffer.concat(chunks).toString());
+      else reject(new Error(`the load ended with ${code}`));
+    });
+  });
+}
+
+/** CPU time of all threads, from the scheduler's own count. */
+function cpuNanoseconds(pid) {
+  if (process.platform !== 'linux') return Number.NaN;
+  let sum = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const [onCpu] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ');
+    sum += Number(onCpu);
+  }
+  return sum;
+}
+
+/** One load on one server: microseconds of CPU time per request, rate, latencies. */
+export async function load(server, file, { seconds, connections }) {
+  const before = cpuNanoseconds(server.child.pid);
+  const args = [server.port, seconds, connections, file].map(String);
+  const line = await output(
+    spawn(process.execPath, [join(import.meta.dirname, 'load.mjs'), ...args]),
+  );
+  const { count, failed, p50, p99 } = JSON.parse(line);
+  if (failed > 0) throw new Error(`${failed} of ${count} requests failed`);
+  const cpu = cpuNanoseconds(server.child.pid) - before;
+  return { cpuMicros: cpu / 1000 / count, rate: count / seconds, p50, p99 };
+}
+
+/** Resident memory in MiB, after half a second of rest. */
+export async function idleMemory({ child }) {
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  if (process.platform !== 'linux') return Number.NaN;
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+([0-9]+)/.exec(status)?.[1]) / 1024;
+}
+
+export function median(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
