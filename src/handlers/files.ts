@@ -5,7 +5,7 @@ import { mediaTypeOf } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
-import { readMultipart, type MultipartLimits, type PartHead } from '../http/multipart-read.ts';
+import type { MultipartLimits, PartHead } from '../http/multipart-read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
 import type { Log } from '../log.ts';
 import type { Snapshot, Upload, Uploads } from '../store/uploads.ts';
@@ -87,6 +87,8 @@ async function receiveAll(
   const upload = uploads.begin();
   try {
     const received: ReceivedFile[] = [];
+    // Loaded with the first upload, and busboy with it: the start does without.
+    const { readMultipart } = await import('../http/multipart-read.ts');
     await readMultipart(request, config, async (part, content) => {
       const file = await receive(upload, part, content);
       if (file !== undefined) received.push(file);

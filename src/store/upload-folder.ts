@@ -3,7 +3,6 @@
  * that died left behind is known and removed, and nothing else is ever touched.
  */
 
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { FileOperations } from './file-operations.ts';
 
@@ -56,6 +55,12 @@ function isDead(name: string, run: Run): boolean {
   return !run.isRunning(Number(pid));
 }
 
+/**
+ * Eight hex digits that stand for the machine's name: FNV-1a in 32 bits. It keeps machines apart,
+ * not secrets, and the first use of a cryptographic hash costs a fifth of the start.
+ */
 function toHostId(host: string): string {
-  return createHash('sha256').update(host).digest('hex').slice(0, 8);
+  let hash = 0x81_1c_9d_c5;
+  for (const byte of Buffer.from(host)) hash = Math.imul(hash ^ byte, 0x01_00_01_93);
+  return (hash >>> 0).toString(16).padStart(8, '0');
 }
