@@ -77,17 +77,19 @@ describe('the browser UI in a browser', { skip }, () => {
   });
 
   it('shows a comment that arrives by subscription', async () => {
-    const subscribed = page
-      .waitForEvent('websocket')
-      .then((socket) =>
-        socket.waitForEvent('framesent', (frame) => String(frame.payload).includes('subscribe')),
-      );
     await open('Comments, live');
     await send();
-    await subscribed;
     const [post] = (await (await server.fetch('/posts')).json()) as { id: string }[];
-    await server.send('POST', `/posts/${post?.id}/comments`, { content: 'Seen in a browser.' });
-    await shows('"Seen in a browser."');
+    // Nothing on the page tells that the subscription has begun, and late ones get no replay.
+    const content = 'Seen in a browser.';
+    const add = (): Promise<unknown> =>
+      server.send('POST', `/posts/${post?.id}/comments`, { content });
+    const again = setInterval(() => void add().catch(() => undefined), 250);
+    try {
+      await shows(`"${content}"`);
+    } finally {
+      clearInterval(again);
+    }
   });
 
   it('asked no other host for anything and logged no error', () => {
