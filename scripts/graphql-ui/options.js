@@ -28,14 +28,14 @@ mutation Upload($file: Upload!) {
   },
   {
     initialName: 'Add a comment',
-    initialQuery: `# Put the id of a post into the variables below.
+    initialQuery: `# The variables below name a post of the demo data; the id of any other post does as well.
 mutation AddComment($input: CommentInput!) {
   addComment(commentInput: $input)
 }
 `,
     initialVariables: `{
   "input": {
-    "postId": "",
+    "postId": "019b8d5e-9c00-7000-8000-000000000103",
     "content": "Well said."
   }
 }`,
