@@ -6,7 +6,14 @@
 
 import { DEPRECATED_GRAPHQL_WS_PROTOCOL } from 'graphql-ws';
 import { toPlainError } from '../errors.ts';
-import { isObject, toRequest, type Act, type Dialect, type Protocol } from './protocol.ts';
+import {
+  isObject,
+  namesHashOnly,
+  toRequest,
+  type Act,
+  type Dialect,
+  type Protocol,
+} from './protocol.ts';
 import { decodeTransport } from './transport-ws.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -53,7 +60,7 @@ function decodeStart(message: Fields): Act {
   const id = idOf(message);
   const { payload } = message;
   if (id === undefined) return unreadable('A start needs an id.');
-  if (!isObject(payload) || typeof payload['query'] !== 'string') {
+  if (!isObject(payload) || !(typeof payload['query'] === 'string' || namesHashOnly(payload))) {
     return refuse(message, 'A start needs a payload with a query.');
   }
   const { variables, operationName } = payload;

@@ -81,7 +81,13 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What was checked by the protocol: `query` a string, the rest of its type, null or absent. */
+/** A persisted document by its hash alone: both protocols were written before there were any. */
+export function namesHashOnly(payload: Readonly<Record<string, unknown>>): boolean {
+  const { query, extensions } = payload;
+  return query == null && isObject(extensions) && extensions['persistedQuery'] !== undefined;
+}
+
+/** What was checked by the protocol: each of its type, null or absent. */
 export function toRequest(payload: Readonly<Record<string, unknown>>): GraphqlRequest {
   const { query, operationName, variables, extensions } = payload;
   return {

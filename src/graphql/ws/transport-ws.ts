@@ -7,7 +7,14 @@ import {
   validateMessage,
   type Message,
 } from 'graphql-ws';
-import { toRequest, type Act, type Dialect, type Protocol } from './protocol.ts';
+import {
+  isObject,
+  namesHashOnly,
+  toRequest,
+  type Act,
+  type Dialect,
+  type Protocol,
+} from './protocol.ts';
 
 export const transportDialect: Dialect = {
   resultPrefix: (id) => `{"id":${JSON.stringify(id)},"type":"${MessageType.Next}","payload":`,
@@ -33,12 +40,13 @@ export const transportWs: Protocol = {
 
 /** What a message of the newer protocol asks for; undefined where no client sends such a one. */
 export function decodeTransport(value: unknown): Act | undefined {
-  const message = check(value);
+  const byHash = isObject(value) && isObject(value['payload']) && namesHashOnly(value['payload']);
+  const message = check(byHash ? withQuery(value) : value);
   switch (message?.type) {
     case MessageType.ConnectionInit:
       return { kind: 'init', id: undefined, payload: message.payload };
     case MessageType.Subscribe: {
-      const request = toRequest({ ...message.payload });
+      const request = toRequest({ ...message.payload, ...(byHash && { query: undefined }) });
       return { kind: 'start', id: message.id, request, dialect: transportDialect };
     }
     case MessageType.Complete:
@@ -57,6 +65,11 @@ export function decodeTransport(value: unknown): Act | undefined {
     default:
       return undefined;
   }
+}
+
+/** Only for the library's check, which asks for a query. */
+function withQuery(message: Readonly<Record<string, unknown>>): unknown {
+  return { ...message, payload: { ...(message['payload'] as object), query: '' } };
 }
 
 /** The library's words about what is wrong can repeat the whole message: they are not passed on. */
