@@ -77,6 +77,7 @@ export class AppError extends Error {
 
 /** Refuses a body whose members are wrong: 422 with one pointer per fault (R5). */
 export function invalidBody(errors: readonly FieldError[]): AppError {
-  const places = errors.map((error) => error.pointer || 'the body').join(', ');
-  return new AppError('invalid_body', `The request body is not valid at ${places}.`, { errors });
+  const places = errors.map(({ pointer }) => pointer).filter((pointer) => pointer !== '');
+  const at = places.length === 0 ? '' : ` at ${places.join(', ')}`;
+  return new AppError('invalid_body', `The request body is not valid${at}.`, { errors });
 }

@@ -122,3 +122,15 @@ test('other methods are 405, another Accept is 406, the prefix belongs to the pa
     assert.equal((await server.fetch(path)).status, 404, path);
   }
 });
+
+test('a refused body is named by its members, or as a whole', async (t) => {
+  const server = await startServer(t);
+  for (const [body, sentence] of [
+    [[], 'The request body is not valid.'],
+    [{ completed: 1 }, 'The request body is not valid at /title, /completed.'],
+  ] as const) {
+    const response = await server.send('POST', '/api/todos', body);
+    assert.equal(response.status, 422);
+    assert.equal(((await response.json()) as { error: string }).error, sentence);
+  }
+});
