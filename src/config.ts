@@ -32,7 +32,10 @@ export const settings = {
   }),
   // What it holds
   environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
-  demoData: flag('DEMO_DATA', { fallback: true, meaning: 'Demo authors, posts and comments.' }),
+  demoData: flag('DEMO_DATA', {
+    fallback: true,
+    meaning: 'Demo authors, posts, comments and accounts.',
+  }),
   memoryStoreBytesMax: integer('MEMORY_STORE_BYTES_MAX', {
     fallback: 1_024 * MiB,
     min: MiB,
@@ -216,7 +219,11 @@ export const settings = {
     meaning: 'JSON object of hash → document: with it, no other document runs.',
   }),
   // WebSocket
-  wsSocketsMax: integer('WS_SOCKETS_MAX', { fallback: 5_000, min: 1, meaning: 'Open WebSockets.' }),
+  wsSocketsMax: integer('WS_SOCKETS_MAX', {
+    fallback: 5_000,
+    min: 1,
+    meaning: 'Open WebSockets; also open event streams.',
+  }),
   wsMessageBytesMax: integer('WS_MESSAGE_BYTES_MAX', {
     fallback: 262_144,
     min: 1024,
@@ -240,7 +247,7 @@ export const settings = {
   }),
   wsPingSeconds: seconds('WS_PING_SECONDS', {
     fallback: 15,
-    meaning: 'Between two pings; a peer that misses one is ended.',
+    meaning: 'Between two pings or keep-alives; a peer that misses one ping is ended.',
   }),
   wsQueueBytesMax: integer('WS_QUEUE_BYTES_MAX', {
     fallback: MiB,

@@ -69,6 +69,18 @@ describe('the README', () => {
     );
   });
 
+  it('lists the codes of GraphQL errors', () => {
+    // A type has no values at run time: its text is compared.
+    const [union = ''] = /type GraphqlCode =[^;]*/.exec(read('src/graphql/errors.ts')) ?? [];
+    const section = sectionOf(readme, '## Error codes');
+    const named = section.slice(section.indexOf('GraphQL errors carry'));
+    const [sentence = ''] = named.split('\n\n');
+    assert.deepEqual(
+      (sentence.match(/`[A-Z_]+`/g) ?? []).map(bare).toSorted(),
+      (union.match(/'[A-Z_]+'/g) ?? []).map((code) => code.slice(1, -1)).toSorted(),
+    );
+  });
+
   it('lists the packages', () => {
     const named = (heading: string): string[] => firstCells(heading, 1).flat().toSorted();
     assert.deepEqual(named('### At run time'), Object.keys(manifest.dependencies).toSorted());
