@@ -1,71 +1,10 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { readdir } from 'node:fs/promises';
+import { describe, test } from 'node:test';
+import { runProgram as run } from './support/program.ts';
 import { connectRaw } from './support/raw-client.ts';
-
-const program = fileURLToPath(new URL('../dist/server.js', import.meta.url));
-
-interface Run {
-  readonly child: ChildProcess;
-  /** Where it uploads to. */
-  readonly folder: string;
-  readonly output: () => string;
-  readonly errors: () => string;
-  /** The exit code and how long it took, from now on. */
-  ended(): Promise<{ readonly code: number | null; readonly milliseconds: number }>;
-  /** The line that says where it listens, and the port in it. */
-  listening(): Promise<{ readonly line: string; readonly port: number }>;
-}
-
-interface RunOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  /** Arguments of node before the program. */
-  readonly flags?: readonly string[];
-}
-
-async function run(t: TestContext, { env = {}, flags = [] }: RunOptions = {}): Promise<Run> {
-  const folder = await mkdtemp(join(tmpdir(), 'inkwell-server-'));
-  const child = spawn(process.execPath, [...flags, program], {
-    env: { HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = once(child, 'exit') as Promise<[number | null]>;
-  t.after(async () => {
-    child.kill('SIGKILL');
-    await exited;
-    await rm(folder, { recursive: true, force: true });
-  });
-  let output = '';
-  let errors = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
-  return {
-    child,
-    folder,
-    output: () => output,
-    errors: () => errors,
-    async ended() {
-      const started = performance.now();
-      const [code] = await exited;
-      return { code, milliseconds: performance.now() - started };
-    },
-    async listening() {
-      for (;;) {
-        const line = output.split('\n').find((one) => one.includes('"listening"'));
-        const port = /:(\d+)"/.exec(line ?? '')?.[1];
-        if (line !== undefined && port !== undefined) return { line, port: Number(port) };
-        await Promise.race([once(child.stdout, 'data'), exited]);
-        assert.equal(child.exitCode, null, errors);
-      }
-    },
-  };
-}
 
 describe('a start', { concurrency: true }, () => {
   test('says in one line where it listens', async (t) => {

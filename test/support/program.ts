@@ -1,0 +1,118 @@
+/** The program itself as a process of its own: what is measured and killed is the server alone. */
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
+
+export interface Program {
+  readonly child: ChildProcess;
+  /** Where it uploads to. */
+  readonly folder: string;
+  readonly output: () => string;
+  readonly errors: () => string;
+  /** The exit code and how long it took, from now on. */
+  ended(): Promise<{ readonly code: number | null; readonly milliseconds: number }>;
+  /** The line that says where it listens, and the port in it. */
+  listening(): Promise<{ readonly line: string; readonly port: number }>;
+  /** What it holds now, with its garbage collected. Needs `measured`. */
+  measure(): Promise<Measure>;
+}
+
+export interface Measure {
+  /** Resident memory in bytes. */
+  readonly resident: number;
+  /** The same at its highest, without waiting for a collection. */
+  readonly residentMax: number;
+  /** Open descriptors; undefined where the machine does not tell. */
+  readonly descriptors: number | undefined;
+  /** The longest time in milliseconds for which the event loop was held since it was last asked. */
+  readonly heldLoop: number;
+}
+
+export interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Arguments of node before the program. */
+  readonly flags?: readonly string[];
+  /** A folder that outlives the run, for a run after it. */
+  readonly folder?: string;
+  /** Lets it be asked for what it holds. */
+  readonly measured?: boolean;
+}
+
+/** Runs beside the service in its process, and answers every message with a measure. */
+const probe = `
+  import { readdirSync } from 'node:fs';
+  import { monitorEventLoopDelay } from 'node:perf_hooks';
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  let residentMax = 0;
+  const look = () => (residentMax = Math.max(residentMax, process.memoryUsage.rss()));
+  setInterval(look, 50).unref();
+  process.on('message', () => {
+    look();
+    const heldLoop = delay.max / 1e6;
+    for (let round = 0; round < 3; round += 1) gc();
+    let descriptors;
+    try { descriptors = readdirSync('/proc/self/fd').length; } catch {}
+    process.send({ resident: process.memoryUsage.rss(), residentMax, descriptors, heldLoop });
+    delay.reset();
+  });
+`;
+const probeFlags = ['--expose-gc', '--import', `data:text/javascript,${encodeURIComponent(probe)}`];
+
+/** Killed with the test that asked for it. */
+export async function runProgram(
+  context: { after(end: () => Promise<void>): unknown },
+  { env = {}, flags = [], folder: given, measured = false }: ProgramOptions = {},
+): Promise<Program> {
+  const folder = given ?? (await mkdtemp(join(tmpdir(), 'inkwell-server-')));
+  const child = spawn(process.execPath, [...(measured ? probeFlags : []), ...flags, program], {
+    env: { HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
+    stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  context.after(async () => {
+    child.kill('SIGKILL');
+    await exited;
+    if (given === undefined) await rm(folder, { recursive: true, force: true });
+  });
+  const { stdout, stderr } = child;
+  assert.ok(stdout !== null && stderr !== null);
+  let output = '';
+  let errors = '';
+  stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  return {
+    child,
+    folder,
+    output: () => output,
+    errors: () => errors,
+    async ended() {
+      const started = performance.now();
+      const [code] = await exited;
+      return { code, milliseconds: performance.now() - started };
+    },
+    async listening() {
+      for (;;) {
+        const line = output.split('\n').find((one) => one.includes('"listening"'));
+        const port = /:(\d+)"/.exec(line ?? '')?.[1];
+        if (line !== undefined && port !== undefined) return { line, port: Number(port) };
+        await Promise.race([once(stdout, 'data'), exited]);
+        assert.equal(child.exitCode, null, errors);
+      }
+    },
+    async measure() {
+      child.send('measure');
+      const answer = once(child, 'message') as Promise<[Measure]>;
+      const ended = exited.then(() => assert.fail(`The program ended: ${errors}${output}`));
+      const [measure] = await Promise.race([answer, ended]);
+      return measure;
+    },
+  };
+}
