@@ -1,0 +1,111 @@
+/**
+ * Subscribers that never read, in numbers, beside one that does (R30): what the silent ones cost
+ * is bounded, and the reader gets every comment in order.
+ *
+ *     SUBSCRIBERS=1000 COMMENTS=20000 node --test dist-test/silent-subscribers.test.js
+ */
+
+import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { startProberProcess } from './support/prober-process.js';
+import { runProgram } from './support/program.js';
+import { connectReady, type HandClient } from './support/ws-clients.js';
+
+const subscribers = Number(process.env['SUBSCRIBERS'] ?? 100);
+const comments = Number(process.env['COMMENTS'] ?? 1_500);
+const commentBytes = 10_000;
+/** An upper bound on a stored comment without its text. */
+const recordBytes = 500;
+const costMax = 300 * 1024 * 1024;
+/** Milliseconds. With other tests beside it a machine alone may take that long. */
+const gapMax = process.env['SUBSCRIBERS'] === undefined ? 2_000 : 500;
+/** So many may be on their way to the reader; what can wait for it is twice as much. */
+const aheadMax = 50;
+
+const protocols = ['graphql-transport-ws'];
+
+async function subscribe(port: number, number: number): Promise<HandClient> {
+  const client = await connectReady(port, { protocols });
+  // Ten groups: an event is executed once for each of them.
+  const query = `subscription S${number % 10} { commentAdded { content } }`;
+  client.send({ id: 's', type: 'subscribe', payload: { query } });
+  // Operations are taken in order: once this is answered, the subscription runs.
+  client.send({ id: 'q', type: 'subscribe', payload: { query: '{ __typename }' } });
+  while ((await client.next()).type !== 'complete');
+  return client;
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+async function comment(url: string, content: string): Promise<number | undefined> {
+  const asking = request(url, {
+    agent,
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+  });
+  asking.end(JSON.stringify({ content }));
+  const [response] = await once(asking, 'response');
+  response.resume();
+  await once(response, 'end');
+  return response.statusCode;
+}
+
+test(`${subscribers} silent subscribers cost a bounded part, and a reader gets all`, async (t) => {
+  t.after(() => agent.destroy());
+  const program = await runProgram(t, {
+    measured: true,
+    env: { WS_PING_SECONDS: '3600' },
+  });
+  const { port } = await program.listening();
+  const url = `http://127.0.0.1:${port}`;
+  const [post] = (await (await fetch(`${url}/posts`)).json()) as { readonly id: string }[];
+  const before = await program.measure();
+
+  const silent: HandClient[] = [];
+  t.after(() => silent.forEach((client) => client.socket.terminate()));
+  for (let number = 0; number < subscribers; number += 1) {
+    const client = await subscribe(port, number);
+    client.socket.pause();
+    silent.push(client);
+  }
+  const reader = await subscribe(port, 0);
+  const prober = startProberProcess(url);
+
+  let read = 0;
+  const readUntil = async (end: number): Promise<void> => {
+    for (; read < end; read += 1) {
+      const { payload } = await reader.next();
+      const { content } = (payload as { data: { commentAdded: { content: string } } }).data
+        .commentAdded;
+      assert.equal(content.length, commentBytes);
+      assert.equal(content.slice(0, content.indexOf(' ')), String(read));
+    }
+  };
+  const padding = 'x'.repeat(commentBytes);
+  for (let sent = 0; sent < comments; sent += 1) {
+    const content = `${sent} ${padding}`.slice(0, commentBytes);
+    assert.equal(await comment(`${url}/posts/${post?.id ?? ''}/comments`, content), 201);
+    await readUntil(sent - aheadMax);
+  }
+  await readUntil(comments);
+
+  const gap = await prober.stop();
+  const after = await program.measure();
+  const kept = comments * (commentBytes + recordBytes);
+  const cost = after.residentMax - before.resident - kept;
+  t.diagnostic(
+    `${subscribers} subscribers, ${comments} comments: at most ${cost >> 20} MiB beyond the ` +
+      `${kept >> 20} MiB of the comments, /hello at most ${gap.toFixed()} ms, ` +
+      `event loop held ${after.heldLoop.toFixed()} ms`,
+  );
+  assert.ok(cost < costMax, `${cost} bytes`);
+  assert.ok(gap < gapMax, `${gap} ms`);
+
+  // Who did not read was ended before it cost more than its part.
+  for (const client of silent) client.socket.resume();
+  const codes = await Promise.all(silent.map(async ({ closed }) => (await closed).code));
+  assert.deepEqual(new Set(codes), new Set([1013]));
+  await reader.close();
+});
