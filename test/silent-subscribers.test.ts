@@ -71,7 +71,7 @@ test(`${subscribers} silent subscribers cost a bounded part, and a reader gets a
     silent.push(client);
   }
   const reader = await subscribe(port, 0);
-  const prober = startProberProcess(url);
+  const prober = startProberProcess(t, url);
 
   let read = 0;
   const readUntil = async (end: number): Promise<void> => {

@@ -8,8 +8,13 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Prober, startProber } from './prober.js';
 
-export function startProberProcess(url: string): Prober {
+/** Ends with the test, also with one that fails. */
+export function startProberProcess(
+  context: { after(end: () => void): unknown },
+  url: string,
+): Prober {
   const child = fork(fileURLToPath(import.meta.url), [url]);
+  context.after(() => child.kill());
   return {
     async stop() {
       child.send('stop');
