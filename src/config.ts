@@ -189,6 +189,11 @@ export const settings = {
     min: 1,
     meaning: 'Directives of a document.',
   }),
+  graphqlVariablesMax: integer('GRAPHQL_VARIABLES_MAX', {
+    fallback: 1_000,
+    min: 1,
+    meaning: 'Values in the variables of an operation, those within others too.',
+  }),
   graphqlBatchMax: integer('GRAPHQL_BATCH_MAX', {
     fallback: 20,
     min: 1,

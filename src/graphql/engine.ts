@@ -21,7 +21,7 @@ import { type Budget, createBudget } from './budget.ts';
 import { type ContextDeps, createContext, type RequestScope } from './context.ts';
 import { createDocuments, type DocumentsConfig } from './documents.ts';
 import { type GraphqlError, toBudgetError, toFieldErrors, toPlainError } from './errors.ts';
-import type { DocumentMeasures } from './limits.ts';
+import { type DocumentMeasures, hasMoreValues } from './limits.ts';
 import { createDocumentTexts, type TrustedDocuments } from './persisted.ts';
 import { createSchema } from './schema.ts';
 
@@ -80,7 +80,7 @@ export interface Engine {
 }
 
 export interface EngineDeps extends ContextDeps {
-  readonly config: DocumentsConfig & Pick<Config, 'graphqlObjectsMax'>;
+  readonly config: DocumentsConfig & Pick<Config, 'graphqlObjectsMax' | 'graphqlVariablesMax'>;
   /** Where they are given, nothing else runs. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
 }
@@ -127,6 +127,7 @@ export function createEngine(deps: EngineDeps): Engine {
         return { kind: 'refused', errors: [toPlainError('BAD_USER_INPUT', chosen)] };
       }
       const { operationName, variables } = request;
+      if (hasMoreValues(variables, config.graphqlVariablesMax)) return tooManyValues;
       const { operation } = chosen;
       const { document: node, measures } = document;
       return { kind: 'ready', operation, document: node, operationName, variables, measures };
@@ -154,6 +155,12 @@ export function createEngine(deps: EngineDeps): Engine {
     },
   };
 }
+
+/** graphql-js shows an input whole in each error about it: 60,000 members take it a second. */
+const tooManyValues: RefusedRequest = {
+  kind: 'refused',
+  errors: [toPlainError('PAYLOAD_TOO_LARGE', 'The variables hold too many values.')],
+};
 
 /** What an answer about the schema costs: about as much as so many records. */
 const objectsOfSchema = 500;

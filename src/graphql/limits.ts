@@ -1,6 +1,7 @@
 /**
- * Limits on the text of a document, judged before the rules of GraphQL see it: their cost grows
- * faster than the document does. The work here is linear, and fragments are counted once.
+ * Limits on the text of a document and on its variables, judged before the rules of GraphQL see
+ * them: their cost grows faster than the request does. The work here is linear, and fragments are
+ * counted once.
  */
 
 import {
@@ -12,6 +13,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
+import { UploadedFile } from './uploaded-file.ts';
 
 export type DocumentLimits = Pick<
   Config,
@@ -40,6 +42,25 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
   check('aliases', aliases, limits.graphqlAliasesMax);
   check('directives', directives, limits.graphqlDirectivesMax);
   return { depth, aliases, directives, introspections };
+}
+
+/**
+ * Whether there are more values than `max` in it, itself and those within others counted. Its depth
+ * was bounded when it was read (R10).
+ */
+export function hasMoreValues(value: unknown, max: number): boolean {
+  return countValues(value, max) > max;
+}
+
+/** Up to one more than `max`. */
+function countValues(value: unknown, max: number): number {
+  let count = 1;
+  if (typeof value !== 'object' || value === null || value instanceof UploadedFile) return count;
+  for (const member of Object.values(value)) {
+    count += countValues(member, max - count);
+    if (count > max) break;
+  }
+  return count;
 }
 
 function check(what: string, found: number, max: number): void {

@@ -76,9 +76,7 @@ test('values that do not fit their variable are refused before anything runs', a
 
 test('errors are bounded in number and in length', async () => {
   const { run } = startGraphql();
-  const unknown = Object.fromEntries(
-    Array.from({ length: 5_000 }, (_, index) => [`key${index}`, 1]),
-  );
+  const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`key${index}`, 1]));
   const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
   const answers = [
     await run(query, { i: { title: 'a', content: 'b', ...unknown } }),

@@ -70,6 +70,18 @@ test('tokens and comments are limited', async () => {
   assert.deepEqual(codesOf(await graphql.run(comments)), ['GRAPHQL_PARSE_FAILED']);
 });
 
+test('values of variables are limited, wherever they stand', async () => {
+  const graphql = startGraphql({ env: { GRAPHQL_VARIABLES_MAX: '5' } });
+  const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
+  const input = { title: 'a', content: 'b' };
+  dataOf(await graphql.run(query, { i: input, more: 1 })); // the object itself counts as one
+  for (const variables of [{ i: input, more: [1] }, { i: { ...input, x: {}, y: {} } }]) {
+    assert.deepEqual(codesOf(await graphql.run(query, variables)), ['PAYLOAD_TOO_LARGE']);
+  }
+  const { length } = await graphql.store.posts.list();
+  assert.equal(length, graphql.posts.length + 1);
+});
+
 test('a document deeper than the stack is refused, whatever the limits say', async () => {
   const big = '1000000000';
   const graphql = startGraphql({ env: { GRAPHQL_TOKENS_MAX: big, GRAPHQL_DEPTH_MAX: big } });
