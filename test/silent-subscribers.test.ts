@@ -103,9 +103,13 @@ test(`${subscribers} silent subscribers cost a bounded part, and a reader gets a
   assert.ok(cost < costMax, `${cost} bytes`);
   assert.ok(gap < gapMax, `${gap} ms`);
 
-  // Who did not read was ended before it cost more than its part.
+  // Who did not read was ended before it cost more than its part: told so, and cut off where it
+  // did not read that either.
   for (const client of silent) client.socket.resume();
   const codes = await Promise.all(silent.map(async ({ closed }) => (await closed).code));
-  assert.deepEqual(new Set(codes), new Set([1013]));
+  assert.deepEqual(
+    codes.filter((code) => code !== 1013 && code !== 1006),
+    [],
+  );
   await reader.close();
 });
