@@ -4,17 +4,22 @@
  * absent. Limits are on by default.
  */
 
-import { choice, flag, integer, list, seconds, text, type Setting } from './settings.ts';
+import {
+  baseUrl,
+  choice,
+  flag,
+  integer,
+  list,
+  origin,
+  readSettings,
+  seconds,
+  type Setting,
+  type SettingValues,
+  storeUrl,
+  text,
+} from './settings.ts';
 
 const MiB = 1024 * 1024;
-const origin = (value: string): string | undefined =>
-  URL.canParse(value) && new URL(value).origin === value
-    ? undefined
-    : 'must be an origin such as https://example.org';
-const baseUrl = (value: string): string | undefined =>
-  /^https?:\/\/[^/?#]+$/.test(value) && URL.canParse(value)
-    ? undefined
-    : 'must be a base URL without a path, such as https://example.org';
 
 /** In the order in which the README lists them. */
 export const settings = {
@@ -41,6 +46,20 @@ export const settings = {
     min: MiB,
     unit: 'bytes',
     meaning: 'Records kept in memory, counted roughly; beyond: 507.',
+  }),
+  storeUrl: text('STORE_URL', {
+    unit: 'URL',
+    meaning: '`sqlite:///path` or `postgres://…`: where records are kept; empty: in memory.',
+    check: storeUrl,
+  }),
+  storeConnectionsMax: integer('STORE_CONNECTIONS_MAX', {
+    fallback: 10,
+    min: 1,
+    meaning: 'Connections to PostgreSQL; one more listens.',
+  }),
+  storeTimeoutSeconds: seconds('STORE_TIMEOUT_SECONDS', {
+    fallback: 5,
+    meaning: 'One statement on PostgreSQL; beyond: 503.',
   }),
   uploadDir: text('UPLOAD_DIR', {
     unit: 'folder',
@@ -273,12 +292,8 @@ export const settings = {
   }),
 } as const satisfies Record<string, Setting<unknown>>;
 
-type Settings = typeof settings;
-
 /** Every setting's value under its key in the table. */
-export type Config = {
-  readonly [K in keyof Settings]: Exclude<ReturnType<Settings[K]['parse']>, Error>;
-};
+export type Config = SettingValues<typeof settings>;
 
 /** Names every faulty setting, one line each, for a person at a terminal. */
 export class ConfigError extends Error {
@@ -287,13 +302,7 @@ export class ConfigError extends Error {
 
 /** Reads every setting; throws one ConfigError that lists all faults. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const faults: string[] = [];
-  const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
-    const given = environment[setting.name];
-    const value = setting.parse(given === undefined || given === '' ? setting.fallback : given);
-    if (value instanceof Error) faults.push(`${setting.name} ${value.message}.`);
-    return [key, value] as const;
-  });
+  const { values, faults } = readSettings(settings, environment);
   if (faults.length > 0) throw new ConfigError(faults.join(' '));
-  return Object.freeze(Object.fromEntries(values)) as Config; // each value went through its parse
+  return values;
 }

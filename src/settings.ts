@@ -89,3 +89,44 @@ export function list(
   };
   return { name, fallback: '', unit: options.unit ?? '', meaning: options.meaning, parse };
 }
+
+// What may be wrong with a text: each check gives that back, or undefined.
+
+export function origin(value: string): string | undefined {
+  return URL.canParse(value) && new URL(value).origin === value
+    ? undefined
+    : 'must be an origin such as https://example.org';
+}
+
+export function baseUrl(value: string): string | undefined {
+  return /^https?:\/\/[^/?#]+$/.test(value) && URL.canParse(value)
+    ? undefined
+    : 'must be a base URL without a path, such as https://example.org';
+}
+
+export function storeUrl(value: string): string | undefined {
+  return /^(?:memory:|sqlite:\/\/\/.+|postgres(?:ql)?:\/\/.+)$/.test(value)
+    ? undefined
+    : 'must be memory:, sqlite:///path/to/file or postgres://user@host/database';
+}
+
+/** The value of every setting of a table, under its key there. */
+export type SettingValues<S extends Readonly<Record<string, Setting<unknown>>>> = {
+  readonly [K in keyof S]: Exclude<ReturnType<S[K]['parse']>, Error>;
+};
+
+/** Reads a table of settings: one sentence for each fault; the values count if there is none. */
+export function readSettings<S extends Readonly<Record<string, Setting<unknown>>>>(
+  settings: S,
+  environment: Readonly<Record<string, string | undefined>>,
+): { readonly values: SettingValues<S>; readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
+    const given = environment[setting.name];
+    const value = setting.parse(given === undefined || given === '' ? setting.fallback : given);
+    if (value instanceof Error) faults.push(`${setting.name} ${value.message}.`);
+    return [key, value] as const;
+  });
+  // Each value went through its parse.
+  return { values: Object.freeze(Object.fromEntries(values)) as SettingValues<S>, faults };
+}
