@@ -16,6 +16,11 @@ export interface CommentDeps {
 }
 
 export function createComments({ store, publish }: CommentDeps): CommentRules {
+  // A store that others write to as well announces their comments and these in one order.
+  if (store.comments.watch !== undefined) {
+    store.comments.watch(publish);
+    return { add: (postId, content) => store.comments.add(postId, content) };
+  }
   const announce = (comment: Comment | undefined): Comment | undefined => {
     if (comment !== undefined) publish(comment);
     return comment;

@@ -34,6 +34,12 @@ export interface Comments {
   list(postId: string): MaybePromise<readonly Comment[] | undefined>;
   /** The comments of each post, oldest first; a post without comments may be absent. */
   byPosts(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Comment[]>>;
+  /**
+   * Tells `listener` of every comment that is stored from now on, by whomever, once each and in
+   * the stored order; gives back how to stop that. Only a store with several writers has it: for
+   * the others whoever adds a comment knows the order.
+   */
+  watch?(listener: (comment: Comment) => void): () => void;
 }
 
 export interface Authors {
