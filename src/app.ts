@@ -31,8 +31,8 @@ import type { UpgradeListener } from './http/server.ts';
 import type { Log } from './log.ts';
 import { createRouter } from './router.ts';
 import { fileOperations } from './store/file-operations.ts';
-import { createMemoryStore } from './store/memory.ts';
-import type { Comment } from './store/model.ts';
+import type { Account, Comment } from './store/model.ts';
+import { openStore } from './store/open.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import type { Run } from './store/upload-folder.ts';
@@ -65,12 +65,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const store = createMemoryStore({
-    createId,
-    now: () => formatLocalDateTime(now()),
-    initial: initialData(accounts, config.demoData),
-    bytesMax: config.memoryStoreBytesMax,
-  });
+  const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
     revision: () => store.revision(),
@@ -171,4 +166,22 @@ function getSecret({ jwtSecret }: Config, log: Log): Buffer {
   if (jwtSecret !== '') return Buffer.from(jwtSecret);
   log('info', 'JWT_SECRET is not set: tokens are good until this run ends');
   return randomBytes(32);
+}
+
+interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
+  readonly createId: () => string;
+  readonly accounts: readonly Account[];
+}
+
+function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
+  const { createId, now, log, accounts } = deps;
+  return openStore(config.storeUrl, {
+    createId,
+    now: () => formatLocalDateTime(now()),
+    initial: initialData(accounts, config.demoData),
+    bytesMax: config.memoryStoreBytesMax,
+    log,
+    connectionsMax: config.storeConnectionsMax,
+    timeoutSeconds: config.storeTimeoutSeconds,
+  });
 }

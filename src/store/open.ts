@@ -1,0 +1,28 @@
+/** Opens the store that STORE_URL names. A driver is loaded when it is chosen, and only then. */
+
+import type { DriverOptions } from './driver.ts';
+import { createMemoryStore } from './memory.ts';
+import type { Store } from './store.ts';
+
+/**
+ * `memory:` or empty text: in memory. `sqlite:///path`: in that file. `postgres://…`: in that
+ * database. Throws an Error of one line, with STORE_URL in it, where the store cannot be opened.
+ */
+export async function openStore(url: string, options: DriverOptions): Promise<Store> {
+  if (url === '' || url === 'memory:') return createMemoryStore(options);
+  if (url.startsWith('sqlite:///')) {
+    const { openSqliteStore } = await import('./sqlite.ts');
+    return openSqliteStore(toPath(url), options);
+  }
+  const { openPostgresStore } = await import('./postgres.ts');
+  return openPostgresStore(url, options);
+}
+
+/** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; `%20` and the like are decoded. */
+function toPath(url: string): string {
+  try {
+    return decodeURIComponent(url.slice('sqlite://'.length));
+  } catch {
+    throw new Error('STORE_URL: the path holds a % that encodes nothing.');
+  }
+}

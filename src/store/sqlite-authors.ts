@@ -1,0 +1,35 @@
+/** Authors in SQLite. */
+
+import type { Row } from './sqlite-database.ts';
+import type { SqliteContext } from './sqlite-writes.ts';
+import type { Author } from './model.ts';
+import type { Authors } from './store.ts';
+import { unescapeText } from './text-escape.ts';
+
+export function createAuthors({ database }: SqliteContext): Authors {
+  const columns = 'id, name, email, created_at';
+  const find = database.prepare(`SELECT ${columns} FROM authors WHERE id = ?`);
+  const byIds = database.prepare(
+    `SELECT ${columns} FROM authors WHERE id IN (SELECT value FROM json_each(?))`,
+  );
+  return {
+    find(id) {
+      const row = find.get(id);
+      return row && toAuthor(row);
+    },
+    byIds: (ids) => {
+      return new Map(
+        byIds.all(JSON.stringify(ids)).map((row) => [String(row['id']), toAuthor(row)]),
+      );
+    },
+  };
+}
+
+function toAuthor(row: Row): Author {
+  return {
+    id: String(row['id']),
+    name: unescapeText(String(row['name'])),
+    email: unescapeText(String(row['email'])),
+    createdAt: String(row['created_at']),
+  };
+}

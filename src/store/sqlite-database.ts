@@ -1,0 +1,143 @@
+/**
+ * The file of the SQLite driver: opening it, its settings, and its schema in numbered steps. The
+ * steps that a file has been through are counted in the file itself (`user_version`).
+ */
+
+import { open } from 'node:fs/promises';
+
+/** What is used of `node:sqlite`: the types of the oldest supported Node do not know it. */
+export interface Database {
+  exec(sql: string): void;
+  prepare(sql: string): Statement;
+  close(): void;
+  readonly isOpen: boolean;
+}
+
+export interface Statement {
+  run(...values: readonly Value[]): { readonly changes: number | bigint };
+  get(...values: readonly Value[]): Row | undefined;
+  all(...values: readonly Value[]): readonly Row[];
+}
+
+export type Value = string | number | null;
+export type Row = Readonly<Record<string, Value>>;
+
+/** In a file's header, so that no other program's file is taken for one of ours: "Inkw". */
+const applicationId = 0x49_6e_6b_77;
+
+/** Each step is run once in a file's life, in this order. Steps are added, never changed. */
+const steps: readonly string[] = [
+  `CREATE TABLE posts (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    content TEXT NOT NULL,
+    status TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    author_id TEXT
+  ) STRICT;
+  CREATE INDEX posts_of_author ON posts (author_id, seq) WHERE author_id IS NOT NULL;
+  CREATE TABLE comments (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    post_id TEXT NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
+    content TEXT NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX comments_of_post ON comments (post_id, seq);
+  CREATE TABLE authors (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    email TEXT NOT NULL,
+    created_at TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE todos (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    completed INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE articles (
+    id INTEGER PRIMARY KEY,
+    document TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO counters VALUES ('articles', 0);`,
+];
+
+/** Opens the file, or makes it; then it is private to this user. */
+export async function openDatabase(path: string): Promise<Database> {
+  const { DatabaseSync } = await importSqlite();
+  try {
+    await (await open(path, 'a', 0o600)).close();
+    return new DatabaseSync(path);
+  } catch (error) {
+    const { code = 'unknown fault' } = error as { code?: string };
+    throw new Error(`STORE_URL: the file ${path} cannot be opened (${code}).`, { cause: error });
+  }
+}
+
+interface SqliteModule {
+  readonly DatabaseSync: new (path: string) => Database;
+}
+
+async function importSqlite(): Promise<SqliteModule> {
+  const name: string = 'node:sqlite';
+  try {
+    return (await import(name)) as SqliteModule;
+  } catch (error) {
+    throw new Error('STORE_URL: sqlite:// needs Node 22.13 or newer.', { cause: error });
+  }
+}
+
+/**
+ * Brings the file to the newest step; `fill` puts the first records into a new one, in the same
+ * transaction. A file of a newer version, or of another program, is refused before anything in it
+ * changes.
+ */
+export function prepareDatabase(database: Database, fill: () => void): void {
+  database.exec('PRAGMA busy_timeout = 2000');
+  checkOrigin(database);
+  // An acknowledged write outlives a loss of power: each commit waits for the disk.
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    // Another process may have been faster, up to this line.
+    const version = readPragma(database, 'user_version');
+    checkOrigin(database);
+    for (const step of steps.slice(version)) database.exec(step);
+    if (version === 0) fill();
+    database.exec(`PRAGMA application_id = ${applicationId}`);
+    database.exec(`PRAGMA user_version = ${steps.length}`);
+    database.exec('COMMIT');
+  } catch (error) {
+    database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+function checkOrigin(database: Database): void {
+  let tables: number;
+  let version: number;
+  let application: number;
+  try {
+    tables = Number(database.prepare('SELECT count(*) AS n FROM sqlite_master').get()?.['n']);
+    version = readPragma(database, 'user_version');
+    application = readPragma(database, 'application_id');
+  } catch (error) {
+    throw new Error('STORE_URL: the file is no SQLite database.', { cause: error });
+  }
+  if (tables > 0 && application !== applicationId) {
+    throw new Error('STORE_URL: the file belongs to another program.');
+  }
+  if (version > steps.length) {
+    throw new Error('STORE_URL: the file was written by a newer version of this program.');
+  }
+}
+
+function readPragma(database: Database, name: string): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+}
