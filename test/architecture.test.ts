@@ -50,6 +50,8 @@ const ownerOf: Readonly<Record<string, readonly string[]>> = {
   uuid: ['domain/ids.ts'],
   ws: ['graphql/ws/'],
 };
+/** The same for packages that only some deployments install: they are loaded when chosen. */
+const ownerOfOptional: typeof ownerOf = { postgres: ['store/postgres-pool.ts'] };
 
 const linesPerFileMax = 300;
 const linesPerFunctionMax = 70;
@@ -160,7 +162,7 @@ describe('the packages', () => {
     const foreign = sources.flatMap(({ path, imports }) =>
       imports
         .filter(({ own, from }) => !own && !from.startsWith('node:'))
-        .filter(({ from }) => !isWithin(path, ownerOf[from] ?? []))
+        .filter(({ from }) => !isWithin(path, ownerOf[from] ?? ownerOfOptional[from] ?? []))
         .map(({ from }) => `${path}: imports the package ${from}`),
     );
     assertNone(foreign);
@@ -168,10 +170,29 @@ describe('the packages', () => {
 
   it('are those of package.json, and all in use', () => {
     const text = readFileSync(join(projectFolder, 'package.json'), 'utf8');
-    const { dependencies } = JSON.parse(text) as { dependencies: Record<string, string> };
-    assert.deepEqual(Object.keys(ownerOf).toSorted(), Object.keys(dependencies).toSorted());
+    const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(text) as Record<
+      string,
+      Record<string, unknown>
+    >;
+    assert.deepEqual(Object.keys(ownerOf).toSorted(), Object.keys(dependencies ?? {}).toSorted());
+    assert.deepEqual(Object.keys(ownerOfOptional), Object.keys(peerDependencies ?? {}));
+    assert.deepEqual(
+      peerDependenciesMeta,
+      Object.fromEntries(Object.keys(ownerOfOptional).map((name) => [name, { optional: true }])),
+    );
     const used = new Set(sources.flatMap(({ imports }) => imports.map(({ from }) => from)));
     assertNone(Object.keys(ownerOf).filter((name) => !used.has(name)));
+  });
+});
+
+describe('the store', () => {
+  it('loads no driver beside memory before it is chosen', () => {
+    const early = ['app.ts', 'store/open.ts', 'store/memory.ts'].flatMap((path) =>
+      (byPath.get(path)?.code ?? '')
+        .split('\n')
+        .filter((line) => /^import .*(?:sqlite|postgres)/.test(line)),
+    );
+    assertNone(early);
   });
 });
 

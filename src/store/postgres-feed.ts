@@ -1,0 +1,203 @@
+/**
+ * The comments of all nodes, to each node, once each and in the stored order. The table itself is
+ * the queue: a node reads what comes after its cursor. NOTIFY only says that a look is worth it;
+ * it is sent after the write and for many writes at once, because inside the write it would let
+ * one transaction commit at a time. Where it does not arrive, a slow timer looks.
+ */
+
+import type { Log } from '../log.ts';
+import { type CommentOrder, createCommentOrder, type Look } from './comment-order.ts';
+import type { Comment } from './model.ts';
+import { createHints, type Hints } from './postgres-hints.ts';
+import type { Client, Connect, Pool, Row } from './postgres-pool.ts';
+import { toComment } from './postgres-rows.ts';
+
+export interface CommentFeed {
+  /** A comment that this node stored, and its number. */
+  stored(seq: number, comment: Comment): void;
+  watch(listener: (comment: Comment) => void): () => void;
+  close(): Promise<void>;
+}
+
+export interface FeedDeps {
+  readonly pool: Pool;
+  readonly connect: Connect;
+  readonly log: Log;
+  readonly timeoutSeconds: number;
+  /** This node, among those that send hints. */
+  readonly nodeId: string;
+}
+
+const rowsPerLook = 500;
+/** Between two looks while a gap is in the way. */
+const gapMilliseconds = 5;
+/** Between two looks that nothing asked for: where hints arrive, and where they do not. */
+const idleMilliseconds = 1_000;
+const deafMilliseconds = 100;
+/** Own comments are told to the other nodes together. */
+const tellMilliseconds = 5;
+/** No statement of a node is under way for that long: it is about transactions of others. */
+const gapSecondsMore = 10;
+/** What was under way at the start is waited for, so long. */
+const startLooksMax = 100;
+
+export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
+  const feed = new Feed(deps, await findStart(deps.pool));
+  await feed.start();
+  return feed;
+}
+
+/** The last number of a comment, once all up to it can be seen or never come. */
+async function findStart(pool: Pool): Promise<number> {
+  const cursor = await lastNumber(pool);
+  // A second statement: the transaction of every number up to the cursor is before its `next`.
+  const { next } = toLook(await pool.read((sql) => look(sql, cursor)), 0);
+  for (let looks = 0; looks < startLooksMax; looks += 1) {
+    const { oldest } = toLook(await pool.read((sql) => look(sql, cursor)), 0);
+    if (oldest >= next) break;
+    await pause(gapMilliseconds * 4);
+  }
+  return cursor;
+}
+
+class Feed implements CommentFeed {
+  readonly #deps: FeedDeps;
+  readonly #order: CommentOrder;
+  readonly #listeners = new Set<(comment: Comment) => void>();
+  readonly #hints: Hints;
+  #timer: NodeJS.Timeout | undefined;
+  #tellTimer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  /** Something happened since the look under way began. */
+  #again = false;
+  #closed = false;
+
+  constructor(deps: FeedDeps, cursor: number) {
+    this.#deps = deps;
+    this.#order = createCommentOrder({
+      cursor,
+      deliver: (comment) => {
+        for (const listener of this.#listeners) listener(comment);
+      },
+      clock: () => performance.now(),
+      gapMillisecondsMax: (deps.timeoutSeconds + gapSecondsMore) * 1000,
+    });
+    this.#hints = createHints({
+      ...deps,
+      heard: (from) => {
+        if (from !== deps.nodeId) this.#look();
+      },
+      connected: () => this.#reconnect(),
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#hints.start();
+    this.#look();
+  }
+
+  watch(listener: (comment: Comment) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  stored(seq: number, comment: Comment): void {
+    this.#order.stored({ seq, comment });
+    this.#tellTimer ??= setTimeout(() => this.#tell(), tellMilliseconds);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#tellTimer);
+    // A look under way ends with the pool.
+    await this.#hints.close();
+  }
+
+  #tell(): void {
+    this.#tellTimer = undefined;
+    // A comment of another node, that came first, is not here yet.
+    if (this.#order.waiting > 0) this.#look();
+    this.#hints.tell();
+  }
+
+  /** The database may be another one than before: one that lags behind, after a failover. */
+  async #reconnect(): Promise<void> {
+    // From before the question: comments of this node may move the cursor while it is asked.
+    const { cursor } = this.#order;
+    const last = await lastNumber(this.#deps.pool);
+    if (last < cursor) {
+      this.#deps.log('warn', 'comments were lost by the database', { last });
+      this.#order.rewind(last);
+    }
+    this.#look();
+  }
+
+  /** One at a time; what asks for one meanwhile gets one more. */
+  #look(): void {
+    this.#again = true;
+    if (this.#closed || this.#looking !== undefined) return;
+    clearTimeout(this.#timer);
+    this.#looking = this.#lookAll().finally(() => {
+      this.#looking = undefined;
+      if (this.#closed) return;
+      const wait = this.#hints.areHeard() ? idleMilliseconds : deafMilliseconds;
+      this.#timer = setTimeout(() => this.#look(), wait);
+    });
+  }
+
+  async #lookAll(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      const { ownMax, cursor } = this.#order;
+      try {
+        const rows = await this.#deps.pool.read((sql) => look(sql, cursor));
+        const seen = toLook(rows, ownMax);
+        const isFree = this.#order.take(seen);
+        this.#again ||= !isFree || !seen.isWhole;
+        if (!isFree) await pause(gapMilliseconds);
+      } catch {
+        // The pool has noted that the database is away; the timer looks again.
+        return;
+      }
+    }
+  }
+}
+
+/** One statement, so that the comments and what is under way are of one snapshot. */
+function look(sql: Client, cursor: number): ReturnType<typeof sql<Row[]>> {
+  return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
+      pg_snapshot_xmax(pg_current_snapshot())::text AS next, comment.*
+    FROM (SELECT) AS one LEFT JOIN (
+      SELECT seq, id, post_id, content, created_at FROM inkwell.comments
+      WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
+    ) AS comment ON true ORDER BY comment.seq`;
+}
+
+function toLook(rows: readonly Row[], ownMax: number): Look {
+  // Without comments there is one row that has none.
+  const comments = rows
+    .filter((row) => row['seq'] !== null)
+    .map((row) => ({ seq: Number(row['seq']), comment: toComment(row) }));
+  return {
+    comments,
+    isWhole: comments.length < rowsPerLook,
+    ownMax,
+    oldest: BigInt(String(rows[0]?.['oldest'])),
+    next: BigInt(String(rows[0]?.['next'])),
+  };
+}
+
+async function lastNumber(pool: Pool): Promise<number> {
+  const [row] = await pool.read(
+    (sql) => sql`SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last
+      FROM inkwell.comments_seq_seq`,
+  );
+  return Number(row?.['last']);
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, milliseconds);
+  });
+}

@@ -1,0 +1,196 @@
+/**
+ * The connections to PostgreSQL, and the one place that knows its package. Every wait has an end:
+ * a statement that the server does not answer in time is given up, and so is a pool in which no
+ * statement is answered. While the server is away, requests are refused with `overloaded`.
+ */
+
+import type postgres from 'postgres';
+import { AppError } from '../errors.ts';
+import type { Log } from '../log.ts';
+
+export type Client = postgres.Sql;
+export type Row = postgres.Row;
+type Rows = postgres.RowList<Row[]>;
+type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
+
+export interface Pool {
+  /** The rows of a statement that only reads: asked once more where its connection was lost. */
+  read(statement: Statement): Promise<Rows>;
+  /** The same for many rows, which are fetched and handed over page by page, in one snapshot. */
+  readPages<T>(statement: Statement, toItem: (row: Row) => T): Promise<T[]>;
+  /** What a statement writes is kept whole or not at all; after `overloaded` it may be either. */
+  write(statement: Statement): Promise<Rows>;
+  close(): Promise<void>;
+}
+
+export interface PoolOptions {
+  readonly log: Log;
+  readonly connectionsMax: number;
+  readonly timeoutSeconds: number;
+}
+
+export type Connect = (options: ConnectOptions) => Client;
+
+export interface ConnectOptions {
+  readonly connectionsMax: number;
+  readonly statementSeconds: number;
+  /** For every NOTIFY on a channel that a connection listens to. */
+  readonly heard?: (channel: string, payload: string) => void;
+  /** Whenever a connection has ended. */
+  readonly closed?: () => void;
+}
+
+/** Loads the package. Connections are made when they are needed. */
+export async function createConnect(url: string): Promise<Connect> {
+  const create = await importPostgres();
+  return ({ connectionsMax, statementSeconds, heard, closed }) => {
+    const options = {
+      max: connectionsMax,
+      connect_timeout: 5,
+      // Without an answer to the first one the next attempts come at a slower pace, up to this.
+      backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
+      // What it would ask at the start, the types of arrays, is not used.
+      fetch_types: false,
+      onnotice: () => undefined,
+      onnotify: heard,
+      onclose: () => closed?.(),
+      connection: { application_name: 'inkwell', statement_timeout: statementSeconds * 1000 },
+    };
+    try {
+      return create(url, options);
+    } catch (error) {
+      throw new Error('STORE_URL: this is no URL of a PostgreSQL database.', { cause: error });
+    }
+  };
+}
+
+async function importPostgres(): Promise<typeof postgres> {
+  try {
+    return (await import('postgres')).default;
+  } catch (error) {
+    const needed = 'postgres:// needs one more package: npm install postgres';
+    throw new Error(`STORE_URL: ${needed}`, { cause: error });
+  }
+}
+
+/** Statements under way, those that wait for a connection among them. */
+const statementsMax = 2_000;
+const rowsPerPage = 1_000;
+/** Longer than a connection that was lost needs to be known as closed. */
+const retryMilliseconds = 50;
+
+export function createPool(connect: Connect, options: PoolOptions): Pool {
+  const { log, connectionsMax, timeoutSeconds } = options;
+  // The server ends a statement after its time; the second more is for its answer.
+  const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
+  const newClient = (): Client => connect({ connectionsMax, statementSeconds: timeoutSeconds });
+  let client = newClient();
+  let statements = 0;
+  let answeredAt = Date.now();
+  let away = false;
+
+  const note = (isNowAway: boolean): void => {
+    if (isNowAway === away) return;
+    away = isNowAway;
+    log(away ? 'warn' : 'info', away ? 'database is away' : 'database is back');
+  };
+
+  /** Nothing was answered for so long: these connections lead nowhere, though they look open. */
+  const giveUp = (asked: Client): void => {
+    if (asked !== client || Date.now() - answeredAt < patienceMilliseconds) return;
+    client = newClient();
+    asked.end({ timeout: 0 }).catch(() => undefined);
+  };
+
+  async function ask<T>(work: (sql: Client, refresh: () => void) => PromiseLike<T>): Promise<T> {
+    if (statements >= statementsMax) throw busy();
+    statements += 1;
+    const asked = client;
+    const deadline = createDeadline(patienceMilliseconds, () => giveUp(asked));
+    try {
+      const answer = await Promise.race([work(asked, deadline.refresh), deadline.passed]);
+      answeredAt = Date.now();
+      note(false);
+      return answer;
+    } catch (error) {
+      const fault = toStoreError(error);
+      note(isAway(fault));
+      throw fault;
+    } finally {
+      deadline.end();
+      statements -= 1;
+    }
+  }
+
+  async function askTwice<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAway(error) || Date.now() - answeredAt > patienceMilliseconds) throw error;
+      await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
+      return work();
+    }
+  }
+
+  return {
+    read: (statement) => askTwice(() => ask(statement)),
+    write: (statement) => ask(statement),
+    readPages: (statement, toItem) =>
+      askTwice(() =>
+        ask(async (sql, refresh) => {
+          const items = [];
+          for await (const rows of statement(sql).cursor(rowsPerPage)) {
+            refresh();
+            for (const row of rows) items.push(toItem(row));
+          }
+          return items;
+        }),
+      ),
+    close: () => client.end({ timeout: 2 }),
+  };
+}
+
+interface Deadline {
+  /** Rejects when the time is over; never resolves. */
+  readonly passed: Promise<never>;
+  readonly refresh: () => void;
+  readonly end: () => void;
+}
+
+export function createDeadline(milliseconds: number, expire: () => void): Deadline {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      expire();
+      reject(lost());
+    }, milliseconds);
+  });
+  return { passed, refresh: () => timer?.refresh(), end: () => clearTimeout(timer) };
+}
+
+/** SQLSTATE classes and codes that say: not now. The rest are faults of ours. */
+const notNow = /^(?:08|53|57P|57014|55P03|25006|40001|40P01)/;
+const diskFull = '53100';
+/** What the network says, and what the package says of its connections. */
+const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
+
+/** The package's error carries the statement's values: it goes no further than this. */
+export function toStoreError(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
+  const code = String(error.code);
+  if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');
+  if (notNow.test(code) || noConnection.test(code)) return lost();
+  return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
+}
+
+export function isAway(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'overloaded';
+}
+
+function lost(): AppError {
+  return new AppError('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
+}
+
+function busy(): AppError {
+  return new AppError('overloaded', 'The database is busy.', { retryAfterSeconds: 1 });
+}

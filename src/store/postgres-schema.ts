@@ -1,0 +1,176 @@
+/** The schema in PostgreSQL, in numbered steps, and the first records. */
+
+import type { InitialData } from './memory.ts';
+import type { Client } from './postgres-pool.ts';
+import { escapeText } from './text-escape.ts';
+
+/** Each step is run once in a database's life, in this order. Steps are added, never changed. */
+const steps: readonly string[] = [
+  `CREATE TABLE inkwell.posts (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    title text NOT NULL,
+    content text NOT NULL,
+    status text NOT NULL,
+    created_at text NOT NULL,
+    author_id uuid
+  );
+  CREATE INDEX posts_of_author ON inkwell.posts (author_id, seq) WHERE author_id IS NOT NULL;
+  CREATE TABLE inkwell.comments (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    post_id uuid NOT NULL REFERENCES inkwell.posts (id) ON DELETE CASCADE,
+    content text NOT NULL,
+    created_at text NOT NULL
+  );
+  CREATE INDEX comments_of_post ON inkwell.comments (post_id, seq);
+  CREATE TABLE inkwell.authors (
+    id uuid PRIMARY KEY,
+    name text NOT NULL,
+    email text NOT NULL,
+    created_at text NOT NULL
+  );
+  CREATE TABLE inkwell.todos (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    title text NOT NULL,
+    completed boolean NOT NULL
+  );
+  CREATE TABLE inkwell.articles (
+    id bigint PRIMARY KEY,
+    version bigint NOT NULL DEFAULT 0,
+    document text NOT NULL
+  );
+  CREATE TABLE inkwell.counters (
+    name text PRIMARY KEY,
+    value bigint NOT NULL
+  );
+  INSERT INTO inkwell.counters VALUES ('articles', 0);`,
+];
+
+/** One number for all nodes: "Inkw". */
+const migrationLock = 0x49_6e_6b_77;
+const newerVersion = 'IW001';
+
+/**
+ * Brings the database to the newest step. The text is sent as one: PostgreSQL runs it as one
+ * transaction, and the lock lets one node at a time into it.
+ */
+export async function migrate(sql: Client): Promise<void> {
+  try {
+    await sql.unsafe(migration());
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === newerVersion)) throw error;
+    const message = 'STORE_URL: the database was written by a newer version of this program.';
+    throw new Error(message, { cause: error });
+  }
+}
+
+function migration(): string {
+  const migrations = steps.map(
+    (step, before) => `
+    DO $step$ BEGIN
+      IF (SELECT version FROM inkwell.schema_state) = ${before} THEN
+        ${step}
+        UPDATE inkwell.schema_state SET version = ${before + 1};
+      END IF;
+    END $step$;`,
+  );
+  return `
+    SELECT pg_advisory_xact_lock(${migrationLock});
+    DO $check$ BEGIN
+      IF to_regclass('inkwell.schema_state') IS NOT NULL THEN
+        IF (SELECT version FROM inkwell.schema_state) > ${steps.length} THEN
+          RAISE EXCEPTION 'newer version' USING ERRCODE = '${newerVersion}';
+        END IF;
+      ELSE
+        CREATE SCHEMA IF NOT EXISTS inkwell;
+        CREATE TABLE inkwell.schema_state (version integer NOT NULL, is_filled boolean NOT NULL);
+        INSERT INTO inkwell.schema_state VALUES (0, false);
+      END IF;
+    END $check$;
+    ${migrations.join('')}`;
+}
+
+/** Puts the first records into a new database, as one act: one node does it, the others see it. */
+export async function fill(sql: Client, initial: InitialData): Promise<void> {
+  const rows = toJsonRows(initial);
+  await sql`
+    WITH first AS (
+      UPDATE inkwell.schema_state SET is_filled = true WHERE NOT is_filled RETURNING 1
+    ), filled_authors AS (
+      INSERT INTO inkwell.authors (id, name, email, created_at)
+      SELECT row.* FROM json_to_recordset(${rows.authors}::text::json)
+        AS row (id uuid, name text, email text, created_at text)
+      WHERE EXISTS (SELECT FROM first)
+    ), filled_posts AS (
+      INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
+      SELECT id, title, content, status, created_at, author_id
+      FROM json_to_recordset(${rows.posts}::text::json) AS row (at int, id uuid, title text,
+        content text, status text, created_at text, author_id uuid)
+      WHERE EXISTS (SELECT FROM first) ORDER BY at
+    ), filled_comments AS (
+      INSERT INTO inkwell.comments (id, post_id, content, created_at)
+      SELECT id, post_id, content, created_at
+      FROM json_to_recordset(${rows.comments}::text::json)
+        AS row (at int, id uuid, post_id uuid, content text, created_at text)
+      WHERE EXISTS (SELECT FROM first) ORDER BY at
+    ), filled_todos AS (
+      INSERT INTO inkwell.todos (id, title, completed)
+      SELECT id, title, completed
+      FROM json_to_recordset(${rows.todos}::text::json)
+        AS row (at int, id uuid, title text, completed boolean)
+      WHERE EXISTS (SELECT FROM first) ORDER BY at
+    )
+    INSERT INTO inkwell.articles (id, document)
+    SELECT row.* FROM json_to_recordset(${rows.articles}::text::json)
+      AS row (id bigint, document text)
+    WHERE EXISTS (SELECT FROM first)`;
+}
+
+type JsonRows = Readonly<Record<'authors' | 'posts' | 'comments' | 'todos' | 'articles', string>>;
+
+function toJsonRows({ authors, posts, comments, todos, articles }: InitialData): JsonRows {
+  return {
+    authors: toAuthorRows(authors),
+    posts: toJson(
+      posts.map(({ id, status, createdAt, authorId, ...texts }) => {
+        const title = escapeText(texts.title);
+        const content = escapeText(texts.content);
+        return { id, title, content, status, created_at: createdAt, author_id: authorId };
+      }),
+    ),
+    comments: toJson(
+      comments.map(({ id, postId, content, createdAt }) => {
+        return { id, post_id: postId, content: escapeText(content), created_at: createdAt };
+      }),
+    ),
+    todos: toJson(todos.map((todo) => ({ ...todo, title: escapeText(todo.title) }))),
+    articles: toJson(
+      articles.map((article) => ({ id: article.id, document: JSON.stringify(article) })),
+    ),
+  };
+}
+
+/** Each row with its place: the rows of a set have no order of their own. */
+function toJson(rows: readonly object[]): string {
+  return JSON.stringify(rows.map((row, at) => ({ at, ...row })));
+}
+
+function toAuthorRows(authors: InitialData['authors']): string {
+  return toJson(
+    authors.map(({ id, name, email, createdAt }) => {
+      return { id, name: escapeText(name), email: escapeText(email), created_at: createdAt };
+    }),
+  );
+}
+
+/** Accounts are given anew at every start (R20); each is also an author, with the same id. */
+export async function keepAuthors(sql: Client, authors: InitialData['authors']): Promise<void> {
+  await sql`
+    INSERT INTO inkwell.authors (id, name, email, created_at)
+    SELECT row.* FROM json_to_recordset(${toAuthorRows(authors)}::text::json)
+      AS row (id uuid, name text, email text, created_at text)
+    ORDER BY row.id
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`;
+}

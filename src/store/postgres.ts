@@ -1,0 +1,80 @@
+/**
+ * The driver on PostgreSQL (13 or newer), for any number of nodes: what it acknowledged is in the
+ * database. Every act is one statement, and so one transaction: none is left open by a node that
+ * stops, or by a connection that is lost.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { DriverOptions } from './driver.ts';
+import { createGivenAccounts } from './given-accounts.ts';
+import { createArticles } from './postgres-articles.ts';
+import { createAuthors } from './postgres-authors.ts';
+import { openFeed } from './postgres-feed.ts';
+import { type Connect, createConnect, createPool, isAway, toStoreError } from './postgres-pool.ts';
+import { createComments, createPosts } from './postgres-posts.ts';
+import type { PostgresContext } from './postgres-rows.ts';
+import { fill, keepAuthors, migrate } from './postgres-schema.ts';
+import { createTodos } from './postgres-todos.ts';
+import type { Store } from './store.ts';
+
+/** A node and its database may be started together: so long the one waits for the other. */
+const startSeconds = 30;
+const startRetryMilliseconds = 250;
+/** A step of the schema may take its time, and so may the nodes that are there before. */
+const migrationSeconds = 600;
+
+export async function openPostgresStore(url: string, options: DriverOptions): Promise<Store> {
+  const { createId, now, initial, log, connectionsMax, timeoutSeconds } = options;
+  const connect = await createConnect(url);
+  await prepare(connect, options);
+  const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
+  const feed = await openFeed({ pool, connect, log, timeoutSeconds, nodeId: randomUUID() });
+  const context: PostgresContext = { pool, createId, now };
+  return {
+    posts: createPosts(context),
+    comments: createComments(context, feed),
+    authors: createAuthors(context),
+    accounts: createGivenAccounts(initial.accounts),
+    todos: createTodos(context),
+    articles: createArticles(pool),
+    // Other nodes write too: an answer of before is never known to be good still.
+    revision: () => undefined,
+    async close() {
+      await feed.close();
+      await pool.close();
+    },
+  };
+}
+
+async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {
+  const accountIds = new Set(initial.accounts.map(({ id }) => id));
+  const end = Date.now() + startSeconds * 1000;
+  for (;;) {
+    const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
+    try {
+      await migrate(sql);
+      await fill(sql, initial);
+      await keepAuthors(
+        sql,
+        initial.authors.filter(({ id }) => accountIds.has(id)),
+      );
+      return;
+    } catch (error) {
+      const fault = toStoreError(error);
+      if (!isAway(fault)) throw toStartError(fault);
+      if (Date.now() > end) {
+        throw new Error('STORE_URL: the database does not answer.', { cause: error });
+      }
+      log('info', 'waiting for the database');
+      await new Promise((resolve) => setTimeout(resolve, startRetryMilliseconds));
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  }
+}
+
+/** A refused password or a database that is not there: the server's own words say which. */
+function toStartError(fault: unknown): unknown {
+  if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
+  return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
+}
