@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  type CommentOrder,
+  createCommentOrder,
+  type Look,
+} from '../../dist/store/comment-order.js';
+import type { Comment } from '../../dist/store/model.js';
+
+const limit = 3;
+
+function toComment(seq: number): Comment {
+  return { id: String(seq), content: '', createdAt: '', postId: '' };
+}
+
+interface Write {
+  readonly seq: number;
+  readonly xid: bigint;
+  readonly own: boolean;
+  state: 'open' | 'committed' | 'aborted' | 'removed';
+  told: boolean;
+}
+
+/** A database with one sequence, as far as a feed can tell, and one node that watches it. */
+class Model {
+  readonly heard: string[] = [];
+  readonly writes: Write[] = [];
+  readonly order: CommentOrder;
+  time = 0;
+  #look: Look | undefined;
+
+  constructor() {
+    this.order = createCommentOrder({
+      cursor: 0,
+      deliver: ({ id }) => this.heard.push(id),
+      clock: () => this.time,
+      gapMillisecondsMax: 1_000_000,
+    });
+  }
+
+  begin(own: boolean): void {
+    const seq = this.writes.length + 1;
+    this.writes.push({ seq, xid: BigInt(100 + seq), own, state: 'open', told: false });
+  }
+
+  end(at: number, state: 'committed' | 'aborted'): void {
+    const open = this.writes.filter((write) => write.state === 'open');
+    const write = open[at % open.length];
+    if (write !== undefined) write.state = state;
+  }
+
+  remove(at: number): void {
+    const there = this.writes.filter((write) => write.state === 'committed');
+    const write = there[at % there.length];
+    if (write !== undefined) write.state = 'removed';
+  }
+
+  /** The answer to an own write arrives, some time after its commit. */
+  tell(at: number): void {
+    const untold = this.writes.filter(
+      ({ own, state, told }) => own && !told && !['open', 'aborted'].includes(state),
+    );
+    const write = untold[at % untold.length];
+    if (write === undefined) return;
+    write.told = true;
+    this.order.stored({ seq: write.seq, comment: toComment(write.seq) });
+  }
+
+  snapshot(): void {
+    const { cursor, ownMax } = this.order;
+    const seen = this.writes.filter((w) => w.state === 'committed' && w.seq > cursor);
+    const next = BigInt(101 + this.writes.length);
+    const open = this.writes.filter(({ state }) => state === 'open').map(({ xid }) => xid);
+    this.#look = {
+      comments: seen.slice(0, limit).map(({ seq }) => ({ seq, comment: toComment(seq) })),
+      isWhole: seen.length < limit,
+      ownMax,
+      oldest: open[0] ?? next,
+      next,
+    };
+  }
+
+  take(): void {
+    if (this.#look !== undefined) this.order.take(this.#look);
+    this.#look = undefined;
+  }
+
+  numbers(isOne: (seq: string, state: Write['state']) => boolean): readonly string[] {
+    return this.writes
+      .filter(({ seq, state }) => isOne(String(seq), state))
+      .map(({ seq }) => String(seq));
+  }
+}
+
+type Step = (model: Model) => void;
+const pick = fc.nat(20);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.boolean().map((own) => (model: Model) => model.begin(own)),
+  pick.map((n) => (model: Model) => model.end(n, 'committed')),
+  pick.map((n) => (model: Model) => model.end(n, 'committed')),
+  pick.map((n) => (model: Model) => model.end(n, 'aborted')),
+  pick.map((n) => (model: Model) => model.tell(n)),
+  pick.map((n) => (model: Model) => model.remove(n)),
+  fc.constant((model: Model) => model.snapshot()),
+  fc.constant((model: Model) => model.take()),
+);
+
+describe('the order of comments', () => {
+  it('is that of their numbers, without loss, whatever becomes visible when', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
+        const model = new Model();
+        for (const apply of steps) apply(model);
+        // What is still open ends, and the node goes on looking.
+        while (model.writes.some(({ state }) => state === 'open')) model.end(0, 'committed');
+        for (let looks = 0; looks < 2 * model.writes.length + 2; looks += 1) {
+          model.snapshot();
+          model.take();
+        }
+        // Each once, in order; one that was removed may have been heard before that.
+        assert.deepEqual(
+          model.heard,
+          model.numbers((n) => model.heard.includes(n)),
+        );
+        const there = model.numbers((_n, state) => state === 'committed');
+        assert.deepEqual(
+          model.heard.filter((n) => there.includes(n)),
+          there,
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('needs no look for own comments that follow one another', () => {
+    const model = new Model();
+    for (let writes = 0; writes < 3; writes += 1) {
+      model.begin(true);
+      model.end(0, 'committed');
+      model.tell(0);
+    }
+    assert.deepEqual(model.heard, ['1', '2', '3']);
+  });
+
+  it('delivers an own comment that was removed before anybody looked', () => {
+    const model = new Model();
+    model.begin(false);
+    model.begin(true);
+    model.order.stored({ seq: 2, comment: toComment(2) });
+    model.end(0, 'aborted');
+    model.end(0, 'aborted'); // gone again: no look will see it
+    for (let looks = 0; looks < 2; looks += 1) {
+      model.snapshot();
+      model.take();
+    }
+    assert.deepEqual(model.heard, ['2']);
+  });
+
+  it('waits at a gap while a transaction can fill it, but not without end', () => {
+    const model = new Model();
+    model.begin(false);
+    model.begin(false);
+    model.end(1, 'committed');
+    for (const time of [0, 1, 1_000_000]) {
+      model.time = time;
+      model.snapshot();
+      model.take();
+      assert.deepEqual(model.heard, []);
+    }
+    model.time = 1_000_001;
+    model.snapshot();
+    model.take();
+    assert.deepEqual(model.heard, ['2']);
+  });
+
+  it('goes back where the database has lost its last comments', () => {
+    const model = new Model();
+    model.order.rewind(0);
+    model.begin(false);
+    model.end(0, 'committed');
+    model.snapshot();
+    model.take();
+    model.order.rewind(0);
+    model.snapshot();
+    model.take();
+    assert.deepEqual(model.heard, ['1', '1']);
+  });
+});

@@ -1,0 +1,124 @@
+/** Any history of calls has the same answers in a driver as it has in memory. */
+
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import * as fc from 'fast-check';
+import { createMemoryStore } from '../../dist/store/memory.js';
+import type { Store } from '../../dist/store/store.js';
+import { type Driver, driverOptions } from './driver-suite.js';
+
+/** One call; `at` picks among the ids that earlier calls gave. */
+type Call =
+  | { readonly kind: 'create'; readonly text: string; readonly owned: boolean }
+  | { readonly kind: 'update' | 'comment'; readonly at: number; readonly text: string }
+  | { readonly kind: 'remove' | 'comments' | 'change'; readonly at: number }
+  | { readonly kind: 'save'; readonly text: string; readonly id: number | undefined }
+  | { readonly kind: 'todo'; readonly text: string; readonly done: boolean }
+  | { readonly kind: 'posts' | 'changeAll' | 'articles' | 'todos' | 'loaders' };
+
+const text = fc.string({ unit: 'binary', maxLength: 8 });
+const at = fc.nat(7);
+const call: fc.Arbitrary<Call> = fc.oneof(
+  fc.record({ kind: fc.constant('create'), text, owned: fc.boolean() }),
+  fc.record({ kind: fc.constantFrom('update', 'comment'), at, text }),
+  fc.record({ kind: fc.constantFrom('remove', 'comments', 'change'), at }),
+  fc.record({
+    kind: fc.constant('save'),
+    text,
+    id: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
+  }),
+  fc.record({ kind: fc.constant('todo'), text, done: fc.boolean() }),
+  fc.record({ kind: fc.constantFrom('posts', 'changeAll', 'articles', 'todos', 'loaders') }),
+);
+
+export function describeHistories(driver: Driver): void {
+  const { skip, name } = driver;
+  it(`answers any history of calls ${name} as in memory`, { skip }, async (context) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { maxLength: 25 }), async (calls) => {
+        const expected = await play(createMemoryStore(driverOptions()), calls);
+        const store = await driver.open(context, driverOptions());
+        const actual = await play(store, calls);
+        await store.close();
+        assert.deepEqual(named(actual), named(expected));
+      }),
+      { numRuns: 12 },
+    );
+  });
+}
+
+/** Ids by the order in which they appear: a driver may make one that it does not use. */
+function named(answers: readonly unknown[]): unknown {
+  const names = new Map<string, string>();
+  const name = (id: string): string => {
+    const known = names.get(id) ?? `id ${names.size}`;
+    names.set(id, known);
+    return known;
+  };
+  const written = JSON.stringify(answers, (_key, value: unknown) => value ?? String(value));
+  return JSON.parse(written.replaceAll(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/g, name));
+}
+
+async function play(store: Store, calls: readonly Call[]): Promise<unknown[]> {
+  const { initial } = driverOptions();
+  const ids = initial.posts.map(({ id }) => id);
+  const answers: unknown[] = [];
+  for (const each of calls) {
+    const answer = await ask(store, each, ids);
+    if (each.kind === 'create') ids.unshift((answer as { id: string }).id);
+    // A list of the memory driver may grow with later calls.
+    answers.push(structuredClone(answer));
+  }
+  return answers;
+}
+
+// oxlint-disable-next-line typescript/consistent-return -- the switch is exhaustive
+async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<unknown> {
+  const { posts, comments, articles, todos, authors } = store;
+  const pick = (index: number): string => ids[index % ids.length] ?? '';
+  switch (asked.kind) {
+    case 'create': {
+      const authorId = asked.owned ? (driverOptions().initial.authors[0]?.id ?? null) : null;
+      return posts.create({ title: asked.text, content: asked.text, authorId });
+    }
+    case 'update':
+      return posts.update(pick(asked.at), { title: asked.text, content: '' });
+    case 'comment':
+      return comments.add(pick(asked.at), asked.text);
+    case 'remove':
+      return posts.remove(pick(asked.at));
+    case 'comments':
+      return comments.list(pick(asked.at));
+    case 'change':
+      return articles.change(asked.at, (article) => ({ ...article, changed: true }));
+    case 'save': {
+      const id = asked.id === undefined ? {} : { id: asked.id };
+      return articles.save({ title: asked.text, ...id });
+    }
+    case 'todo':
+      return todos.create({ title: asked.text, completed: asked.done });
+    case 'posts':
+      return posts.list();
+    case 'changeAll':
+      return articles.changeAll((all) => all.map((article) => ({ ...article, all: true })));
+    case 'articles':
+      return articles.list();
+    case 'todos':
+      return todos.list();
+    case 'loaders': {
+      const authorIds = driverOptions().initial.authors.map(({ id }) => id);
+      return [
+        filled(await comments.byPosts(ids)),
+        filled(await posts.byAuthors(authorIds)),
+        filled(await authors.byIds(authorIds)),
+      ];
+    }
+  }
+}
+
+/** An entry without records may be absent. */
+function filled(groups: ReadonlyMap<string, unknown>): unknown {
+  return [...groups]
+    .filter(([, group]) => !(Array.isArray(group) && group.length === 0))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import type { openStore as OpenStore } from '../../dist/store/open.js';
+import { openStore } from '../../dist/store/open.js';
+import type { Store } from '../../dist/store/store.js';
+import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { driverOptions } from './driver-suite.js';
+
+const draft = { title: 'a', content: 'b', authorId: null };
+const overloaded = { name: 'AppError', code: 'overloaded' };
+
+async function open(context: TestContext, url: string, seconds = 2): Promise<Store> {
+  const store = await openStore(url, driverOptions({ timeoutSeconds: seconds }));
+  context.after(() => store.close());
+  return store;
+}
+
+async function until(what: () => Promise<boolean> | boolean, seconds = 10): Promise<void> {
+  const end = Date.now() + seconds * 1000;
+  while (!(await what())) {
+    assert.ok(Date.now() < end, `not within ${seconds} s`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
+}
+
+/** Adds comments one after the other; those that are refused meanwhile are not counted. */
+async function addFor(store: Store, postId: string, isOver: () => boolean): Promise<string[]> {
+  const ids: string[] = [];
+  while (!isOver()) {
+    try {
+      const comment = await store.comments.add(postId, 'again');
+      if (comment !== undefined) ids.push(comment.id);
+    } catch (error) {
+      assert.equal((error as { code?: string }).code, 'overloaded');
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5);
+      });
+    }
+  }
+  return ids;
+}
+
+function hear(store: Store): string[] {
+  const heard: string[] = [];
+  store.comments.watch?.(({ id }) => heard.push(id));
+  return heard;
+}
+
+describe('a store on PostgreSQL', { skip }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  it('is made once by ten nodes that start at the same time', async (context) => {
+    const url = await server.createDatabase();
+    const stores = await Promise.all(Array.from({ length: 10 }, () => open(context, url)));
+    for (const store of stores) assert.equal((await store.posts.list()).length, 3);
+  });
+
+  it('tells every node of every comment, in the stored order', async (context) => {
+    const url = await server.createDatabase();
+    const nodes = await Promise.all([1, 2, 3].map(() => open(context, url)));
+    const heard = nodes.map(hear);
+    const { id } = await (nodes[0] as Store).posts.create(draft);
+    await Promise.all(
+      Array.from({ length: 300 }, async (_, at) => nodes[at % 3]?.comments.add(id, String(at))),
+    );
+    await until(() => heard.every(({ length }) => length >= 300));
+    const stored = (await nodes[0]?.comments.list(id))?.map((comment) => comment.id);
+    for (const ids of heard) assert.deepEqual(ids, stored);
+  });
+
+  it('goes on when its connections are cut, and loses no comment', async (context) => {
+    const url = await server.createDatabase();
+    const [one, other] = [await open(context, url), await open(context, url)];
+    const heard = [hear(one), hear(other)];
+    const { id } = await one.posts.create(draft);
+    let over = false;
+    const adding = Promise.all([one, other, one].map((node) => addFor(node, id, () => over)));
+    for (let cuts = 0; cuts < 5; cuts += 1) {
+      await server.query(
+        url,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+      );
+      await new Promise((resolve) => {
+        setTimeout(resolve, 100);
+      });
+    }
+    over = true;
+    const acknowledged = (await adding).flat();
+    const stored = (await one.comments.list(id))?.map((comment) => comment.id) ?? [];
+    assert.deepEqual(
+      acknowledged.filter((each) => !stored.includes(each)),
+      [],
+    );
+    await until(() => heard.every(({ length }) => length >= stored.length));
+    for (const ids of heard) assert.deepEqual(ids, stored);
+  });
+
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+    it(`refuses requests while the server is away (${signal}), then goes on`, async (context) => {
+      const url = await server.createDatabase();
+      const [one, other] = [await open(context, url), await open(context, url)];
+      const heard = [hear(one), hear(other)];
+      const { id } = await one.posts.create(draft);
+      let over = false;
+      const adding = Promise.all([one, other, other].map((node) => addFor(node, id, () => over)));
+      await until(() => (heard[0]?.length ?? 0) > 20);
+      await server.stop(signal);
+      const asked = Date.now();
+      await assert.rejects(async () => one.posts.find(id), overloaded);
+      await assert.rejects(async () => one.posts.create(draft), overloaded);
+      assert.ok(Date.now() - asked < 5_000);
+      await server.start();
+      const back = Date.now();
+      await until(async () => Promise.resolve(one.posts.find(id)).then(Boolean, () => false));
+      assert.ok(Date.now() - back < 5_000);
+      const already = heard[1]?.length ?? 0;
+      await until(() => (heard[1]?.length ?? 0) > already + 20);
+      over = true;
+      const acknowledged = (await adding).flat();
+      const stored = (await one.comments.list(id))?.map((comment) => comment.id) ?? [];
+      assert.deepEqual(
+        acknowledged.filter((each) => !stored.includes(each)),
+        [],
+      );
+      await until(() => heard.every(({ length }) => length >= stored.length));
+      for (const ids of heard) assert.deepEqual(ids, stored);
+    });
+  }
+
+  it('gives up on a server that says nothing, and finds it again', async (context) => {
+    const url = await server.createDatabase();
+    const store = await open(context, url, 1);
+    const { id } = await store.posts.create(draft);
+    await server.signal('SIGSTOP');
+    const asked = Date.now();
+    try {
+      await assert.rejects(async () => store.posts.find(id), overloaded);
+      assert.ok(Date.now() - asked < 6_000);
+    } finally {
+      await server.signal('SIGCONT');
+    }
+    await until(async () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false));
+  });
+
+  it('is refused, and left as it is, where a newer version made it', async (context) => {
+    const url = await server.createDatabase();
+    await (await open(context, url)).close();
+    await server.query(url, 'UPDATE inkwell.schema_state SET version = 1000');
+    await assert.rejects(openStore(url, driverOptions()), {
+      message: 'STORE_URL: the database was written by a newer version of this program.',
+    });
+  });
+
+  it('is refused with one line where there is no such database', async () => {
+    const url = (await server.createDatabase()).replace(/\w+$/, 'nothing');
+    await assert.rejects(openStore(url, driverOptions()), {
+      message: /^STORE_URL: .*nothing.*3D000/,
+    });
+  });
+});
+
+it('is refused with one line where the package is missing', async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-bare-'));
+  context.after(() => rm(folder, { recursive: true, force: true }));
+  await cp('dist', join(folder, 'dist'), { recursive: true });
+  await cp('package.json', join(folder, 'package.json'));
+  const bare = (await import(join(folder, 'dist/store/open.js'))) as {
+    openStore: typeof OpenStore;
+  };
+  await assert.rejects(bare.openStore('postgres://127.0.0.1/x', driverOptions()), {
+    message: 'STORE_URL: postgres:// needs one more package: npm install postgres',
+  });
+});

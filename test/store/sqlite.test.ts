@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { openStore } from '../../dist/store/open.js';
+import { initialData } from '../../dist/store/seed.js';
+import type { Store } from '../../dist/store/store.js';
+import { describeDriver, driverOptions } from './driver-suite.js';
+import { describeHistories } from './histories.js';
+
+const name: string = 'node:sqlite';
+interface SqliteModule {
+  readonly DatabaseSync: new (path: string) => {
+    exec(sql: string): void;
+    prepare(sql: string): { get(): Record<string, unknown> };
+    close(): void;
+  };
+}
+const sqlite = await import(name).then(
+  (module: unknown) => module as SqliteModule,
+  () => undefined,
+);
+const skip = sqlite === undefined && 'this Node has no node:sqlite';
+
+async function newFile(context: Pick<TestContext, 'after'>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-sqlite-'));
+  context.after(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, 'in k%.db');
+}
+
+function openFile(path: string, options = driverOptions()): Promise<Store> {
+  return openStore(`sqlite://${encodeURI(path)}`, options);
+}
+
+const driver = {
+  name: 'in a SQLite file',
+  skip,
+  open: async (context: TestContext, options: ReturnType<typeof driverOptions>): Promise<Store> => {
+    const store = await openFile(await newFile(context), options);
+    context.after(() => store.close());
+    return store;
+  },
+} as const;
+
+describeDriver(driver);
+describeHistories(driver);
+
+it('is refused with one line where Node has no SQLite', { skip: !skip }, async (context) => {
+  await assert.rejects(openFile(await newFile(context)), {
+    message: 'STORE_URL: sqlite:// needs Node 22.13 or newer.',
+  });
+});
+
+describe('a SQLite file', { skip }, () => {
+  it('keeps everything when it is closed and opened again', async (context) => {
+    const path = await newFile(context);
+    const first = await openFile(path);
+    const post = await first.posts.create({ title: 'kept', content: 'x', authorId: null });
+    const comment = await first.comments.add(post.id, 'kept too');
+    await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
+    await first.articles.save({ title: 'three' });
+    const posts = await first.posts.list();
+    await first.close();
+
+    const second = await openFile(path);
+    context.after(() => second.close());
+    assert.deepEqual(await second.posts.list(), posts);
+    assert.deepEqual(await second.comments.list(post.id), [comment]);
+    assert.equal((await second.articles.save({ title: 'four' })).id, 4);
+  });
+
+  it('takes the initial data once, and the accounts of each start', async (context) => {
+    const path = await newFile(context);
+    await (await openFile(path)).close();
+    const id = '019b8d5e-9c00-7000-8000-000000000409';
+    const bob = { id, username: 'bob', email: 'b@example.org', roles: [], passwordHash: '' };
+    const store = await openFile(path, driverOptions({ initial: initialData([bob], true) }));
+    context.after(() => store.close());
+    assert.equal((await store.posts.list()).length, 3);
+    assert.equal(await store.accounts.find('ann'), undefined);
+    assert.equal((await store.accounts.find('bob'))?.id, id);
+    assert.equal((await store.authors.find(id))?.name, 'bob');
+  });
+
+  it('is for its owner only', async (context) => {
+    const path = await newFile(context);
+    await (await openFile(path)).close();
+    assert.equal((await stat(path)).mode & 0o777, 0o600);
+  });
+
+  it('commits what waits when it is closed', async (context) => {
+    const path = await newFile(context);
+    const first = await openFile(path);
+    const creating = first.posts.create({ title: 'last', content: 'x', authorId: null });
+    await first.close();
+    const { id } = await creating;
+    const second = await openFile(path);
+    context.after(() => second.close());
+    assert.equal((await second.posts.find(id))?.title, 'last');
+  });
+
+  it('shares one transaction among the writes that arrive together', async (context) => {
+    const store = await openFile(await newFile(context));
+    context.after(() => store.close());
+    const before = store.revision() ?? 0;
+    const titles = Array.from({ length: 50 }, (_, at) => `post ${at}`);
+    await Promise.all(
+      titles.map(async (title) => store.posts.create({ title, content: 'x', authorId: null })),
+    );
+    assert.equal(store.revision(), before + 1);
+  });
+
+  it('moves its revision when another process writes', async (context) => {
+    const path = await newFile(context);
+    const [one, other] = [await openFile(path), await openFile(path)];
+    context.after(() => Promise.all([one.close(), other.close()]));
+    const before = one.revision();
+    await other.posts.create({ title: 'from there', content: 'x', authorId: null });
+    assert.notEqual(one.revision(), before);
+    assert.equal((await one.posts.list())[0]?.title, 'from there');
+  });
+
+  it('is refused, and left as it is, where a newer version wrote it', async (context) => {
+    const path = await newFile(context);
+    await (await openFile(path)).close();
+    change(path, 'PRAGMA user_version = 1000');
+    await refusesUntouched(path, /^STORE_URL: the file was written by a newer version/);
+  });
+
+  it('is refused where it is another program’s', async (context) => {
+    const path = await newFile(context);
+    change(path, 'CREATE TABLE cookies (a); INSERT INTO cookies VALUES (1)');
+    await refusesUntouched(path, /^STORE_URL: the file belongs to another program/);
+  });
+
+  it('is refused where it is no database', async (context) => {
+    const path = await newFile(context);
+    await writeFile(path, 'Dear diary, '.repeat(100));
+    await refusesUntouched(path, /^STORE_URL: the file is no SQLite database/);
+  });
+
+  it('is refused where its folder is missing', async (context) => {
+    const path = join(await newFile(context), 'inkwell.db');
+    await assert.rejects(openFile(path), { message: /^STORE_URL: .*\(ENOENT\)\.$/ });
+  });
+});
+
+function change(path: string, sql: string): void {
+  assert.ok(sqlite);
+  const database = new sqlite.DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+}
+
+async function refusesUntouched(path: string, message: RegExp): Promise<void> {
+  const before = await readFile(path);
+  await assert.rejects(openFile(path), { message });
+  assert.deepEqual(await readFile(path), before);
+}

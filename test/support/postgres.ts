@@ -1,0 +1,127 @@
+/**
+ * A private PostgreSQL server for one test file, from the installed binaries: its own folder, its
+ * own port, gone with the file's tests. PostgreSQL refuses to be run by root: then nobody runs it.
+ */
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
+
+const run = promisify(execFile);
+
+export interface PostgresServer {
+  /** Of a new, empty database. */
+  createDatabase(): Promise<string>;
+  /** One statement on a connection of its own. */
+  query(url: string, text: string): Promise<readonly Record<string, unknown>[]>;
+  /** SIGINT: as an administrator stops it. SIGQUIT: as if it had crashed. */
+  stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>;
+  /** On the same port and folder. */
+  start(): Promise<void>;
+  /** Stops it and removes its folder. */
+  remove(): Promise<void>;
+  /** SIGSTOP and SIGCONT for the server and all its processes. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void>;
+}
+
+/** Why tests on PostgreSQL cannot run here, or false. */
+export const skipPostgres: string | false =
+  findBinaries() === undefined && 'PostgreSQL is not installed here (initdb and postgres)';
+
+function findBinaries(): string | undefined {
+  const debian = '/usr/lib/postgresql';
+  const versions = existsSync(debian) ? readdirSync(debian).map((name) => join(debian, name)) : [];
+  const folders = [
+    ...versions.map((folder) => join(folder, 'bin')),
+    ...(process.env['PATH'] ?? '').split(':'),
+  ];
+  return folders.find((folder) => ['initdb', 'postgres'].every((n) => existsSync(join(folder, n))));
+}
+
+const nobody = 65_534;
+const asOther = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+
+/** `settings` as on the command line of `postgres`. Whoever starts it removes it. */
+export async function startPostgres(
+  settings: readonly string[] = ['fsync=off'],
+): Promise<PostgresServer> {
+  const binaries = findBinaries() ?? '';
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-postgres-'));
+  if (asOther.uid !== undefined) await chown(folder, nobody, nobody);
+  const data = join(folder, 'data');
+  const options = { cwd: folder, ...asOther };
+  const initdb = ['-D', data, '-U', 'inkwell', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
+  await run(join(binaries, 'initdb'), [...initdb, '--locale=C.UTF-8'], options);
+  const port = await findPort();
+  const given = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+  const args = ['-D', data, ...[...given, ...settings].flatMap((setting) => ['-c', setting])];
+  const url = (database: string): string => `postgres://inkwell@127.0.0.1:${port}/${database}`;
+
+  let child: ChildProcess | undefined;
+  let databases = 0;
+  const server: PostgresServer = {
+    async createDatabase() {
+      databases += 1;
+      await server.query(url('postgres'), `CREATE DATABASE test_${databases}`);
+      return url(`test_${databases}`);
+    },
+    async query(database, text) {
+      const sql = postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
+      try {
+        return [...(await sql.unsafe(text))];
+      } finally {
+        await sql.end({ timeout: 1 });
+      }
+    },
+    async start() {
+      child = spawn(join(binaries, 'postgres'), args, { ...options, stdio: 'ignore' });
+      await answering(() => server.query(url('postgres'), 'SELECT 1'));
+    },
+    async stop(signal = 'SIGINT') {
+      if (child === undefined) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGCONT');
+      child.kill(signal);
+      await exited;
+      child = undefined;
+    },
+    async remove() {
+      await server.stop('SIGQUIT');
+      await rm(folder, { recursive: true, force: true });
+    },
+    async signal(signal) {
+      const children = await run('pgrep', ['-P', String(child?.pid)]);
+      for (const pid of children.stdout.trim().split('\n')) process.kill(Number(pid), signal);
+      child?.kill(signal);
+    },
+  };
+  await server.start();
+  return server;
+}
+
+async function answering(ask: () => Promise<unknown>): Promise<void> {
+  const end = Date.now() + 20_000;
+  for (;;) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  }
+}
+
+async function findPort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
