@@ -1,0 +1,194 @@
+/**
+ * `node bench/stores.mjs`: what a durable store costs, beside a bare loop on the same engine in the
+ * same run. Build the program and its tests first (`npm test` does). SQLite needs Node 22.13,
+ * PostgreSQL its binaries; what is missing is left out.
+ *
+ * Options: --seconds 2, --rounds 3, --posts 10000.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import postgres from 'postgres';
+import { createIdSource } from '../dist/domain/ids.js';
+import { openStore } from '../dist/store/open.js';
+import { initialData } from '../dist/store/seed.js';
+import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '3' },
+    posts: { type: 'string', default: '10000' },
+  },
+});
+const seconds = Number(options.seconds);
+const text = { title: 'A title', content: 'Some words. '.repeat(20) };
+const createId = createIdSource(() => new Date());
+const createdAt = '2026-02-03T04:05:06.7';
+
+const storeOptions = {
+  createId,
+  now: () => createdAt,
+  initial: initialData([], false),
+  log: () => undefined,
+  connectionsMax: 10,
+  timeoutSeconds: 60,
+};
+
+console.log(`Node ${process.version}, ${seconds} s a measurement, best of ${options.rounds}`);
+await measureSqlite();
+await measurePostgres();
+
+async function measureSqlite() {
+  const sqlite = await import('node:sqlite').catch(() => undefined);
+  if (sqlite === undefined) return console.log('SQLite: not in this Node');
+  const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
+  const bare = new sqlite.DatabaseSync(join(folder, 'bare.db'));
+  bare.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE posts (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL,
+    content TEXT NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL, author_id TEXT) STRICT`);
+  const insert = bare.prepare(`INSERT INTO posts (id, title, content, status, created_at, author_id)
+    VALUES (?, ?, ?, ?, ?, ?)`);
+  const one = () => insert.run(createId(), text.title, text.content, 'DRAFT', createdAt, null);
+  const many = () => {
+    bare.exec('BEGIN');
+    for (let count = 0; count < 64; count += 1) one();
+    bare.exec('COMMIT');
+  };
+  const store = await openStore(`sqlite://${join(folder, 'inkwell.db')}`, storeOptions);
+  const create = () => store.posts.create({ ...text, authorId: null });
+  await compare(
+    'SQLite, 1 writer',
+    () => loop(one),
+    () => writers(1, create),
+  );
+  await compare(
+    'SQLite, 64 writers',
+    async () => 64 * (await loop(many)),
+    () => writers(64, create),
+  );
+  await store.close();
+  bare.close();
+  rmSync(folder, { recursive: true });
+}
+
+async function measurePostgres() {
+  if (skipPostgres) return console.log(`PostgreSQL: ${skipPostgres}`);
+  const server = await startPostgres([
+    'fsync=on',
+    'shared_preload_libraries=pg_stat_statements',
+    'shared_buffers=256MB',
+  ]);
+  try {
+    const url = await server.createDatabase();
+    const store = await openStore(url, storeOptions);
+    const sql = postgres(url, { max: 10, fetch_types: false, onnotice: () => undefined });
+    const bare = () => sql`INSERT INTO inkwell.posts
+      (id, title, content, status, created_at, author_id)
+      VALUES (${createId()}, ${text.title}, ${text.content}, 'DRAFT', ${createdAt}, ${null})`;
+    const create = () => store.posts.create({ ...text, authorId: null });
+    await compare(
+      'PostgreSQL, 1 writer',
+      () => writers(1, bare),
+      () => writers(1, create),
+    );
+    await compare(
+      'PostgreSQL, 64 writers',
+      () => writers(64, bare),
+      () => writers(64, create),
+    );
+    await measureList(store, sql);
+    await sql.end();
+    await store.close();
+  } finally {
+    await server.remove();
+  }
+}
+
+/** All posts with their authors and comments, beside one join that a person would write. */
+async function measureList(store, sql) {
+  await sql`TRUNCATE inkwell.posts CASCADE`;
+  await sql`CREATE EXTENSION pg_stat_statements`;
+  await sql`INSERT INTO inkwell.authors (id, name, email, created_at)
+    SELECT gen_random_uuid(), 'Author ' || n, 'a@example.org', ${createdAt}
+    FROM generate_series(1, 100) AS n`;
+  await sql`INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
+    SELECT gen_random_uuid(), 'Post ' || n, ${text.content}, 'DRAFT', ${createdAt},
+      (SELECT id FROM inkwell.authors ORDER BY id LIMIT 1 OFFSET n % 100)
+    FROM generate_series(1, ${Number(options.posts)}::int) AS n`;
+  await sql`INSERT INTO inkwell.comments (id, post_id, content, created_at)
+    SELECT gen_random_uuid(), id, 'A comment', ${createdAt}
+    FROM inkwell.posts, generate_series(1, 5)`;
+  await sql`ANALYZE`;
+  const list = async () => {
+    const posts = await store.posts.list();
+    const [comments, authors] = await Promise.all([
+      store.comments.byPosts(posts.map(({ id }) => id)),
+      store.authors.byIds([...new Set(posts.map(({ authorId }) => authorId))]),
+    ]);
+    return posts.map((post) => ({
+      ...post,
+      author: authors.get(post.authorId),
+      comments: comments.get(post.id),
+    }));
+  };
+  const joined = () => sql`SELECT post.*, author.name, author.email, comment.id AS comment_id,
+      comment.content AS comment_content, comment.created_at AS comment_created_at
+    FROM inkwell.posts AS post LEFT JOIN inkwell.authors AS author ON author.id = post.author_id
+    LEFT JOIN inkwell.comments AS comment ON comment.post_id = post.id
+    ORDER BY post.seq DESC, comment.seq`;
+  await list();
+  await sql`SELECT pg_stat_statements_reset()`;
+  await list();
+  const [{ calls }] = await sql`SELECT sum(calls)::int AS calls FROM pg_stat_statements
+    WHERE query LIKE '%inkwell.%' AND query NOT LIKE '%pg_current_snapshot%'`;
+  console.log(`${options.posts} posts with authors and 5 comments each: ${calls} statements`);
+  await compare(
+    '  lists a second',
+    () => writers(1, joined),
+    () => writers(1, list),
+  );
+}
+
+async function compare(name, bare, ours) {
+  let [bestBare, bestOurs] = [0, 0];
+  for (let round = 0; round < Number(options.rounds); round += 1) {
+    bestBare = Math.max(bestBare, await bare());
+    bestOurs = Math.max(bestOurs, await ours());
+  }
+  const share = Math.round((100 * bestOurs) / bestBare);
+  console.log(`${name}: bare ${format(bestBare)}/s, store ${format(bestOurs)}/s, ${share} %`);
+}
+
+function format(rate) {
+  return rate < 100 ? rate.toFixed(1) : String(Math.round(rate));
+}
+
+/** Runs of a synchronous act in a second. */
+async function loop(act) {
+  const end = performance.now() + seconds * 1000;
+  const start = performance.now();
+  let count = 0;
+  while (performance.now() < end) {
+    act();
+    count += 1;
+  }
+  return (count * 1000) / (performance.now() - start);
+}
+
+/** Acts in a second, of so many that each wait for their own answer. */
+async function writers(number, act) {
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let count = 0;
+  const work = async () => {
+    while (performance.now() < end) {
+      await act();
+      count += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: number }, work));
+  return (count * 1000) / (performance.now() - start);
+}
