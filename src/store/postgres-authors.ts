@@ -17,7 +17,7 @@ export function createAuthors({ pool }: PostgresContext): Authors {
     async byIds(ids) {
       const authors = await pool.readPages(
         (sql) => sql`SELECT id, name, email, created_at FROM inkwell.authors
-          WHERE id = ANY (${toIdArray(ids)}::text::uuid[])`,
+          WHERE id IN (SELECT unnest(${toIdArray(ids)}::text::uuid[]))`,
         toAuthor,
       );
       return new Map(authors.map((author) => [author.id, author]));

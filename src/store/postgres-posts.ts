@@ -47,7 +47,7 @@ export function createPosts({ pool, createId, now }: PostgresContext): Posts {
     async byAuthors(ids) {
       const posts = await pool.readPages(
         (sql) => sql`SELECT id, title, content, status, created_at, author_id FROM inkwell.posts
-          WHERE author_id = ANY (${toIdArray(ids)}::text::uuid[]) ORDER BY seq DESC`,
+          WHERE author_id IN (SELECT unnest(${toIdArray(ids)}::text::uuid[])) ORDER BY seq DESC`,
         toPost,
       );
       return groupBy(posts, ({ authorId }) => authorId ?? '');
@@ -96,7 +96,7 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
     async byPosts(ids) {
       const comments = await pool.readPages(
         (sql) => sql`SELECT id, post_id, content, created_at FROM inkwell.comments
-          WHERE post_id = ANY (${toIdArray(ids)}::text::uuid[]) ORDER BY seq`,
+          WHERE post_id IN (SELECT unnest(${toIdArray(ids)}::text::uuid[])) ORDER BY seq`,
         toComment,
       );
       return groupBy(comments, ({ postId }) => postId);

@@ -10,7 +10,10 @@ export interface PostgresContext {
   readonly now: () => string;
 }
 
-/** An array as PostgreSQL reads it. Ids hold nothing that would need quotes. */
+/**
+ * An array as PostgreSQL reads it; ids hold nothing that would need quotes. It is unnested and
+ * joined: `= ANY` would go through all of it for every row.
+ */
 export function toIdArray(ids: readonly string[]): string {
   return `{${ids.join(',')}}`;
 }

@@ -85,11 +85,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     let over = false;
     const adding = Promise.all([one, other, one].map((node) => addFor(node, id, () => over)));
     for (let cuts = 0; cuts < 5; cuts += 1) {
-      await server.query(
-        url,
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-      );
+      await server.cutConnections();
       await new Promise((resolve) => {
         setTimeout(resolve, 100);
       });
@@ -150,6 +146,22 @@ describe('a store on PostgreSQL', { skip }, () => {
       await server.signal('SIGCONT');
     }
     await until(async () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false));
+  });
+
+  it('reads what belongs to ten thousand posts in good time', async (context) => {
+    const url = await server.createDatabase();
+    const store = await open(context, url);
+    await server.query(
+      url,
+      `INSERT INTO inkwell.posts (id, title, content, status, created_at)
+         SELECT gen_random_uuid(), n, n, 'DRAFT', '' FROM generate_series(1, 10000) AS n;
+       INSERT INTO inkwell.comments (id, post_id, content, created_at)
+         SELECT gen_random_uuid(), id, 'c', '' FROM inkwell.posts, generate_series(1, 2)`,
+    );
+    const posts = await store.posts.list();
+    assert.equal(posts.length, 10_003);
+    const comments = await store.comments.byPosts(posts.map(({ id }) => id));
+    assert.equal(comments.size, 10_003);
   });
 
   it('is refused, and left as it is, where a newer version made it', async (context) => {

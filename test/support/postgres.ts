@@ -20,6 +20,8 @@ export interface PostgresServer {
   createDatabase(): Promise<string>;
   /** One statement on a connection of its own. */
   query(url: string, text: string): Promise<readonly Record<string, unknown>[]>;
+  /** Ends every connection, as `pg_terminate_backend` does. */
+  cutConnections(): Promise<void>;
   /** SIGINT: as an administrator stops it. SIGQUIT: as if it had crashed. */
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>;
   /** On the same port and folder. */
@@ -78,6 +80,13 @@ export async function startPostgres(
       } finally {
         await sql.end({ timeout: 1 });
       }
+    },
+    async cutConnections() {
+      await server.query(
+        url('postgres'),
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      );
     },
     async start() {
       child = spawn(join(binaries, 'postgres'), args, { ...options, stdio: 'ignore' });
