@@ -75,7 +75,7 @@ async function record(recorded, url, request) {
     ([name]) => !['date', 'connection', 'keep-alive'].includes(name),
   );
   const bytes = Buffer.from(await response.arrayBuffer());
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${bytes}`);
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${bytes.toString()}`);
   recorded[`${method} ${path}`] = {
     status: response.status,
     headers: Object.fromEntries(kept),
