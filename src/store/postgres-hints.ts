@@ -4,14 +4,7 @@
  */
 
 import type { Log } from '../log.ts';
-import {
-  type Client,
-  type Connect,
-  createDeadline,
-  isAway,
-  type Pool,
-  toStoreError,
-} from './postgres-pool.ts';
+import { type Client, type Connect, createDeadline, type Pool } from './postgres-pool.ts';
 
 export interface Hints {
   /** Listens from now on, and again whenever the connection is lost. */
@@ -40,58 +33,53 @@ const retryMilliseconds = 200;
 
 export function createHints(deps: HintDeps): Hints {
   const { pool, connect, log, nodeId, heard, connected } = deps;
-  const newClient = (): Client =>
-    connect({
-      connectionsMax: 1,
-      statementSeconds: 5,
-      heard: (_channel, from) => heard(from),
-      closed: () => {
-        if (!listening || closed) return;
-        listening = false;
-        clearTimeout(timer);
-        timer = setTimeout(() => void checkAndRepeat(), retryMilliseconds);
-      },
-    });
   let client = newClient();
   let listening = false;
+  /** It was said that this node does not listen. */
+  let told = false;
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
   let closed = false;
 
-  /** LISTEN a second time changes nothing: it asks whether the connection lives. */
+  function newClient(): Client {
+    const onClosed = (): void => {
+      if (listening) checkIn(retryMilliseconds);
+      listening = false;
+    };
+    const onHeard = (_channel: string, from: string): void => heard(from);
+    return connect({ connectionsMax: 1, statementSeconds: 5, heard: onHeard, closed: onClosed });
+  }
+
   async function check(): Promise<void> {
-    const asked = client;
-    const deadline = createDeadline(patienceMilliseconds, () => {
-      client = newClient();
-      asked.end({ timeout: 0 }).catch(() => undefined);
-    });
     try {
-      await Promise.race([asked.unsafe('LISTEN inkwell_comments'), deadline.passed]);
+      await listen(client, () => {
+        client = newClient();
+      });
       if (!listening) {
         listening = true;
+        told = false;
         await connected();
       }
     } catch (error) {
-      if (listening || !isAway(toStoreError(error))) {
-        log('warn', 'database sends no hints', { reason: toReason(error) });
-      }
+      // Said once: it is tried again and again, and the pool tells that the database is away.
+      if (!told) log('warn', 'database sends no hints', { reason: toReason(error) });
+      told = true;
       listening = false;
-    } finally {
-      deadline.end();
     }
+    checkIn(listening ? checkMilliseconds : retryMilliseconds);
   }
 
-  function checkAndRepeat(): Promise<void> {
-    checking = check().finally(() => {
-      if (closed) return;
-      const wait = listening ? checkMilliseconds : retryMilliseconds;
-      timer = setTimeout(() => void checkAndRepeat(), wait);
-    });
-    return checking;
+  /** One check is waited for at a time. */
+  function checkIn(milliseconds: number): void {
+    clearTimeout(timer);
+    if (closed) return;
+    timer = setTimeout(() => {
+      checking = check();
+    }, milliseconds);
   }
 
   return {
-    start: checkAndRepeat,
+    start: () => (checking = check()),
     areHeard: () => listening,
     tell() {
       pool
@@ -105,6 +93,22 @@ export function createHints(deps: HintDeps): Hints {
       await checking;
     },
   };
+}
+
+/**
+ * LISTEN a second time changes nothing: it asks whether the connection lives. Where it says
+ * nothing it is ended, and `giveUp` puts another one in its place.
+ */
+async function listen(client: Client, giveUp: () => void): Promise<void> {
+  const deadline = createDeadline(patienceMilliseconds, () => {
+    giveUp();
+    client.end({ timeout: 0 }).catch(() => undefined);
+  });
+  try {
+    await Promise.race([client.unsafe('LISTEN inkwell_comments'), deadline.passed]);
+  } finally {
+    deadline.end();
+  }
 }
 
 function toReason(error: unknown): string {
