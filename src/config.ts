@@ -6,6 +6,7 @@
 
 import {
   baseUrl,
+  bytes,
   choice,
   flag,
   integer,
@@ -41,10 +42,9 @@ export const settings = {
     fallback: true,
     meaning: 'Demo authors, posts, comments and accounts.',
   }),
-  memoryStoreBytesMax: integer('MEMORY_STORE_BYTES_MAX', {
+  memoryStoreBytesMax: bytes('MEMORY_STORE_BYTES_MAX', {
     fallback: 1_024 * MiB,
     min: MiB,
-    unit: 'bytes',
     meaning: 'Records kept in memory, counted roughly; beyond: 507.',
   }),
   storeUrl: text('STORE_URL', {
@@ -101,23 +101,20 @@ export const settings = {
     min: 1,
     meaning: 'Open connections.',
   }),
-  headerBytesMax: integer('HEADER_BYTES_MAX', {
+  headerBytesMax: bytes('HEADER_BYTES_MAX', {
     fallback: 16_384,
     min: 1024,
     max: MiB,
-    unit: 'bytes',
     meaning: 'Request line and headers together.',
   }),
-  targetBytesMax: integer('TARGET_BYTES_MAX', {
+  targetBytesMax: bytes('TARGET_BYTES_MAX', {
     fallback: 8_000,
     min: 64,
-    unit: 'bytes',
     meaning: 'Request target.',
   }),
-  bodyBytesMax: integer('BODY_BYTES_MAX', {
+  bodyBytesMax: bytes('BODY_BYTES_MAX', {
     fallback: MiB,
     min: 1024,
-    unit: 'bytes',
     meaning: 'A body that is read into memory (JSON).',
   }),
   headersTimeoutSeconds: seconds('HEADERS_TIMEOUT_SECONDS', {
@@ -147,9 +144,8 @@ export const settings = {
     unit: 'lines per second',
     meaning: 'Log lines; what comes beyond is counted and told in one line.',
   }),
-  answerCacheBytesMax: integer('ANSWER_CACHE_BYTES_MAX', {
+  answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,
-    unit: 'bytes',
     meaning: 'Answers kept until the next write; 0: none.',
   }),
   // Documents
@@ -158,23 +154,20 @@ export const settings = {
     min: 1,
     meaning: 'Operations of one JSON Patch.',
   }),
-  articleBytesMax: integer('ARTICLE_BYTES_MAX', {
+  articleBytesMax: bytes('ARTICLE_BYTES_MAX', {
     fallback: MiB,
     min: 1024,
-    unit: 'bytes',
     meaning: 'An article as JSON text; also what the copies of one patch may hold.',
   }),
   // Uploads
-  uploadBytesMax: integer('UPLOAD_BYTES_MAX', {
+  uploadBytesMax: bytes('UPLOAD_BYTES_MAX', {
     fallback: 4_096 * MiB,
     min: 1024,
-    unit: 'bytes',
     meaning: 'A multipart body.',
   }),
-  fileBytesMax: integer('FILE_BYTES_MAX', {
+  fileBytesMax: bytes('FILE_BYTES_MAX', {
     fallback: 2_048 * MiB,
     min: 1,
-    unit: 'bytes',
     meaning: 'One uploaded file.',
   }),
   uploadPartsMax: integer('UPLOAD_PARTS_MAX', {
@@ -248,10 +241,9 @@ export const settings = {
     min: 1,
     meaning: 'Open WebSockets; also open event streams.',
   }),
-  wsMessageBytesMax: integer('WS_MESSAGE_BYTES_MAX', {
+  wsMessageBytesMax: bytes('WS_MESSAGE_BYTES_MAX', {
     fallback: 262_144,
     min: 1024,
-    unit: 'bytes',
     meaning: 'One message from a client.',
   }),
   wsMessagesPerSecondMax: integer('WS_MESSAGES_PER_SECOND_MAX', {
@@ -273,16 +265,14 @@ export const settings = {
     fallback: 15,
     meaning: 'Between two pings or keep-alives; a peer that misses one ping is ended.',
   }),
-  wsQueueBytesMax: integer('WS_QUEUE_BYTES_MAX', {
+  wsQueueBytesMax: bytes('WS_QUEUE_BYTES_MAX', {
     fallback: MiB,
     min: 65_536,
-    unit: 'bytes',
     meaning: 'Bytes that wait for one subscriber; beyond: 1013 (R30).',
   }),
-  wsQueuesBytesMax: integer('WS_QUEUES_BYTES_MAX', {
+  wsQueuesBytesMax: bytes('WS_QUEUES_BYTES_MAX', {
     fallback: 128 * MiB,
     min: MiB,
-    unit: 'bytes',
     meaning: 'Bytes that wait for all; each gets an equal part, and 64 KiB at least.',
   }),
   subscriptionsDistinctMax: integer('SUBSCRIPTIONS_DISTINCT_MAX', {

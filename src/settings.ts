@@ -36,6 +36,11 @@ export function integer(name: string, options: Bounded): Setting<number> {
 /** What a timer can hold: 2^31 - 1 milliseconds, in whole seconds. */
 const timerSecondsMax = 2_147_483;
 
+/** A number of bytes. */
+export function bytes(name: string, options: Omit<Bounded, 'unit'>): Setting<number> {
+  return integer(name, { ...options, unit: 'bytes' });
+}
+
 /** Whole seconds from 1 on. */
 export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): Setting<number> {
   return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
