@@ -27,7 +27,9 @@ export interface Program {
 export interface Measure {
   /** Resident memory in bytes. */
   readonly resident: number;
-  /** The same at its highest, without waiting for a collection. */
+  /** Bytes that are in use: what the machine has not taken back yet is not among them. */
+  readonly inUse: number;
+  /** Resident memory at its highest, without waiting for a collection. */
   readonly residentMax: number;
   /** Open descriptors; undefined where the machine does not tell. */
   readonly descriptors: number | undefined;
@@ -60,7 +62,8 @@ const probe = `
     for (let round = 0; round < 3; round += 1) gc();
     let descriptors;
     try { descriptors = readdirSync('/proc/self/fd').length; } catch {}
-    process.send({ resident: process.memoryUsage.rss(), residentMax, descriptors, heldLoop });
+    const { rss: resident, heapUsed, external } = process.memoryUsage();
+    process.send({ resident, residentMax, inUse: heapUsed + external, descriptors, heldLoop });
     delay.reset();
   });
 `;
