@@ -48,13 +48,14 @@ async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
   const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });
   try {
     const port = await server.listen(config.port, config.host);
+    // Before the line: who reads it may send a signal at once.
+    stopOnSignals(server, app, { log, fail });
     log('info', 'listening', { url: `http://${toUrlHost(config.host)}:${port}` });
   } catch (error) {
     await app.close();
     process.stderr.write(`inkwell: ${whyNotListening(error, config)}\n`);
     process.exit(1);
   }
-  stopOnSignals(server, app, { log, fail });
 }
 
 /** So that a later run can tell a folder in use from one that was left behind. */

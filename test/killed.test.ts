@@ -63,7 +63,11 @@ const moments: readonly (readonly [
       await upload(t, port, size / 2);
       program.child.kill('SIGTERM');
       const seen = (): boolean => program.output().includes('"stopping"');
-      while (!seen()) await once(program.child.stdout ?? program.child, 'data');
+      const { child } = program;
+      while (!seen()) {
+        await Promise.race([once(child.stdout ?? child, 'data'), program.ended()]);
+        assert.ok(seen() || child.exitCode === null, 'it ended without a word');
+      }
     },
   ],
 ];

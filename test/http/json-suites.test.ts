@@ -19,12 +19,12 @@ const parsing = join(suites, 'JSONTestSuite/test_parsing');
 const documents = namesIn(parsing);
 const absent = documents.length === 0 && `no data at ${parsing}`;
 const json = 'application/json';
-const post = '/posts/019b8d5e-9c00-7000-8000-000000000101';
+const demoPost = '/posts/019b8d5e-9c00-7000-8000-000000000101';
 const doors = [
   ['POST', '/graphql', json],
   ['POST', '/posts', json],
-  ['PUT', post, json],
-  ['POST', `${post}/comments`, json],
+  ['PUT', demoPost, json],
+  ['POST', `${demoPost}/comments`, json],
   ['POST', '/auth/login', json],
   ['POST', '/api/todos', json],
   ['POST', '/api/articles', json],

@@ -1,8 +1,10 @@
-import { after, before, type TestContext } from 'node:test';
+import assert from 'node:assert/strict';
+import { after, before, test, type TestContext } from 'node:test';
 import type { DriverOptions } from '../../dist/store/driver.js';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { startServer } from '../support/server.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
 
@@ -29,3 +31,16 @@ const driver = {
 
 describeDriver(driver);
 describeHistories(driver);
+
+test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
+  const url = await server.createDatabase();
+  const env = { STORE_URL: url, STORE_CONNECTIONS_MAX: '2' };
+  const service = await startServer(t, { env });
+  const answers = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/posts')));
+  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  const statement = `select count(*)::int as connections from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+  const [found] = await server.query(url, statement);
+  // One more listens for comments of other nodes.
+  assert.equal(found?.['connections'], 3);
+});
