@@ -63,7 +63,12 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
     return;
   }
   outlet.active.add(response);
+  // A client that has ended its side may still read, or be gone: the stream knows what it expects.
+  const { socket } = incoming;
+  const tell = (): void => void body.emit('peerEnd');
+  socket.once('end', tell);
   pipeline(body, response, (error) => {
+    socket.off('end', tell);
     // A client that leaves in the middle is no fault of ours.
     if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
       outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });

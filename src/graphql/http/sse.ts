@@ -128,6 +128,8 @@ class EventStream extends Readable implements Member {
     super();
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
+    // Clients of events end their side only where they leave: no need to write to nobody first.
+    this.once('peerEnd', () => this.destroy());
     // The client sees at once that it is connected, before the first event.
     this.push(comment);
   }
