@@ -67,8 +67,15 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
   socket.once('end', tell);
+  // An answer that waits behind another one of its connection has no socket yet, and so never
+  // hears that it has gone.
+  const leave = (): void => {
+    body.destroy();
+    outlet.active.delete(response);
+  };
+  socket.once('close', leave);
   pipeline(body, response, (error) => {
-    socket.off('end', tell);
+    socket.off('end', tell).off('close', leave);
     // A client that leaves in the middle is no fault of ours.
     if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
       outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });

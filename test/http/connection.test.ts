@@ -222,6 +222,27 @@ test('a client that leaves a download ends its stream, without a log record', as
   assert.deepEqual(logged, []);
 });
 
+test('a client that leaves ends the streams that wait behind the first one too', async (t) => {
+  const closed = [gate(), gate(), gate()];
+  let made = 0;
+  const { port, logged } = await startHttp(t, {
+    routes: {
+      'GET /': () => {
+        const body = new Readable({ read: () => undefined });
+        body.push('x');
+        body.once('close', closed[made]?.open ?? assert.fail);
+        made += 1;
+        return { status: 200, headers: [], body };
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/').repeat(3));
+  client.socket.once('data', () => client.socket.resetAndDestroy());
+  for (const { opened } of closed) await opened;
+  assert.deepEqual([made, logged], [3, []]);
+});
+
 test('a client that does not read holds back the stream it asked for', async (t) => {
   let produced = 0;
   const paused = gate();
