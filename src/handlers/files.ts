@@ -5,6 +5,7 @@ import { mediaTypeOf } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
+import type * as MultipartReader from '../http/multipart-read.ts';
 import type { MultipartLimits, PartHead } from '../http/multipart-read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
 import type { Log } from '../log.ts';
@@ -33,6 +34,7 @@ type Receive = (
 
 export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
   const { uploads, config, createUuid } = options;
+  const loadReader = createReaderLoader();
 
   const receive: Receive = (upload, part, content) =>
     receiveFile(upload, { ...part, content }, createUuid);
@@ -48,6 +50,7 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
   return {
     async uploadSimple(request) {
       await receiveAll(request, options, {
+        loadReader,
         receive: receiveSimple,
         check(files) {
           if (files.length === 0) throw missingPart();
@@ -56,7 +59,7 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
       return emptyReply(200);
     },
     async uploadList(request) {
-      await receiveAll(request, options, { receive, check: () => undefined });
+      await receiveAll(request, options, { loadReader, receive, check: () => undefined });
       return emptyReply(200);
     },
     download() {
@@ -72,7 +75,16 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
   };
 }
 
+/** Comes with the first upload, and busboy with it: the start does without. */
+type LoadReader = () => Promise<typeof MultipartReader>;
+
+function createReaderLoader(): LoadReader {
+  let loading: Promise<typeof MultipartReader> | undefined;
+  return () => (loading ??= import('../http/multipart-read.ts'));
+}
+
 interface Rules {
+  readonly loadReader: LoadReader;
   readonly receive: Receive;
   /** Throws where the files of a whole request are not what the route needs. */
   readonly check: (files: readonly ReceivedFile[]) => void;
@@ -82,13 +94,12 @@ interface Rules {
 async function receiveAll(
   request: HttpRequest,
   { uploads, config, log }: FileHandlersOptions,
-  { receive, check }: Rules,
+  { loadReader, receive, check }: Rules,
 ): Promise<void> {
   const upload = uploads.begin();
   try {
     const received: ReceivedFile[] = [];
-    // Loaded with the first upload, and busboy with it: the start does without.
-    const { readMultipart } = await import('../http/multipart-read.ts');
+    const { readMultipart } = await loadReader();
     await readMultipart(request, config, async (part, content) => {
       const file = await receive(upload, part, content);
       if (file !== undefined) received.push(file);
