@@ -48,16 +48,14 @@ async function main() {
   const wanted = Object.entries(scenarios(await seed(service.url))).filter(([name]) =>
     name.toLowerCase().includes(options.only.toLowerCase()),
   );
-  const recorded = {};
-  for (const [, request] of wanted) await record(recorded, service.url, request);
   const file = join(folder, 'answers.json');
-  writeFileSync(file, JSON.stringify(recorded));
 
   console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}`);
   console.log('| scenario | bare µs | Inkwell µs | ratio | requests/s | p50 ms | p99 ms |');
   console.log('|---|---:|---:|---:|---:|---:|---:|');
   for (const [name, request] of wanted) {
-    // An answer is kept per request, so each scenario has a bare server of its own.
+    // Scenarios share paths, so each has a bare server of its own.
+    writeFileSync(file, JSON.stringify(await record(service.url, request)));
     const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
     console.log(await compare(name, request, { bare, service }));
     await stop(bare);
@@ -67,7 +65,7 @@ async function main() {
 }
 
 /** The service's own answer, for the bare server to give. */
-async function record(recorded, url, request) {
+async function record(url, request) {
   const { method, path, headers, body } = request;
   const numbered = typeof body === 'string' ? body.replaceAll('@', '0') : body;
   const response = await fetch(url + path, { method, headers, body: numbered });
@@ -76,12 +74,8 @@ async function record(recorded, url, request) {
   );
   const bytes = Buffer.from(await response.arrayBuffer());
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${bytes.toString()}`);
-  recorded[`${method} ${path}`] = {
-    status: response.status,
-    headers: Object.fromEntries(kept),
-    body: bytes.toString('base64'),
-  };
-  request.answer = recorded[`${method} ${path}`];
+  const answer = { status: response.status, headers: Object.fromEntries(kept) };
+  return { [`${method} ${path}`]: { ...answer, body: bytes.toString('base64') } };
 }
 
 async function compare(name, request, { bare, service }) {
