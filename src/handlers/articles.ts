@@ -6,6 +6,7 @@ import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
+import { cachedListReply, type JsonList } from '../http/json-list.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type HttpReply,
   type HttpRequest,
   jsonReply,
-  jsonTextReply,
 } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
@@ -51,13 +51,14 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
   const { articles } = store;
   const { articleBytesMax, bodyBytesMax } = config;
   const readPatch = createPatchReader(config);
+  const everyArticle: JsonList<Article> = {
+    key: 'GET /api/articles',
+    list: () => articles.list(),
+    toJson: (article) => JSON.stringify(article),
+  };
 
   return {
-    list: () =>
-      andThen(
-        answers.get('GET /api/articles', () => andThen(articles.list(), toJsonList)),
-        (body) => jsonTextReply(200, body),
-      ),
+    list: () => cachedListReply(answers, everyArticle),
 
     find: (request) => andThen(articles.find(getId(request)), toReply),
 
@@ -134,10 +135,6 @@ function getId(request: HttpRequest): number {
 function toReply(article: Article | undefined): HttpReply {
   if (article === undefined) throw noSuchArticle();
   return jsonReply(200, article);
-}
-
-function toJsonList(articles: readonly Article[]): Buffer {
-  return Buffer.from(JSON.stringify(articles));
 }
 
 function noSuchArticle(): AppError {

@@ -6,8 +6,9 @@ import {
   documentBytes,
   textRecordBytes,
 } from './byte-budget.ts';
+import { createGivenAccounts } from './given-accounts.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
-import type { Accounts, Articles, Authors, Comments, Posts, Store, Todos } from './store.ts';
+import type { Articles, Authors, Comments, Posts, Store, Todos } from './store.ts';
 
 /** What a store holds at its start. Posts are given oldest first, comments too. */
 export interface InitialData {
@@ -59,7 +60,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     posts: createPosts(state),
     comments: createComments(state),
     authors: createAuthors(state),
-    accounts: createAccounts(initial.accounts),
+    accounts: createGivenAccounts(initial.accounts),
     todos: createTodos(state),
     articles: createArticles(state),
     revision: () => state.revision,
@@ -177,11 +178,6 @@ function createAuthors({ authors }: State): Authors {
     find: (id) => authors.get(id),
     byIds: (ids) => new Map(ids.flatMap(known)),
   };
-}
-
-function createAccounts(accounts: readonly Account[]): Accounts {
-  const byUsername = new Map(accounts.map((account) => [account.username, account]));
-  return { find: (username) => byUsername.get(username) };
 }
 
 function createTodos(state: State): Todos {

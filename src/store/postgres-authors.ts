@@ -1,10 +1,8 @@
 /** Authors in PostgreSQL. */
 
-import type { Author } from './model.ts';
-import type { Row } from './postgres-pool.ts';
+import { toAuthor } from './author-row.ts';
 import { type PostgresContext, toIdArray } from './postgres-rows.ts';
 import type { Authors } from './store.ts';
-import { unescapeText } from './text-escape.ts';
 
 export function createAuthors({ pool }: PostgresContext): Authors {
   return {
@@ -22,14 +20,5 @@ export function createAuthors({ pool }: PostgresContext): Authors {
       );
       return new Map(authors.map((author) => [author.id, author]));
     },
-  };
-}
-
-function toAuthor(row: Row): Author {
-  return {
-    id: String(row['id']),
-    name: unescapeText(String(row['name'])),
-    email: unescapeText(String(row['email'])),
-    createdAt: String(row['created_at']),
   };
 }

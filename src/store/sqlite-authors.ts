@@ -1,10 +1,8 @@
 /** Authors in SQLite. */
 
-import type { Row } from './sqlite-database.ts';
 import type { SqliteContext } from './sqlite-writes.ts';
-import type { Author } from './model.ts';
+import { toAuthor } from './author-row.ts';
 import type { Authors } from './store.ts';
-import { unescapeText } from './text-escape.ts';
 
 export function createAuthors({ database }: SqliteContext): Authors {
   const columns = 'id, name, email, created_at';
@@ -22,14 +20,5 @@ export function createAuthors({ database }: SqliteContext): Authors {
         byIds.all(JSON.stringify(ids)).map((row) => [String(row['id']), toAuthor(row)]),
       );
     },
-  };
-}
-
-function toAuthor(row: Row): Author {
-  return {
-    id: String(row['id']),
-    name: unescapeText(String(row['name'])),
-    email: unescapeText(String(row['email'])),
-    createdAt: String(row['created_at']),
   };
 }
