@@ -1,5 +1,8 @@
 /** How one setting is read from the environment: its kind, default, unit, bounds and meaning. */
 
+/** In bytes. */
+export const MiB = 1024 * 1024;
+
 export interface Setting<T> {
   /** The environment variable. */
   readonly name: string;
