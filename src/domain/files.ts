@@ -1,6 +1,6 @@
 /** How a file that a client sends comes into the store: the same by REST and GraphQL (R19). */
 
-import type { Readable } from 'node:stream';
+import type { ByteSource } from '../byte-source.ts';
 import type { Upload, WrittenFile } from '../store/uploads.ts';
 import { createFileName, toFileName } from './file-names.ts';
 
@@ -36,7 +36,7 @@ export interface ReceivedFile {
  */
 export async function receiveFile(
   upload: Upload,
-  file: FileDescription & { readonly content: Readable },
+  file: FileDescription & { readonly content: ByteSource },
   createUuid: () => string,
 ): Promise<ReceivedFile> {
   const { name, contentType, charset = 'utf-8', content } = file;

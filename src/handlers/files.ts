@@ -1,6 +1,7 @@
 /** The REST door of files (Spec §4.4, R18, R19). */
 
 import { Readable } from 'node:stream';
+import type { ByteSource } from '../byte-source.ts';
 import { mediaTypeOf } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
@@ -29,7 +30,7 @@ export interface FileHandlersOptions {
 type Receive = (
   upload: Upload,
   part: PartHead,
-  content: Readable,
+  content: ByteSource,
 ) => Promise<ReceivedFile | undefined>;
 
 export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
@@ -75,7 +76,7 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
   };
 }
 
-/** Comes with the first upload, and busboy with it: the start does without. */
+/** Comes with the first upload: the start does without. */
 type LoadReader = () => Promise<typeof MultipartReader>;
 
 function createReaderLoader(): LoadReader {
@@ -115,10 +116,10 @@ async function receiveAll(
 }
 
 /** The text of `/simple` is optional and not stored (R18); its bytes are bounded all the same. */
-async function skipText(content: Readable, bytesMax: number): Promise<void> {
+async function skipText(content: ByteSource, bytesMax: number): Promise<void> {
   let size = 0;
-  for await (const chunk of content as AsyncIterable<Buffer>) {
-    size += chunk.length;
+  for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+    size = batch.reduce((sum, chunk) => sum + chunk.length, size);
     if (size > bytesMax) {
       throw new AppError('content_too_large', `The part name is larger than ${bytesMax} bytes.`);
     }

@@ -1,22 +1,20 @@
 /**
- * Reads a multipart/form-data body part by part, each a stream of raw bytes (Spec §4.4, §2.7).
+ * Reads a multipart/form-data body part by part, each as raw bytes (Spec §4.4, §2.7).
  *
  * `multipart-frames.ts` finds the parts, `multipart-head.ts` reads what they say of themselves,
- * and busboy turns them into streams. busboy is given the parts in a form of our own: a boundary
- * that no client knows and one fixed kind of header block, so that it never skips a part, never
- * decodes one, and never sees text of a client where it looks for structure.
+ * and `part-content.ts` gathers their bytes for whoever reads them.
  */
 
 import { isUtf8 } from 'node:buffer';
-import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import busboy from 'busboy';
+import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import { ClientGone } from './body.ts';
 import { parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 import { MultipartFrames, type FrameSink } from './multipart-frames.ts';
 import { invalidMultipart, parsePartHead, type PartHead } from './multipart-head.ts';
+import { PartContent } from './part-content.ts';
 
 export type { PartHead } from './multipart-head.ts';
 
@@ -32,7 +30,7 @@ export interface MultipartLimits {
  * Is given one part after the other. The next part comes when the promise is settled; content
  * that was not read is then thrown away. A rejection ends the reading.
  */
-export type PartReader = (part: PartHead, content: Readable) => Promise<void>;
+export type PartReader = (part: PartHead, content: ByteSource) => Promise<void>;
 
 /**
  * Reads all parts. Rejects with `unsupported_media_type`, `invalid_multipart`,
@@ -58,13 +56,13 @@ export async function readMultipart(
 }
 
 /** The content of a text part: at most `bytesMax` bytes of UTF-8. */
-export async function readPartText(content: Readable, bytesMax: number): Promise<string> {
+export async function readPartText(content: ByteSource, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of content as AsyncIterable<Buffer>) {
-    size += chunk.length;
+  for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+    size = batch.reduce((sum, chunk) => sum + chunk.length, size);
     if (size > bytesMax) throw tooLarge('A text part', bytesMax);
-    chunks.push(chunk);
+    chunks.push(...batch);
   }
   const bytes = Buffer.concat(chunks, size);
   if (!isUtf8(bytes)) throw invalidMultipart('a text part is not UTF-8');
@@ -92,19 +90,9 @@ function tooLarge(what: string, bytesMax: number): AppError {
   return new AppError('content_too_large', `${what} is larger than ${bytesMax} bytes.`);
 }
 
-/**
- * What busboy looks for. Long, because its search moves on by the length of what it looks for:
- * with 240 characters it costs little beside receiving.
- */
-const innerBoundary = randomBytes(120).toString('hex');
-const innerDelimiter = Buffer.from(`\r\n--${innerBoundary}`);
-const innerClose = Buffer.from('--\r\n');
-/** Bytes that may wait inside busboy for a slow reader before the request is paused. */
-const waitingBytesMax = 128 * 1024;
-
 interface Part {
   readonly head: PartHead;
-  readonly content: Readable;
+  readonly content: PartContent;
 }
 
 interface ReadingOptions {
@@ -119,12 +107,11 @@ class MultipartReading implements FrameSink {
   readonly #source: Readable;
   readonly #options: ReadingOptions;
   readonly #frames: MultipartFrames;
-  readonly #parser: busboy.Busboy;
-  /** Heads of parts that busboy has not announced yet. */
-  readonly #heads: PartHead[] = [];
   /** Parts that wait until the ones before them are read: those of one chunk, at most. */
   readonly #waiting: Part[] = [];
   #current: Part | undefined;
+  /** The part that arrives: the current one, or the last that waits. */
+  #arriving: PartContent | undefined;
   /** Settled while no part is being read. */
   #running: Promise<void> = Promise.resolve();
   #bodyBytes = 0;
@@ -137,22 +124,9 @@ class MultipartReading implements FrameSink {
     this.#source = source;
     this.#options = options;
     this.#frames = new MultipartFrames(options.boundary, this);
-    this.#parser = busboy({
-      headers: { 'content-type': `multipart/form-data; boundary=${innerBoundary}` },
-      highWaterMark: waitingBytesMax,
-      preservePath: true,
-    });
   }
 
   start(): void {
-    this.#parser
-      .on('file', (_name, content) => this.#announce(content))
-      .on('drain', () => this.#resume())
-      .on('finish', () => {
-        this.#parsed = true;
-        this.#settleWhenDone();
-      })
-      .on('error', this.#fail);
     this.#source
       .on('data', this.#onData)
       .on('end', this.#onEnd)
@@ -176,9 +150,8 @@ class MultipartReading implements FrameSink {
     try {
       this.#detach();
       this.#frames.end();
-      // A body without any part closes at once.
-      if (this.#parts === 0) this.#parser.write(innerDelimiter);
-      this.#parser.end(innerClose);
+      this.#parsed = true;
+      this.#settleWhenDone();
     } catch (error) {
       this.#fail(error);
     }
@@ -194,36 +167,21 @@ class MultipartReading implements FrameSink {
       throw new AppError('content_too_large', `There are more than ${uploadPartsMax} parts.`);
     }
     this.#partBytes = 0;
-    this.#heads.push(parsePartHead(block));
-    if (this.#parts === 1) this.#parser.write(innerDelimiter);
-    const name = `p${this.#parts}`;
-    this.#parser.write(
-      `\r\nContent-Disposition: form-data; name="${name}"; filename="${name}"\r\n` +
-        'Content-Type: application/octet-stream\r\n\r\n',
-    );
+    const head = parsePartHead(block);
+    this.#arriving = new PartContent(this.#resume);
+    this.#waiting.push({ head, content: this.#arriving });
+    if (this.#current === undefined) this.#running = this.#readParts();
   }
 
   content(bytes: Buffer): void {
     this.#partBytes += bytes.length;
     const { fileBytesMax } = this.#options.limits;
     if (this.#partBytes > fileBytesMax) throw tooLarge('A part', fileBytesMax);
-    this.#parser.write(bytes);
+    this.#arriving?.push(bytes);
   }
 
   partEnd(): void {
-    this.#parser.write(innerDelimiter);
-  }
-
-  #announce(content: Readable): void {
-    // Every stream has somebody who hears of its end, also when nobody reads it any more.
-    content.on('error', ignore);
-    const head = this.#heads.shift();
-    if (head === undefined || this.#failed) {
-      content.destroy();
-      return;
-    }
-    this.#waiting.push({ head, content });
-    if (this.#current === undefined) this.#running = this.#readParts();
+    this.#arriving?.end();
   }
 
   /** Never rejects: a failure goes through `#fail`. */
@@ -233,7 +191,7 @@ class MultipartReading implements FrameSink {
         this.#current = part;
         this.#resume();
         await this.#options.onPart(part.head, part.content);
-        await drained(part.content);
+        await skipRest(part.content);
       }
       this.#current = undefined;
       this.#settleWhenDone();
@@ -243,12 +201,12 @@ class MultipartReading implements FrameSink {
   }
 
   #mustWait(): boolean {
-    return this.#parser.writableNeedDrain || this.#waiting.length > 0;
+    return this.#waiting.length > 0 || this.#arriving?.isFull === true;
   }
 
-  #resume(): void {
+  readonly #resume = (): void => {
     if (!this.#failed && !this.#mustWait() && this.#source.isPaused()) this.#source.resume();
-  }
+  };
 
   #settleWhenDone(): void {
     if (this.#parsed && this.#current === undefined && !this.#failed) this.#options.settle();
@@ -261,9 +219,8 @@ class MultipartReading implements FrameSink {
     // What still comes is thrown away: a short rest must not block the connection.
     this.#source.resume();
     const reason = error instanceof Error ? error : new Error('a part was refused');
-    for (const { content } of this.#waiting.splice(0)) content.destroy(reason);
-    this.#current?.content.destroy(reason);
-    this.#parser.destroy();
+    for (const { content } of this.#waiting.splice(0)) content.fail(reason);
+    this.#current?.content.fail(reason);
     void this.#settleAfterParts(reason);
   };
 
@@ -282,16 +239,7 @@ class MultipartReading implements FrameSink {
   }
 }
 
-/** Throws away what is left of a part; rejects where it can never end. */
-async function drained(content: Readable): Promise<void> {
-  if (content.readableEnded) return;
-  if (content.destroyed) throw new Error('a part was destroyed before its end');
-  content.resume();
-  await new Promise<void>((resolve, reject) => {
-    content.on('end', resolve).on('error', reject).on('close', resolve);
-  });
-}
-
-function ignore(): void {
-  // It is told through the reading.
+/** Throws away what is left of a part; rejects where it broke off. */
+async function skipRest(content: ByteSource): Promise<void> {
+  while ((await content.next()).length > 0);
 }

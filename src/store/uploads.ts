@@ -5,10 +5,10 @@
  */
 
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
-import { ChunkBatches } from './chunk-batches.ts';
 import type { FileOperations } from './file-operations.ts';
+import { createMemoryRelease } from './memory-release.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './upload-folder.ts';
 
 /** A file that has arrived whole, and that nobody else can see before it is committed. */
@@ -25,7 +25,7 @@ export interface Upload {
    * Writes one file while it arrives. Throws `storage_full` where the disk is, `overloaded`
    * where too many files are open, and the error of `content` where that fails.
    */
-  write(storedName: string, content: Readable): Promise<WrittenFile>;
+  write(storedName: string, content: ByteSource): Promise<WrittenFile>;
   /**
    * Makes these files visible, all at one moment, each in place of the one of the same name.
    * Throws `storage_full` where more files than `storedFilesMax` would be kept.
@@ -79,6 +79,7 @@ interface Version extends WrittenFile {
 class FolderUploads implements Uploads {
   readonly #folder: string;
   readonly #options: UploadsOptions;
+  readonly #releaseMemory = createMemoryRelease();
   /** By stored name. A replaced file keeps its place (R2), as a Map has it. */
   readonly #index = new Map<string, Version>();
   /** Files whose removal failed: tried again whenever an upload ends. */
@@ -129,7 +130,7 @@ class FolderUploads implements Uploads {
 
   async #write(
     storedName: string,
-    content: Readable,
+    content: ByteSource,
     uncommitted: Set<string>,
   ): Promise<WrittenFile> {
     this.#checkOpen();
@@ -145,22 +146,17 @@ class FolderUploads implements Uploads {
     }
   }
 
-  async #writeContent(temporaryName: string, content: Readable): Promise<number> {
+  async #writeContent(temporaryName: string, content: ByteSource): Promise<number> {
     const { files } = this.#options;
-    // Listens before the file is there, so that receiving does not wait for the disk.
-    const batches = new ChunkBatches(content);
     let size = 0;
+    const descriptor = await files.create(join(this.#folder, temporaryName));
     try {
-      const descriptor = await files.create(join(this.#folder, temporaryName));
-      try {
-        for (let batch = await batches.next(); batch.length > 0; batch = await batches.next()) {
-          size += await writeWhole(files, descriptor, batch);
-        }
-      } finally {
-        await files.close(descriptor);
+      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+        size += await writeWhole(files, descriptor, batch);
+        this.#releaseMemory(batch);
       }
     } finally {
-      batches.release();
+      await files.close(descriptor);
     }
     return size;
   }

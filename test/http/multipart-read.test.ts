@@ -139,7 +139,7 @@ suite('the media type of the body', () => {
   });
 });
 
-suite('what busboy would drop without a word', () => {
+suite('what lenient readers drop without a word', () => {
   const head = 'Content-Disposition: form-data; name="n"';
   const read: readonly string[] = [`${head}; filename="f";`];
   const refused: ReadonlyArray<readonly [string, string]> = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createBoundary, writeMultipart } from '../../dist/http/multipart-write.js';
-import { readBytes } from '../support/multipart.js';
 
 suite('a multipart body that is written', () => {
   test('is what Response.formData() reads back, name by name and byte by byte', async () => {
@@ -17,7 +17,7 @@ suite('a multipart body that is written', () => {
     await fc.assert(
       fc.asyncProperty(parts, async (given) => {
         const boundary = createBoundary();
-        const body = await readBytes(
+        const body = await buffer(
           Readable.from(
             writeMultipart(
               boundary,

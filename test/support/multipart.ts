@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
+import type { ByteSource } from '../../dist/byte-source.js';
 import type { HttpRequest } from '../../dist/http/message.js';
 import { type PartHead, readMultipart } from '../../dist/http/multipart-read.js';
 import { withCode } from './errors.js';
@@ -61,9 +62,11 @@ export function toRequest(source: Readable, headers: Record<string, string> = {}
   };
 }
 
-export async function readBytes(content: Readable): Promise<Buffer> {
+export async function readBytes(content: ByteSource): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk);
+  for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+    chunks.push(...batch);
+  }
   return Buffer.concat(chunks);
 }
 

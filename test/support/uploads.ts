@@ -3,8 +3,8 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
+import type { ByteSource } from '../../dist/byte-source.js';
 import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
 import type { Run } from '../../dist/store/upload-folder.js';
 import {
@@ -50,11 +50,15 @@ export async function openUploads(
   return { directory, uploads, list: () => readdir(join(directory, folder)) };
 }
 
-export function bytes(...chunks: readonly (Buffer | string)[]): Readable {
-  return Readable.from(
-    chunks.map((chunk) => Buffer.from(chunk as string)),
-    { objectMode: false },
-  );
+/** Gives one chunk after the other, each with memory of its own: it is the taker's. */
+export function bytes(...chunks: readonly (Buffer | string)[]): ByteSource {
+  const rest = chunks.map((chunk) => Buffer.from(chunk as string));
+  return {
+    next() {
+      const chunk = rest.shift();
+      return chunk === undefined ? [] : [chunk];
+    },
+  };
 }
 
 export async function store(

@@ -4,13 +4,12 @@
  * map, by the value of a variable of type Upload: the part's name (the draft of version 3).
  */
 
-import type { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { type ReceivedFile, receiveFile, toLogFacts } from '../../domain/files.ts';
 import { AppError } from '../../errors.ts';
 import { parseJsonText } from '../../http/json.ts';
 import type { HttpReply, HttpRequest } from '../../http/message.ts';
-import { type PartHead, readMultipart, readPartText } from '../../http/multipart-read.ts';
+import { readMultipart, readPartText } from '../../http/multipart-read.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
 import type { Engine } from '../engine.ts';
@@ -73,7 +72,7 @@ async function receiveParts(
   { config, createUuid }: MultipartDeps,
 ): Promise<Parts> {
   const parts: Parts = { operations: undefined, map: undefined, files: new Map() };
-  await readMultipart(request, config, async (head: PartHead, content: Readable) => {
+  await readMultipart(request, config, async (head, content) => {
     const { name } = head;
     if (name === 'operations' || name === 'map') {
       if (parts[name] !== undefined) throw invalid(`The part ${name} was sent twice.`);
