@@ -144,7 +144,7 @@ function createAccess(
   { log, now, decoyHash }: AccessDeps,
 ): { readonly bearer: Bearer; readonly login: Login } {
   const tokens = createTokens({
-    secrets: [getSecret(config, log)],
+    secrets: getSecrets(config, log),
     ttlSeconds: config.tokenTtlSeconds,
     now,
   });
@@ -162,10 +162,14 @@ function createAccess(
 }
 
 /** R20: without a secret of the deployer's the tokens of this run end with it. */
-function getSecret({ jwtSecret }: Config, log: Log): Buffer {
-  if (jwtSecret !== '') return Buffer.from(jwtSecret);
-  log('info', 'JWT_SECRET is not set: tokens are good until this run ends');
-  return randomBytes(32);
+function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
+  const { jwtSecret, jwtSecretPrevious } = config;
+  if (jwtSecret === '') {
+    log('info', 'JWT_SECRET is not set: tokens are good until this run ends');
+    return [randomBytes(32)];
+  }
+  const previous = jwtSecretPrevious === '' ? [] : [Buffer.from(jwtSecretPrevious)];
+  return [Buffer.from(jwtSecret), ...previous];
 }
 
 interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {

@@ -16,6 +16,7 @@ import {
   origin,
   readSettings,
   seconds,
+  secret,
   type Setting,
   type SettingValues,
   storeUrl,
@@ -69,7 +70,12 @@ export const settings = {
   jwtSecret: text('JWT_SECRET', {
     unit: '32 bytes or more',
     meaning: 'Key that signs tokens; empty: a random one for this run.',
-    check: (value) => (Buffer.byteLength(value) < 32 ? 'must be at least 32 bytes' : undefined),
+    check: secret,
+  }),
+  jwtSecretPrevious: text('JWT_SECRET_PREVIOUS', {
+    unit: '32 bytes or more',
+    meaning: 'A second key, whose tokens are good too; it signs none.',
+    check: secret,
   }),
   tokenTtlSeconds: seconds('TOKEN_TTL_SECONDS', {
     fallback: 60,
@@ -109,6 +115,15 @@ export class ConfigError extends Error {
 /** Reads every setting; throws one ConfigError that lists all faults. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const { values, faults } = readSettings(settings, environment);
-  if (faults.length > 0) throw new ConfigError(faults.join(' '));
+  const all = [...faults, ...secretFaults(values)];
+  if (all.length > 0) throw new ConfigError(all.join(' '));
   return values;
+}
+
+/** Without a first key, or beside its equal, a second one is a slip that would end good tokens. */
+function secretFaults({ jwtSecret, jwtSecretPrevious }: Config): readonly string[] {
+  if (jwtSecretPrevious === '') return [];
+  if (jwtSecret === '') return ['JWT_SECRET_PREVIOUS needs JWT_SECRET beside it.'];
+  if (jwtSecret === jwtSecretPrevious) return ['JWT_SECRET_PREVIOUS must differ from JWT_SECRET.'];
+  return [];
 }

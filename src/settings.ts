@@ -112,6 +112,11 @@ export function baseUrl(value: string): string | undefined {
     : 'must be a base URL without a path, such as https://example.org';
 }
 
+/** As long as a hash of SHA-256, below which HMAC loses strength (RFC 7518 §3.2). */
+export function secret(value: string): string | undefined {
+  return Buffer.byteLength(value) < 32 ? 'must be at least 32 bytes' : undefined;
+}
+
 export function storeUrl(value: string): string | undefined {
   return /^(?:memory:|sqlite:\/\/\/.+|postgres(?:ql)?:\/\/.+)$/.test(value)
     ? undefined

@@ -116,6 +116,21 @@ test('a secret counts in bytes', () => {
   assert.notEqual(faultsOf({ JWT_SECRET: 'x'.repeat(31) }), '');
 });
 
+test('a second secret is as long as the first, needs it, and is another one', () => {
+  const [one, two] = ['a'.repeat(32), 'b'.repeat(32)];
+  assert.equal(faultsOf({ JWT_SECRET: one, JWT_SECRET_PREVIOUS: two }), '');
+  assert.equal(faultsOf({ JWT_SECRET: one, JWT_SECRET_PREVIOUS: '' }), '');
+  const refused = {
+    'JWT_SECRET_PREVIOUS must be at least 32 bytes.': [one, 'b'.repeat(31)],
+    'JWT_SECRET_PREVIOUS needs JWT_SECRET beside it.': ['', two],
+    'JWT_SECRET_PREVIOUS must differ from JWT_SECRET.': [one, one],
+    'JWT_SECRET must be at least 32 bytes.': ['short', two],
+  };
+  for (const [fault, [first = '', second = '']] of Object.entries(refused)) {
+    assert.equal(faultsOf({ JWT_SECRET: first, JWT_SECRET_PREVIOUS: second }), fault);
+  }
+});
+
 test('no text makes reading fail in another way', () => {
   fc.assert(
     fc.property(fc.constantFrom(...all.map(({ name }) => name)), fc.string(), (name, value) => {

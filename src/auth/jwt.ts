@@ -23,7 +23,10 @@ export interface Tokens {
 }
 
 export interface TokensOptions {
-  /** The first one signs, each of them verifies, so that a key can be replaced without a gap. */
+  /**
+   * The first one signs, each of them verifies, so that a key can be replaced without a gap. No
+   * two are equal.
+   */
   readonly secrets: readonly [Buffer, ...Buffer[]];
   readonly ttlSeconds: number;
   readonly now: () => Date;
@@ -36,9 +39,10 @@ export const tokenLengthMax = 4_096;
 export const verifiedTokensMax = 1_000;
 
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
-  const keys = secrets.map((secret) => createSecretKey(secret));
-  const signingKey = createSecretKey(secrets[0]);
-  const header = toSegment({ alg: 'HS256', typ: 'JWT' });
+  const signing = createKey(secrets[0]);
+  const keys = [signing, ...secrets.slice(1).map(createKey)];
+  // Made with the first token, as the key's id is.
+  let header: string | undefined;
   // Keyed by the whole text: a token that differs anywhere is another one. Only good tokens come
   // in, so that nobody without a key can fill it.
   const verified = new Map<string, Claims>();
@@ -55,8 +59,9 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
     sign({ username, email, roles }) {
       const iat = Math.floor(now().getTime() / 1000);
       const exp = iat + ttlSeconds;
+      header ??= toSegment({ alg: 'HS256', typ: 'JWT', kid: signing.id() });
       const input = `${header}.${toSegment({ sub: username, email, roles, iat, exp })}`;
-      return `${input}.${toSignature(signingKey, input)}`;
+      return `${input}.${toSignature(signing.secret, input)}`;
     },
 
     verify(token) {
@@ -74,11 +79,38 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
   };
 }
 
+interface Key {
+  readonly secret: KeyObject;
+  /** What a token's header calls it (`kid`, RFC 7515 §4.1.4). */
+  readonly id: () => string;
+}
+
+function createKey(bytes: Buffer): Key {
+  const secret = createSecretKey(bytes);
+  // Late: the first use of a cryptographic hash costs a fifth of the start.
+  let id: string | undefined;
+  return { secret, id: () => (id ??= toSignature(secret, keyIdLabel).slice(0, keyIdLength)) };
+}
+
 /**
- * The payload of a token in compact form whose signature was made with `key`, or undefined. The
- * header must be one that this service could have written; the payload is not judged.
+ * An HMAC under the key tells no more of it than each token does. What is signed of a token has a
+ * dot in it: no token is ever this label.
  */
-export function verifySignature(key: KeyObject, token: string): Buffer | undefined {
+const keyIdLabel = 'inkwell key id';
+const keyIdLength = 8;
+
+/** What a good signature vouches for. */
+export interface Signed {
+  /** The header's `kid`, if it has one. */
+  readonly keyId: string | undefined;
+  readonly payload: Buffer;
+}
+
+/**
+ * What a token in compact form holds whose signature was made with `key`, or undefined. The header
+ * must be one that this service could have written; key id and payload are not judged.
+ */
+export function verifySignature(key: KeyObject, token: string): Signed | undefined {
   if (token.length > tokenLengthMax) return undefined;
   const [, header, payload, signature] = compactForm.exec(token) ?? [];
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
@@ -89,20 +121,26 @@ export function verifySignature(key: KeyObject, token: string): Buffer | undefin
   const headerBytes = fromSegment(header);
   const payloadBytes = fromSegment(payload);
   if (headerBytes === undefined || payloadBytes === undefined) return undefined;
-  return isHeader(parseObject(headerBytes)) ? payloadBytes : undefined;
+  const members = parseObject(headerBytes);
+  if (members === undefined || !isHeader(members)) return undefined;
+  const keyId = members.get('kid');
+  return { keyId: typeof keyId === 'string' ? keyId : undefined, payload: payloadBytes };
 }
 
 /** Three segments of base64url without padding; an HMAC of 32 bytes has 43 characters. */
 const compactForm = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
 
-function readToken(
-  keys: readonly KeyObject[],
-  token: string,
-  nowSeconds: number,
-): Claims | undefined {
-  for (const key of keys) {
-    const payload = verifySignature(key, token);
-    if (payload !== undefined) return decodeClaims(parseObject(payload), nowSeconds);
+/**
+ * The claims of a token that one of the keys has signed. A header with `kid` names that key and no
+ * other, so that an unknown one is refused; without it any key will do (RFC 7515 §4.1.4: it is a
+ * hint that may be left out). Nothing of a token is read before its signature was found good.
+ */
+function readToken(keys: readonly Key[], token: string, nowSeconds: number): Claims | undefined {
+  for (const { secret, id } of keys) {
+    const signed = verifySignature(secret, token);
+    if (signed === undefined) continue;
+    if (signed.keyId !== undefined && signed.keyId !== id()) return undefined;
+    return decodeClaims(parseObject(signed.payload), nowSeconds);
   }
   return undefined;
 }
@@ -115,8 +153,8 @@ const headerMembers: ReadonlySet<string> = new Set(['alg', 'typ', 'kid']);
  * Closed: a header with any other member is refused. So `crit` is, as RFC 7515 §4.1.11 asks of
  * whoever knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never followed.
  */
-function isHeader(header: Members | undefined): boolean {
-  if (header?.get('alg') !== 'HS256') return false;
+function isHeader(header: Members): boolean {
+  if (header.get('alg') !== 'HS256') return false;
   const type = header.get('typ');
   const isType = type === undefined || (typeof type === 'string' && type.toUpperCase() === 'JWT');
   const isKeyId = !header.has('kid') || typeof header.get('kid') === 'string';

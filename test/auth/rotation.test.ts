@@ -1,0 +1,125 @@
+/** A change of the signing key, as README.md tells it: no token is refused on the way (R20, R22). */
+
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { createTokens } from '../../dist/auth/jwt.js';
+import { startNode } from '../support/node-process.js';
+import { startServer } from '../support/server.js';
+
+const [one, two] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+const now = (): Date => new Date(1_700_000_000_000);
+const account = { username: 'user', email: 'user@example.com', roles: ['USER'] };
+const payload = JSON.stringify({ sub: 'user', email: '', roles: [], exp: 1_700_000_060 });
+
+const toSegment = (text: string): string => Buffer.from(text).toString('base64url');
+const hmac = (key: Buffer, text: string): string =>
+  createHmac('sha256', key).update(text).digest('base64url');
+const sign = (input: string, key: Buffer): string => `${input}.${hmac(key, input)}`;
+const idOf = (key: Buffer): string => hmac(key, 'inkwell key id').slice(0, 8);
+
+test('every key verifies, the first one signs', () => {
+  const before = createTokens({ secrets: [one], ttlSeconds: 60, now });
+  const during = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
+  const after = createTokens({ secrets: [two], ttlSeconds: 60, now });
+  assert.ok(during.verify(before.sign(account)));
+  assert.ok(after.verify(during.sign(account)));
+  assert.equal(after.verify(before.sign(account)), undefined);
+  assert.equal(before.verify(during.sign(account)), undefined);
+});
+
+test('a key id names the one key that may have signed; without one any key may', () => {
+  const tokens = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
+  const keys = [two, one];
+  for (const key of keys) {
+    const signed = (header: object): unknown =>
+      tokens.verify(sign(`${toSegment(JSON.stringify(header))}.${toSegment(payload)}`, key));
+    assert.ok(signed({ alg: 'HS256' }));
+    for (const named of keys) {
+      assert.equal(signed({ alg: 'HS256', kid: idOf(named) }) !== undefined, named === key);
+    }
+    assert.equal(signed({ alg: 'HS256', kid: 'unknown' }), undefined);
+  }
+});
+
+test('a key id that is exchanged for that of the other key breaks the signature', () => {
+  const tokens = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
+  const [header = '', claims, signature] = tokens.sign(account).split('.');
+  const text = Buffer.from(header, 'base64url').toString();
+  assert.ok(text.includes(idOf(two)));
+  const exchanged = toSegment(text.replace(idOf(two), idOf(one)));
+  assert.equal(tokens.verify(`${exchanged}.${claims}.${signature}`), undefined);
+});
+
+const [old, young] = ['the old secret of thirty-two bytes', 'the new secret of thirty-two bytes'];
+
+interface Node {
+  readonly url: string;
+}
+
+async function logIn({ url }: Node): Promise<string> {
+  const answer = await fetch(`${url}/auth/login`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"username":"user","password":"password"}',
+  });
+  assert.equal(answer.status, 200);
+  const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+  return token;
+}
+
+async function statusOf({ url }: Node, token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` };
+  return (await fetch(`${url}/profile`, { headers })).status;
+}
+
+/** What the header of a token calls its key. */
+const toKeyId = (token: string): unknown =>
+  (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { kid: unknown })
+    .kid;
+
+test('a node with the new secret takes tokens of the old one until it is dropped', async (t) => {
+  const before = await startServer(t, { env: { JWT_SECRET: old } });
+  const during = await startServer(t, { env: { JWT_SECRET: young, JWT_SECRET_PREVIOUS: old } });
+  const after = await startServer(t, { env: { JWT_SECRET: young } });
+  const [ofOld, ofNew] = [await logIn(before), await logIn(during)];
+  // Seen before or not: the second time it is remembered.
+  for (const status of [200, 200]) assert.equal(await statusOf(during, ofOld), status);
+  assert.equal(await statusOf(after, ofOld), 401);
+  assert.equal(await statusOf(after, ofNew), 200);
+  assert.equal(await statusOf(before, ofNew), 401);
+  assert.notEqual(toKeyId(ofOld), toKeyId(ofNew));
+  assert.equal(toKeyId(await logIn(after)), toKeyId(ofNew));
+});
+
+test('the second secret never signs', async (t) => {
+  const first = await startServer(t, { env: { JWT_SECRET: old, JWT_SECRET_PREVIOUS: young } });
+  const plain = await startServer(t, { env: { JWT_SECRET: old } });
+  assert.equal(toKeyId(await logIn(first)), toKeyId(await logIn(plain)));
+});
+
+describe('nodes that are given a new secret one after the other', () => {
+  const steps: readonly Readonly<Record<string, string>>[] = [
+    { JWT_SECRET: old },
+    { JWT_SECRET: old, JWT_SECRET_PREVIOUS: young },
+    { JWT_SECRET: young, JWT_SECRET_PREVIOUS: old },
+    { JWT_SECRET: young },
+  ];
+  for (const [at, next] of steps.slice(1).entries()) {
+    test(`take each other's tokens in the middle of step ${at + 1}`, async (t) => {
+      const nodes = await Promise.all([steps[at] ?? {}, next].map((env) => startNode(t, env)));
+      for (const signer of nodes) {
+        const token = await logIn(signer);
+        for (const node of nodes) assert.equal(await statusOf(node, token), 200);
+      }
+    });
+  }
+
+  test('refuse some where the first step is left out', async (t) => {
+    const nodes = await Promise.all([startNode(t, steps[0] ?? {}), startNode(t, steps[2] ?? {})]);
+    const [behind, ahead] = nodes;
+    assert.ok(behind && ahead);
+    assert.equal(await statusOf(ahead, await logIn(behind)), 200);
+    assert.equal(await statusOf(behind, await logIn(ahead)), 401);
+  });
+});
