@@ -31,10 +31,15 @@ export function readBody(incoming: IncomingMessage, bytesMax: number): Promise<B
       reject(tooLarge(bytesMax));
       return;
     }
+    const gone = (): void => reject(new ClientGone('The request ended early.'));
+    // Whoever asked a database first may find that its client has left: no event says so again.
+    if (incoming.destroyed) {
+      gone();
+      return;
+    }
     let first: Buffer | undefined;
     let more: Buffer[] | undefined;
     let length = 0;
-    const gone = (): void => reject(new ClientGone('The request ended early.'));
     incoming.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length > bytesMax) {

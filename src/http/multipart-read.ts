@@ -46,12 +46,14 @@ export async function readMultipart(
   if (Number(request.header('content-length')) > limits.uploadBytesMax) {
     throw tooLarge('The multipart body', limits.uploadBytesMax);
   }
+  const body = request.streamBody();
+  if (body.destroyed) throw new ClientGone('The request ended early.');
   await new Promise<void>((resolve, reject) => {
     const settle = (error?: Error): void => {
       if (error === undefined) resolve();
       else reject(error);
     };
-    new MultipartReading(request.streamBody(), { boundary, limits, onPart, settle }).start();
+    new MultipartReading(body, { boundary, limits, onPart, settle }).start();
   });
 }
 

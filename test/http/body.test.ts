@@ -1,0 +1,44 @@
+/** Bodies whose client has left before anybody asks for them. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type HttpRequest, textReply } from '../../dist/http/message.js';
+import { readMultipart } from '../../dist/http/multipart-read.js';
+import { gate, startHttp } from '../support/http-kit.ts';
+import { connectRaw } from '../support/raw-client.ts';
+
+const limits = { uploadBytesMax: 9_999, fileBytesMax: 9_999, uploadPartsMax: 9 };
+
+/** By what a door reads with. */
+const readers = {
+  whole: (request: HttpRequest): Promise<unknown> => request.readBody(999),
+  'in parts': (request: HttpRequest): Promise<unknown> =>
+    readMultipart(request, limits, () => Promise.resolve()),
+};
+
+for (const [how, read] of Object.entries(readers)) {
+  test(`a client that left while a store was asked leaves nothing behind, read ${how}`, async (t) => {
+    const asked = gate();
+    const { port, active, logged } = await startHttp(t, {
+      routes: {
+        'POST /': async (request) => {
+          const body = request.streamBody();
+          asked.open();
+          await new Promise((resolve) => {
+            body.on('error', () => undefined).once('close', resolve);
+          });
+          await read(request);
+          return textReply(200, '');
+        },
+      },
+    });
+    const client = await connectRaw(t, port);
+    const type = 'Content-Type: multipart/form-data; boundary=b';
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 99\r\n\r\nab`);
+    await asked.opened;
+    client.socket.resetAndDestroy();
+    while (active() > 0) await turn();
+    assert.deepEqual(logged, []);
+  });
+}
