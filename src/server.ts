@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * The process: settings → app → listen → signals → drain. The only user of `process`. Every way
- * out is one line in the log and an exit code: 0 after a clean stop, 1 after a failure.
+ * out is one line in the log and an exit code: 0 after a clean stop, 1 after a failure. With
+ * arguments it is a command instead, which is loaded then; 2 says that there is none like it.
  */
 
 import { hostname } from 'node:os';
@@ -10,7 +11,25 @@ import { type Config, ConfigError, readConfig } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type Log } from './log.ts';
 
-await start();
+const [command, ...commandArguments] = process.argv.slice(2);
+if (command === undefined) await start();
+else await runCommand(command, commandArguments);
+
+async function runCommand(name: string, args: readonly string[]): Promise<void> {
+  if (name !== 'accounts') {
+    process.stderr.write(`inkwell: there is no command ${JSON.stringify(name)}, only accounts.\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const { runAccounts } = await import('./commands/accounts.ts');
+  process.exitCode = await runAccounts(args, {
+    environment: process.env,
+    input: process.stdin,
+    output: process.stdout,
+    errors: process.stderr,
+    now,
+  });
+}
 
 async function start(): Promise<void> {
   let config: Config;

@@ -39,7 +39,9 @@ const rooms: Readonly<Record<string, Room>> = {
     uses: [...ground, 'http', 'router', 'store', 'domain', 'auth', 'graphql', 'handlers', 'log'],
     types: ['config'],
   },
-  server: { uses: [...ground, 'http', 'config', 'log', 'app'] },
+  // Beside the app: what the program does instead of serving.
+  commands: { uses: ['config', 'store', 'domain', 'auth'] },
+  server: { uses: [...ground, 'http', 'config', 'log', 'app', 'commands'] },
 };
 
 /** The one place (a file, or a folder and all in it) that knows an npm package. */

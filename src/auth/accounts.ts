@@ -1,5 +1,6 @@
 /**
- * Who can log in (R20): the accounts of USERS_FILE, or the demo accounts. Read once, at the start.
+ * Who can log in (R20): the accounts of USERS_FILE, or the demo accounts. Read once, at the start;
+ * those that a durable store keeps (commands/accounts.ts) come beside them, within the same bounds.
  */
 
 import { createHash } from 'node:crypto';
@@ -100,14 +101,29 @@ function decodeEntry(entry: unknown): Decoded {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
     return { fault: 'must be an object' };
   }
-  const { username, email, roles, passwordHash } = entry as Readonly<Record<string, unknown>>;
-  if (!isLine(username, 256)) return { fault: 'username must be text of 1 to 256 characters' };
-  if (!isLine(email, 320)) return { fault: 'email must be text of 1 to 320 characters' };
-  if (!isRoles(roles)) return { fault: 'roles must be an array of texts, 1,000 bytes in all' };
+  const { passwordHash, ...person } = entry as Readonly<Record<string, unknown>>;
+  const decoded = decodePerson(person);
+  if (decoded.person === undefined) return decoded;
   if (typeof passwordHash !== 'string' || parsePasswordHash(passwordHash) === undefined) {
     return { fault: 'passwordHash must be scrypt$N$r$p$salt$hash with N from 16384 to 131072' };
   }
-  return { account: { id: toAccountId(username), username, email, roles, passwordHash } };
+  return { account: { ...decoded.person, passwordHash } };
+}
+
+/** An account without what its password was made into. */
+export type Person = Omit<Account, 'passwordHash'>;
+
+type DecodedPerson =
+  | { readonly person: Person; readonly fault?: undefined }
+  | { readonly person?: undefined; readonly fault: string };
+
+/** The person that the values describe, or what is wrong with them. */
+export function decodePerson(values: Readonly<Record<string, unknown>>): DecodedPerson {
+  const { username, email, roles } = values;
+  if (!isLine(username, 256)) return { fault: 'username must be text of 1 to 256 characters' };
+  if (!isLine(email, 320)) return { fault: 'email must be text of 1 to 320 characters' };
+  if (!isRoles(roles)) return { fault: 'roles must be an array of texts, 1,000 bytes in all' };
+  return { person: { id: toAccountId(username), username, email, roles } };
 }
 
 /** The bounds of names, addresses and roles keep a token under its 4,096 characters. */

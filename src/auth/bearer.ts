@@ -23,7 +23,7 @@ export interface Bearer {
 
 export interface BearerDeps {
   readonly tokens: Pick<Tokens, 'verify'>;
-  readonly store: { readonly accounts: Store['accounts'] };
+  readonly store: { readonly accounts: Pick<Store['accounts'], 'find'> };
 }
 
 export function createBearer({ tokens, store }: BearerDeps): Bearer {

@@ -21,7 +21,7 @@ export interface Credentials {
 export type Login = (credentials: Credentials) => Promise<string>;
 
 export interface LoginDeps {
-  readonly store: { readonly accounts: Store['accounts'] };
+  readonly store: { readonly accounts: Pick<Store['accounts'], 'findForLogin'> };
   readonly limiter: LoginLimiter;
   readonly checker: PasswordChecker;
   readonly tokens: Tokens;
@@ -30,7 +30,7 @@ export interface LoginDeps {
 export function createLogin({ store, limiter, checker, tokens }: LoginDeps): Login {
   return async (credentials) => {
     limiter.check(credentials);
-    const account = await store.accounts.find(credentials.username);
+    const account = await store.accounts.findForLogin(credentials.username);
     // Those that are under way or wait at this moment may all still fail: the count can pass its
     // limit by as many as the checker lets in at once.
     const isRight = await checker.check(credentials.password, account?.passwordHash);

@@ -1,7 +1,9 @@
-/** What a driver is opened with. */
+/** What a driver is opened with, whole or for its accounts alone. */
 
 import type { Log } from '../log.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryStoreOptions } from './memory.ts';
+import type { KeptAccounts } from './store.ts';
 
 /** `initial` is what the store holds when it is new; a durable one gets it once. */
 export interface DriverOptions extends MemoryStoreOptions {
@@ -10,4 +12,16 @@ export interface DriverOptions extends MemoryStoreOptions {
   readonly connectionsMax: number;
   /** How long one statement may take. */
   readonly timeoutSeconds: number;
+}
+
+export interface AccountsOptions {
+  /** The local date-time of now, as records keep it. */
+  readonly now: () => string;
+  /** How long one statement on a database server may take. */
+  readonly timeoutSeconds: number;
+}
+
+export interface OpenedAccounts {
+  readonly accounts: KeptAccounts;
+  close(): MaybePromise<void>;
 }

@@ -6,7 +6,7 @@ import {
   documentBytes,
   textRecordBytes,
 } from './byte-budget.ts';
-import { createGivenAccounts } from './given-accounts.ts';
+import { createAccounts } from './given-accounts.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import type { Articles, Authors, Comments, Posts, Store, Todos } from './store.ts';
 
@@ -60,7 +60,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     posts: createPosts(state),
     comments: createComments(state),
     authors: createAuthors(state),
-    accounts: createGivenAccounts(initial.accounts),
+    accounts: createAccounts(initial.accounts),
     todos: createTodos(state),
     articles: createArticles(state),
     revision: () => state.revision,

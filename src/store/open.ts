@@ -1,6 +1,6 @@
 /** Opens the store that STORE_URL names. A driver is loaded when it is chosen, and only then. */
 
-import type { DriverOptions } from './driver.ts';
+import type { AccountsOptions, DriverOptions, OpenedAccounts } from './driver.ts';
 import { createMemoryStore } from './memory.ts';
 import type { Store } from './store.ts';
 
@@ -16,6 +16,22 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
   }
   const { openPostgresStore } = await import('./postgres.ts');
   return openPostgresStore(url, options);
+}
+
+/**
+ * The accounts that the store keeps and nothing else of it: the first records are not put in.
+ * Throws an Error of one line, with STORE_URL in it, where there are none or they are out of reach.
+ */
+export async function openAccounts(url: string, options: AccountsOptions): Promise<OpenedAccounts> {
+  if (url === '' || url === 'memory:') {
+    throw new Error('STORE_URL: a store in memory has nothing to keep accounts in.');
+  }
+  if (url.startsWith('sqlite:///')) {
+    const { openSqliteAccounts } = await import('./sqlite-accounts.ts');
+    return openSqliteAccounts(toPath(url), options);
+  }
+  const { openPostgresAccounts } = await import('./postgres-accounts.ts');
+  return openPostgresAccounts(url, options);
 }
 
 /** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; `%20` and the like are decoded. */

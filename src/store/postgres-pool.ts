@@ -183,6 +183,13 @@ export function toStoreError(error: unknown): unknown {
   return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
 }
 
+/** A refused password or a database that is not there: the server's own words say which. */
+export function toStartError(error: unknown): unknown {
+  const fault = toStoreError(error);
+  if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
+  return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
+}
+
 export function isAway(error: unknown): boolean {
   return error instanceof AppError && error.code === 'overloaded';
 }

@@ -46,6 +46,13 @@ const steps: readonly string[] = [
     value bigint NOT NULL
   );
   INSERT INTO inkwell.counters VALUES ('articles', 0);`,
+  `CREATE TABLE inkwell.accounts (
+    username text PRIMARY KEY,
+    id uuid NOT NULL UNIQUE,
+    email text NOT NULL,
+    roles text NOT NULL,
+    password_hash text NOT NULL
+  );`,
 ];
 
 /** One number for all nodes: "Inkw". */

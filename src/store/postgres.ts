@@ -6,11 +6,19 @@
 
 import { randomUUID } from 'node:crypto';
 import type { DriverOptions } from './driver.ts';
-import { createGivenAccounts } from './given-accounts.ts';
+import { createAccounts } from './given-accounts.ts';
+import { createKeptAccounts } from './postgres-accounts.ts';
 import { createArticles } from './postgres-articles.ts';
 import { createAuthors } from './postgres-authors.ts';
 import { openFeed } from './postgres-feed.ts';
-import { type Connect, createConnect, createPool, isAway, toStoreError } from './postgres-pool.ts';
+import {
+  type Connect,
+  createConnect,
+  createPool,
+  isAway,
+  toStartError,
+  toStoreError,
+} from './postgres-pool.ts';
 import { createComments, createPosts } from './postgres-posts.ts';
 import type { PostgresContext } from './postgres-rows.ts';
 import { fill, keepAuthors, migrate } from './postgres-schema.ts';
@@ -34,7 +42,7 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
     posts: createPosts(context),
     comments: createComments(context, feed),
     authors: createAuthors(context),
-    accounts: createGivenAccounts(initial.accounts),
+    accounts: createAccounts(initial.accounts, createKeptAccounts(context)),
     todos: createTodos(context),
     articles: createArticles(pool),
     // Other nodes write too: an answer of before is never known to be good still.
@@ -61,7 +69,7 @@ async function prepare(connect: Connect, { initial, log }: DriverOptions): Promi
       return;
     } catch (error) {
       const fault = toStoreError(error);
-      if (!isAway(fault)) throw toStartError(fault);
+      if (!isAway(fault)) throw toStartError(error);
       if (Date.now() > end) {
         throw new Error('STORE_URL: the database does not answer.', { cause: error });
       }
@@ -71,10 +79,4 @@ async function prepare(connect: Connect, { initial, log }: DriverOptions): Promi
       await sql.end({ timeout: 1 });
     }
   }
-}
-
-/** A refused password or a database that is not there: the server's own words say which. */
-function toStartError(fault: unknown): unknown {
-  if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
-  return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
 }

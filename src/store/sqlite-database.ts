@@ -66,7 +66,17 @@ const steps: readonly string[] = [
     value INTEGER NOT NULL
   ) STRICT;
   INSERT INTO counters VALUES ('articles', 0);`,
+  `CREATE TABLE accounts (
+    username TEXT PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    email TEXT NOT NULL,
+    roles TEXT NOT NULL,
+    password_hash TEXT NOT NULL
+  ) STRICT;`,
 ];
+
+/** A counter that a file has from its making until its first records are in it. */
+const unfilled = 'unfilled';
 
 /** Opens the file, or makes it; then it is private to this user. */
 export async function openDatabase(path: string): Promise<Database> {
@@ -94,11 +104,11 @@ async function importSqlite(): Promise<SqliteModule> {
 }
 
 /**
- * Brings the file to the newest step; `fill` puts the first records into a new one, in the same
- * transaction. A file of a newer version, or of another program, is refused before anything in it
- * changes.
+ * Brings the file to the newest step; `fill` puts the first records into one that has never got
+ * them, in the same transaction. A file of a newer version, or of another program, is refused
+ * before anything in it changes.
  */
-export function prepareDatabase(database: Database, fill: () => void): void {
+export function prepareDatabase(database: Database, fill?: () => void): void {
   database.exec('PRAGMA busy_timeout = 2000');
   checkOrigin(database);
   // An acknowledged write outlives a loss of power: each commit waits for the disk.
@@ -109,7 +119,8 @@ export function prepareDatabase(database: Database, fill: () => void): void {
     const version = readPragma(database, 'user_version');
     checkOrigin(database);
     for (const step of steps.slice(version)) database.exec(step);
-    if (version === 0) fill();
+    if (version === 0) database.exec(`INSERT INTO counters VALUES ('${unfilled}', 1)`);
+    if (fill !== undefined && takeCounter(database, unfilled)) fill();
     database.exec(`PRAGMA application_id = ${applicationId}`);
     database.exec(`PRAGMA user_version = ${steps.length}`);
     database.exec('COMMIT');
@@ -117,6 +128,12 @@ export function prepareDatabase(database: Database, fill: () => void): void {
     database.exec('ROLLBACK');
     throw error;
   }
+}
+
+/** Removes a counter. False where it was not there. */
+function takeCounter(database: Database, name: string): boolean {
+  const { changes } = database.prepare('DELETE FROM counters WHERE name = ?').run(name);
+  return Number(changes) > 0;
 }
 
 function checkOrigin(database: Database): void {

@@ -8,7 +8,8 @@ import type { DriverOptions } from './driver.ts';
 import type { InitialData } from './memory.ts';
 import { createArticles } from './sqlite-articles.ts';
 import { type Database, openDatabase, prepareDatabase } from './sqlite-database.ts';
-import { createGivenAccounts } from './given-accounts.ts';
+import { createAccounts } from './given-accounts.ts';
+import { createKeptAccounts } from './sqlite-accounts.ts';
 import { createAuthors } from './sqlite-authors.ts';
 import { createComments, createPosts } from './sqlite-posts.ts';
 import { createTodos } from './sqlite-todos.ts';
@@ -33,7 +34,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     posts: createPosts(context),
     comments: createComments(context),
     authors: createAuthors(context),
-    accounts: createGivenAccounts(initial.accounts),
+    accounts: createAccounts(initial.accounts, createKeptAccounts(context)),
     todos: createTodos(context),
     articles: createArticles(context),
     // Each of the two only grows: the sum moves when this process writes, and when another does.

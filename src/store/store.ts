@@ -47,8 +47,25 @@ export interface Authors {
   byIds(ids: readonly string[]): MaybePromise<ReadonlyMap<string, Author>>;
 }
 
+/** The accounts that are given at every start (R20) and, beside them, those that are kept. */
 export interface Accounts {
+  /** A given account goes before a kept one of the same name. */
   find(username: string): MaybePromise<Account | undefined>;
+  /** The same, with the same work for every name, so that the time tells nothing (R21). */
+  findForLogin(username: string): MaybePromise<Account | undefined>;
+}
+
+/** The accounts that a durable store keeps: what `accounts` on the command line changes. */
+export interface KeptAccounts {
+  find(username: string): MaybePromise<Account | undefined>;
+  /** By username, without what their passwords were made into. */
+  list(): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
+  /** Makes the account an author, too (R20). False where the name is taken: nothing changes. */
+  add(account: Account): MaybePromise<boolean>;
+  /** False where there is no such account. */
+  setPasswordHash(username: string, passwordHash: string): MaybePromise<boolean>;
+  /** The author stays, and so do the posts. False where there is no such account. */
+  remove(username: string): MaybePromise<boolean>;
 }
 
 export interface Todos {

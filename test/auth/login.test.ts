@@ -20,7 +20,9 @@ function createFixture() {
   const tokens = createTokens({ secrets: [Buffer.alloc(32, 3)], ttlSeconds: 60, now });
   const checked: (string | undefined)[] = [];
   const login = createLogin({
-    store: { accounts: { find: (name) => (name === account.username ? account : undefined) } },
+    store: {
+      accounts: { findForLogin: (name) => (name === account.username ? account : undefined) },
+    },
     limiter: createLoginLimiter({ failuresMax: 2, now }),
     checker: {
       check: (password, hash) => {

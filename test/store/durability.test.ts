@@ -10,13 +10,9 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { skipSqlite } from '../support/sqlite.js';
 
 const kills = Number(process.env['INKWELL_KILLS'] ?? '10');
-const name: string = 'node:sqlite';
-const skipSqlite = await import(name).then(
-  (): string | false => false,
-  () => 'this Node has no node:sqlite',
-);
 
 /** What was asked for, and whether the answer said that it was done. */
 interface Asked {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import type { DriverOptions } from '../../dist/store/driver.js';
-import { openStore } from '../../dist/store/open.js';
+import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { startServer } from '../support/server.js';
+import { describeAccounts } from './accounts-suite.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
 
@@ -31,6 +32,33 @@ const driver = {
 
 describeDriver(driver);
 describeHistories(driver);
+describeAccounts({ name: driver.name, skip, newUrl: () => server.createDatabase() });
+
+test(
+  'a database of the first version is brought up to date, filled no second time',
+  { skip },
+  async (t) => {
+    const url = await server.createDatabase();
+    const first = await openStore(url, driverOptions());
+    await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
+    await first.close();
+    const kept =
+      "('posts', 'comments', 'authors', 'todos', 'articles', 'counters', 'schema_state')";
+    const later = await server.query(
+      url,
+      `SELECT tablename FROM pg_tables WHERE schemaname = 'inkwell' AND tablename NOT IN ${kept}`,
+    );
+    for (const { tablename } of later) {
+      await server.query(url, `DROP TABLE inkwell.${String(tablename)}`);
+    }
+    await server.query(url, 'UPDATE inkwell.schema_state SET version = 1');
+    const opened = await openAccounts(url, driverOptions());
+    assert.deepEqual(await opened.accounts.list(), []);
+    await opened.close();
+    const second = await open(t, url);
+    assert.equal((await second.posts.list()).length, 2);
+  },
+);
 
 test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
   const url = await server.createDatabase();

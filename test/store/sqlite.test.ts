@@ -1,43 +1,24 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { openStore } from '../../dist/store/open.js';
+import { openAccounts, openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { describeAccounts } from './accounts-suite.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
 
-const name: string = 'node:sqlite';
-interface SqliteModule {
-  readonly DatabaseSync: new (path: string) => {
-    exec(sql: string): void;
-    prepare(sql: string): { get(): Record<string, unknown> };
-    close(): void;
-  };
-}
-const sqlite = await import(name).then(
-  (module: unknown) => module as SqliteModule,
-  () => undefined,
-);
-const skip = sqlite === undefined && 'this Node has no node:sqlite';
-
-async function newFile(context: Pick<TestContext, 'after'>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'inkwell-sqlite-'));
-  context.after(() => rm(folder, { recursive: true, force: true }));
-  return join(folder, 'in k%.db');
-}
-
 function openFile(path: string, options = driverOptions()): Promise<Store> {
-  return openStore(`sqlite://${encodeURI(path)}`, options);
+  return openStore(toSqliteUrl(path), options);
 }
 
 const driver = {
   name: 'in a SQLite file',
-  skip,
+  skip: skipSqlite,
   open: async (context: TestContext, options: ReturnType<typeof driverOptions>): Promise<Store> => {
-    const store = await openFile(await newFile(context), options);
+    const store = await openFile(await newSqliteFile(context), options);
     context.after(() => store.close());
     return store;
   },
@@ -45,16 +26,21 @@ const driver = {
 
 describeDriver(driver);
 describeHistories(driver);
+describeAccounts({
+  name: driver.name,
+  skip: skipSqlite,
+  newUrl: async (context) => toSqliteUrl(await newSqliteFile(context)),
+});
 
-it('is refused with one line where Node has no SQLite', { skip: !skip }, async (context) => {
-  await assert.rejects(openFile(await newFile(context)), {
+it('is refused with one line where Node has no SQLite', { skip: !skipSqlite }, async (context) => {
+  await assert.rejects(openFile(await newSqliteFile(context)), {
     message: 'STORE_URL: sqlite:// needs Node 22.13 or newer.',
   });
 });
 
-describe('a SQLite file', { skip }, () => {
+describe('a SQLite file', { skip: skipSqlite }, () => {
   it('keeps everything when it is closed and opened again', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     const first = await openFile(path);
     const post = await first.posts.create({ title: 'kept', content: 'x', authorId: null });
     const comment = await first.comments.add(post.id, 'kept too');
@@ -71,7 +57,7 @@ describe('a SQLite file', { skip }, () => {
   });
 
   it('takes the initial data once, and the accounts of each start', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     await (await openFile(path)).close();
     const id = '019b8d5e-9c00-7000-8000-000000000409';
     const bob = { id, username: 'bob', email: 'b@example.org', roles: [], passwordHash: '' };
@@ -83,14 +69,28 @@ describe('a SQLite file', { skip }, () => {
     assert.equal((await store.authors.find(id))?.name, 'bob');
   });
 
+  it('of the first version is brought up to date, and gets no first records again', async (t) => {
+    const path = await newSqliteFile(t);
+    const first = await openFile(path);
+    await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
+    await first.close();
+    inSqlite(path, toFirstVersion);
+    const opened = await openAccounts(toSqliteUrl(path), driverOptions());
+    assert.deepEqual(await opened.accounts.list(), []);
+    await opened.close();
+    const second = await openFile(path);
+    t.after(() => second.close());
+    assert.equal((await second.posts.list()).length, 2);
+  });
+
   it('is for its owner only', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     await (await openFile(path)).close();
     assert.equal((await stat(path)).mode & 0o777, 0o600);
   });
 
   it('commits what waits when it is closed', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     const first = await openFile(path);
     const creating = first.posts.create({ title: 'last', content: 'x', authorId: null });
     await first.close();
@@ -101,7 +101,7 @@ describe('a SQLite file', { skip }, () => {
   });
 
   it('shares one transaction among the writes that arrive together', async (context) => {
-    const store = await openFile(await newFile(context));
+    const store = await openFile(await newSqliteFile(context));
     context.after(() => store.close());
     const before = store.revision() ?? 0;
     const titles = Array.from({ length: 50 }, (_, at) => `post ${at}`);
@@ -112,7 +112,7 @@ describe('a SQLite file', { skip }, () => {
   });
 
   it('moves its revision when another process writes', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     const [one, other] = [await openFile(path), await openFile(path)];
     context.after(() => Promise.all([one.close(), other.close()]));
     const before = one.revision();
@@ -122,35 +122,42 @@ describe('a SQLite file', { skip }, () => {
   });
 
   it('is refused, and left as it is, where a newer version wrote it', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     await (await openFile(path)).close();
-    change(path, 'PRAGMA user_version = 1000');
+    inSqlite(path, (database) => database.exec('PRAGMA user_version = 1000'));
     await refusesUntouched(path, /^STORE_URL: the file was written by a newer version/);
   });
 
   it('is refused where it is another program’s', async (context) => {
-    const path = await newFile(context);
-    change(path, 'CREATE TABLE cookies (a); INSERT INTO cookies VALUES (1)');
+    const path = await newSqliteFile(context);
+    const foreign = 'CREATE TABLE cookies (a); INSERT INTO cookies VALUES (1)';
+    inSqlite(path, (database) => database.exec(foreign));
     await refusesUntouched(path, /^STORE_URL: the file belongs to another program/);
   });
 
   it('is refused where it is no database', async (context) => {
-    const path = await newFile(context);
+    const path = await newSqliteFile(context);
     await writeFile(path, 'Dear diary, '.repeat(100));
     await refusesUntouched(path, /^STORE_URL: the file is no SQLite database/);
   });
 
   it('is refused where its folder is missing', async (context) => {
-    const path = join(await newFile(context), 'inkwell.db');
+    const path = join(await newSqliteFile(context), 'inkwell.db');
     await assert.rejects(openFile(path), { message: /^STORE_URL: .*\(ENOENT\)\.$/ });
   });
 });
 
-function change(path: string, sql: string): void {
-  assert.ok(sqlite);
-  const database = new sqlite.DatabaseSync(path);
-  database.exec(sql);
-  database.close();
+/** Without what later steps of the schema brought. */
+function toFirstVersion(database: Parameters<Parameters<typeof inSqlite>[1]>[0]): void {
+  const first = ['posts', 'comments', 'authors', 'todos', 'articles', 'counters'];
+  for (const { name } of database
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+    .all()) {
+    const table = String(name);
+    if (!first.includes(table) && !table.startsWith('sqlite_'))
+      database.exec(`DROP TABLE ${table}`);
+  }
+  database.exec('PRAGMA user_version = 1');
 }
 
 async function refusesUntouched(path: string, message: RegExp): Promise<void> {

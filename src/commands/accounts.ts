@@ -1,0 +1,195 @@
+/**
+ * `accounts add | passwd | list | remove`: the accounts that a durable store keeps beside those
+ * that are given at every start (R20). It starts no server and puts no other record into the store.
+ */
+
+import { parseArgs } from 'node:util';
+import type { Writable } from 'node:stream';
+import { decodePerson, loadAccounts } from '../auth/accounts.ts';
+import { type PasswordInput, readPassword } from '../auth/password-input.ts';
+import { hashPassword } from '../auth/password.ts';
+import { type Config, readConfig } from '../config.ts';
+import { formatLocalDateTime } from '../domain/local-date-time.ts';
+import { openAccounts } from '../store/open.ts';
+import type { KeptAccounts } from '../store/store.ts';
+
+/** What the process has; settings are those of the server. */
+export interface CommandContext {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly input: PasswordInput;
+  readonly output: Writable;
+  readonly errors: Writable;
+  readonly now: () => Date;
+}
+
+const usage = [
+  'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
+  '       node dist/server.js accounts passwd <username>',
+  '       node dist/server.js accounts list',
+  '       node dist/server.js accounts remove <username>',
+  'A password is asked for at a terminal; else it is the first line of standard input.',
+].join('\n');
+
+/** The exit code: 0 where it is done, 1 where it is not, 2 where the arguments are none of ours. */
+export async function runAccounts(
+  args: readonly string[],
+  context: CommandContext,
+): Promise<0 | 1 | 2> {
+  const { output, errors } = context;
+  // Whoever reads the output may stop early.
+  output.on('error', () => undefined);
+  errors.on('error', () => undefined);
+  const command = parseCommand(args);
+  if (command === undefined) {
+    await write(errors, usage);
+    return 2;
+  }
+  try {
+    await write(output, await run(command, context));
+    return 0;
+  } catch (error) {
+    const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    await write(errors, `inkwell: ${line}`);
+    return 1;
+  }
+}
+
+interface AddCommand {
+  readonly kind: 'add';
+  readonly username: string;
+  readonly email: string;
+  readonly roles: readonly string[];
+}
+
+type Command =
+  | AddCommand
+  | { readonly kind: 'passwd' | 'remove'; readonly username: string }
+  | { readonly kind: 'list' };
+
+function parseCommand(args: readonly string[]): Command | undefined {
+  const parsed = parseWords(args);
+  if (parsed === undefined) return undefined;
+  const { kind, username, others, email, roles } = parsed;
+  if (others.length > 0) return undefined;
+  if (kind === 'add' && username !== undefined && email !== undefined) {
+    return { kind, username, email, roles: roles ?? [] };
+  }
+  if (email !== undefined || roles !== undefined) return undefined;
+  if (kind === 'list') return username === undefined ? { kind } : undefined;
+  if (kind !== 'passwd' && kind !== 'remove') return undefined;
+  return username === undefined ? undefined : { kind, username };
+}
+
+interface Words {
+  readonly kind: string | undefined;
+  readonly username: string | undefined;
+  readonly others: readonly string[];
+  readonly email: string | undefined;
+  readonly roles: readonly string[] | undefined;
+}
+
+function parseWords(args: readonly string[]): Words | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: { email: { type: 'string' }, role: { type: 'string', multiple: true } },
+      allowPositionals: true,
+    });
+    const [kind, username, ...others] = positionals;
+    return { kind, username, others, email: values.email, roles: values.role };
+  } catch {
+    return undefined; // an unknown option, or one without its value
+  }
+}
+
+/** What to say when it is done, in lines. */
+async function run(command: Command, context: CommandContext): Promise<string> {
+  const config = readConfig(context.environment);
+  if (command.kind === 'add') await checkNew(command, config);
+  const opened = await openAccounts(config.storeUrl, {
+    now: () => formatLocalDateTime(context.now()),
+    timeoutSeconds: config.storeTimeoutSeconds,
+  });
+  const { accounts } = opened;
+  try {
+    if (command.kind === 'list') return await list(accounts);
+    if (command.kind === 'add') return await add(command, accounts, context);
+    if (command.kind === 'passwd') return await setPassword(command.username, accounts, context);
+    if (!(await accounts.remove(command.username))) throw unknown(command.username);
+    return `Removed ${quote(command.username)}.`;
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Before anything is opened or asked for. A given account would hide the new one. */
+async function checkNew(command: AddCommand, config: Config): Promise<void> {
+  const { fault } = decodePerson({ ...command });
+  if (fault !== undefined) throw new Error(`${fault}.`);
+  const { username } = command;
+  if (!(await loadAccounts(config)).some((account) => account.username === username)) return;
+  const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
+  throw new Error(`${quote(username)} is ${source} already.`);
+}
+
+async function add(
+  command: AddCommand,
+  accounts: KeptAccounts,
+  context: CommandContext,
+): Promise<string> {
+  const { person, fault } = decodePerson({ ...command });
+  if (person === undefined) throw new Error(fault);
+  const { username } = person;
+  // Told before a password is asked for; whether the name is still free, `add` says.
+  if ((await accounts.find(username)) !== undefined) throw taken(username);
+  const passwordHash = await hashPassword(await ask(context));
+  if (!(await accounts.add({ ...person, passwordHash }))) throw taken(username);
+  return `Added ${quote(username)}.`;
+}
+
+async function setPassword(
+  username: string,
+  accounts: KeptAccounts,
+  context: CommandContext,
+): Promise<string> {
+  if ((await accounts.find(username)) === undefined) throw unknown(username);
+  const hash = await hashPassword(await ask(context));
+  if (!(await accounts.setPasswordHash(username, hash))) throw unknown(username);
+  return `Changed the password of ${quote(username)}.`;
+}
+
+/** One line each: username, address and roles, between tabs. None of them holds a tab. */
+async function list(accounts: KeptAccounts): Promise<string> {
+  const rows = await accounts.list();
+  return rows
+    .map(({ username, email, roles }) => [username, email, roles.join(',')].join('\t'))
+    .join('\n');
+}
+
+/** A person who looks up a password gets this long. */
+const passwordSecondsMax = 300;
+
+function ask({ input, errors }: CommandContext): Promise<string> {
+  const say = (text: string): void => void errors.write(text);
+  return readPassword(input, { say, secondsMax: passwordSecondsMax });
+}
+
+function taken(username: string): Error {
+  return new Error(`There is an account ${quote(username)} already.`);
+}
+
+function unknown(username: string): Error {
+  return new Error(`The store keeps no account ${quote(username)}.`);
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** Resolves when it is out, or when nobody takes it. */
+function write(to: Writable, text: string): Promise<void> {
+  if (text === '') return Promise.resolve();
+  return new Promise((resolve) => {
+    to.write(`${text}\n`, () => resolve());
+  });
+}

@@ -1,0 +1,146 @@
+/** A new password from a terminal or from a pipe, and everything that is none. */
+
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, test } from 'node:test';
+import { type PasswordInput, readPassword } from '../../dist/auth/password-input.js';
+
+interface Terminal {
+  readonly password: Promise<string>;
+  readonly said: () => string;
+  /** Every change of the terminal's mode. */
+  readonly modes: readonly boolean[];
+}
+
+/** `keys` come one chunk after the other. */
+function atTerminal(keys: readonly (string | Buffer)[], secondsMax = 20): Terminal {
+  const stream = new PassThrough();
+  const modes: boolean[] = [];
+  const input: PasswordInput = Object.assign(stream, {
+    isTTY: true,
+    setRawMode: (isRaw: boolean) => modes.push(isRaw),
+  });
+  let said = '';
+  const say = (text: string): void => {
+    assert.deepEqual(modes.slice(0, 1), [true], 'asked while the terminal echoes');
+    said += text;
+  };
+  const password = readPassword(input, { say, secondsMax });
+  for (const chunk of keys) stream.write(chunk);
+  return { password, said: () => said, modes };
+}
+
+function fromPipe(chunks: readonly (string | Buffer)[], secondsMax = 20): Promise<string> {
+  const input = new PassThrough();
+  const say = (): void => assert.fail('a pipe is asked for nothing');
+  const password = readPassword(input, { say, secondsMax });
+  for (const chunk of chunks) input.write(chunk);
+  input.end();
+  return password;
+}
+
+describe('at a terminal', () => {
+  const typed: readonly (readonly [string, readonly (string | Buffer)[]])[] = [
+    ['ink', ['ink\r', 'ink\r']],
+    ['ink', ['i', 'n', 'k', '\r', 'i', 'n', 'k', '\n']],
+    ['ink', ['ink\rink\r']],
+    ['ink', ['ink\nink\n']],
+    ['ink', ['ink\r\nink\r\n']],
+    ['ink', ['ink\r', '\nink\r']],
+    ['ink', ['in\u007f\u007f\u007f\u007fink\r', 'inn\bk\r']],
+    ['ink', ['wrong\u0015ink\r', 'ink\r']],
+    ['a', ['aä語😀\u007f\u007f\u007f\r', 'a\r']],
+    ['ä', [Buffer.from([0xc3]), Buffer.from([0xa4]), '\r', 'ä\r']],
+    [' ink ', [' ink \r', ' ink \r']],
+    ['x'.repeat(1024), [`${'x'.repeat(1024)}\r`, `${'x'.repeat(1024)}\r`]],
+  ];
+  for (const [expected, keys] of typed) {
+    test(`${JSON.stringify(keys.join('|').slice(0, 40))} is taken, and not shown`, async () => {
+      const { password, said, modes } = atTerminal(keys);
+      assert.equal(await password, expected);
+      assert.equal(said(), 'Password: \nThe same again: \n');
+      assert.deepEqual(modes, [true, false]);
+    });
+  }
+
+  const refused: readonly (readonly [RegExp, readonly (string | Buffer)[]])[] = [
+    [/differ/, ['ink\r', 'inc\r']],
+    [/empty/, ['\r', '\r']],
+    [/nothing has changed/, ['ink\u0003']],
+    [/nothing has changed/, ['ink\r', 'in\u0003']],
+    [/nothing has changed/, ['\u0004']],
+    [/control characters/, ['ink\u001b[D\r', 'ink\u001b[D\r']],
+    [/UTF-8/, [Buffer.from([0xff, 0x0d, 0xff, 0x0d])]],
+    [/at most 1024 bytes/, ['x'.repeat(1025), '\r', 'x'.repeat(1025), '\r']],
+    [/at most 1024 bytes/, ['x'.repeat(100_000)]],
+  ];
+  for (const [fault, keys] of refused) {
+    test(`${JSON.stringify(keys.join('|').slice(0, 40))} is refused`, async () => {
+      const { password, modes } = atTerminal(keys);
+      await assert.rejects(password, isFault(fault));
+      assert.deepEqual(modes, [true, false]);
+    });
+  }
+
+  test('that goes away, or where nobody types, the waiting ends', async () => {
+    const stream = new PassThrough();
+    const input = Object.assign(stream, { isTTY: true, setRawMode: () => undefined });
+    const waiting = readPassword(input, { say: () => undefined, secondsMax: 20 });
+    stream.end('ink\r');
+    await assert.rejects(waiting, isFault(/terminal is gone/));
+
+    const { password, modes } = atTerminal(['ink\r', 'in'], 0.05);
+    await assert.rejects(password, isFault(/within 0.05 seconds/));
+    assert.equal(modes.at(-1), false);
+  });
+});
+
+describe('from a pipe', () => {
+  const read: readonly (readonly [string, readonly (string | Buffer)[]])[] = [
+    ['ink', ['ink\n']],
+    ['ink', ['ink']],
+    ['ink', ['ink\r\n']],
+    ['ink', ['i', 'nk\nmore', '\n']],
+    [' i\u00e4 ', [' i', Buffer.from([0xc3]), Buffer.from([0xa4]), ' \n']],
+    ['x'.repeat(1024), [`${'x'.repeat(1024)}\r\n`]],
+  ];
+  for (const [expected, chunks] of read) {
+    test(`${JSON.stringify(chunks.join('|').slice(0, 40))} is its first line`, async () => {
+      assert.equal(await fromPipe(chunks), expected);
+    });
+  }
+
+  const refused: readonly (readonly [RegExp, readonly (string | Buffer)[]])[] = [
+    [/no password on standard input/, []],
+    [/empty/, ['\nink\n']],
+    [/empty/, ['\r\n']],
+    [/control characters/, ['i\tnk\n']],
+    [/control characters/, ['i\0nk\n']],
+    [/UTF-8/, [Buffer.from([0x69, 0xe4, 0x0a])]],
+    [/at most 1024 bytes/, [`${'x'.repeat(1025)}\n`]],
+    [/at most 1024 bytes/, ['ä'.repeat(513)]],
+    [/at most 1024 bytes/, ['x'.repeat(1_000_000)]],
+  ];
+  for (const [fault, chunks] of refused) {
+    test(`${JSON.stringify(chunks.join('|').slice(0, 40))} is refused`, async () => {
+      await assert.rejects(fromPipe(chunks), isFault(fault));
+    });
+  }
+
+  test('that stays silent the waiting ends', async () => {
+    const input = new PassThrough();
+    const waiting = readPassword(input, { say: () => undefined, secondsMax: 0.05 });
+    await assert.rejects(waiting, isFault(/within 0.05 seconds/));
+    assert.ok(input.destroyed);
+  });
+});
+
+/** One line, which repeats nothing of what was typed. */
+function isFault(fault: RegExp): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof Error);
+    assert.match(error.message, fault);
+    assert.doesNotMatch(error.message, /ink|xxx|\n/);
+    return true;
+  };
+}

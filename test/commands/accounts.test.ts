@@ -1,0 +1,247 @@
+/** `node dist/server.js accounts …`, beside a server that runs on the same store. */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, it, test, type TestContext } from 'node:test';
+import { runAccounts } from '../../dist/commands/accounts.js';
+import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
+import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+
+type Env = Readonly<Record<string, string>>;
+
+const logIn = (node: NodeProcess, username: string, password: string): Promise<Response> =>
+  fetch(`${node.url}/auth/login`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ username, password }),
+  });
+
+async function tokenOf(node: NodeProcess, username: string, password: string): Promise<string> {
+  const answer = await logIn(node, username, password);
+  assert.equal(answer.status, 200);
+  const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+  return token;
+}
+
+const profile = (node: NodeProcess, token: string): Promise<Response> =>
+  fetch(`${node.url}/profile`, { headers: { authorization: `Bearer ${token}` } });
+
+const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
+  runCommand(['accounts', ...args.split(' ')], { env, input });
+
+/** The same without a process of its own. */
+async function run(args: readonly string[], environment: Env, given = ''): Promise<Ended> {
+  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  input.end(given);
+  const now = (): Date => new Date();
+  const code = await runAccounts(args, { environment, input, output, errors, now });
+  const texts = [output, errors].map((stream) => text(stream.end()));
+  const [said = '', complained = ''] = await Promise.all(texts);
+  return { code, output: said, errors: complained };
+}
+
+const here = (args: string, env: Env, input = ''): Promise<Ended> =>
+  run(args.split(' '), env, input);
+
+async function succeeds(running: Promise<Ended>, output: string): Promise<void> {
+  assert.deepEqual(await running, { code: 0, output, errors: '' });
+}
+
+async function fails(running: Promise<Ended>, fault: RegExp): Promise<void> {
+  const { code, output, errors } = await running;
+  assert.deepEqual([code, output], [1, '']);
+  assert.match(errors, /^inkwell: [^\n]*\n$/);
+  assert.match(errors, fault);
+}
+
+describe('on SQLite', { skip: skipSqlite }, () => {
+  describeCommand(async (context) => toSqliteUrl(await newSqliteFile(context)));
+
+  it('an account can be there before the first start, and nothing else is then', async (t) => {
+    const path = await newSqliteFile(t);
+    const env = { STORE_URL: toSqliteUrl(path), NODE_ENV: 'production' };
+    await succeeds(accounts('add ann --email a@example.org', env, 'ink\n'), 'Added "ann".\n');
+    const count = (table: string): unknown =>
+      inSqlite(path, (file) => file.prepare(`SELECT count(*) AS n FROM ${table}`).all()[0]?.['n']);
+    assert.deepEqual(['posts', 'todos', 'articles'].map(count), [0, 0, 0]);
+    const node = await startNode(t, env);
+    assert.deepEqual(['posts', 'todos', 'articles'].map(count), [3, 3, 2]);
+    assert.equal((await logIn(node, 'ann', 'ink')).status, 200);
+  });
+});
+
+describe('on PostgreSQL', { skip: skipPostgres }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  describeCommand(() => server.createDatabase());
+
+  it('a database that is away, or that is not there, is one line', async () => {
+    const url = await server.createDatabase();
+    const wrong = { STORE_URL: `${url}_not` };
+    await fails(accounts('list', wrong), /STORE_URL: .*database "test_\d+_not" does not exist/);
+    await fails(accounts('list', { STORE_URL: 'postgres://127.0.0.1:1/a' }), /does not answer/);
+  });
+});
+
+function describeCommand(newUrl: (context: TestContext) => Promise<string>): void {
+  it('what it changes counts at the next login, without a restart', async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    const node = await startNode(t, env);
+    assert.equal((await logIn(node, 'ann', 'ink')).status, 401);
+    const adding = accounts('add ann --email ann@example.org --role USER --role A', env, 'ink\n');
+    await succeeds(adding, 'Added "ann".\n');
+    const token = await tokenOf(node, 'ann', 'ink');
+    const found = await (await profile(node, token)).json();
+    const { id, ...rest } = found as Record<string, unknown>;
+    assert.deepEqual(rest, { username: 'ann', email: 'ann@example.org', roles: ['USER', 'A'] });
+
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    const body = JSON.stringify({
+      query: 'mutation { createPost(createPostInput: {title: "a", content: "b"}) }',
+    });
+    assert.equal(
+      (await fetch(`${node.url}/graphql`, { method: 'POST', headers, body })).status,
+      200,
+    );
+    assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
+
+    await succeeds(accounts('passwd ann', env, 'blot\n'), 'Changed the password of "ann".\n');
+    assert.equal((await logIn(node, 'ann', 'ink')).status, 401);
+    assert.equal((await logIn(node, 'ann', 'blot')).status, 200);
+    assert.equal((await profile(node, token)).status, 200);
+
+    await succeeds(accounts('remove ann', env), 'Removed "ann".\n');
+    assert.equal((await profile(node, token)).status, 401);
+    assert.equal((await logIn(node, 'ann', 'blot')).status, 401);
+    assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
+    assert.equal((await logIn(node, 'user', 'password')).status, 200);
+  });
+
+  it('lists what is kept by name, and no hash', async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    await succeeds(accounts('list', env), '');
+    await succeeds(accounts('add bob --email b@example.org', env, 'ink'), 'Added "bob".\n');
+    const adding = accounts('add ann --role USER --email a@example.org --role B', env, 'ink');
+    await succeeds(adding, 'Added "ann".\n');
+    await succeeds(accounts('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
+  });
+
+  it('adds one of two that come at once, and tells the other', async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    const ended = await Promise.all(
+      ['1', '2', '3'].map((n) => accounts(`add ann --email ${n}@example.org`, env, `ink${n}\n`)),
+    );
+    const [won, ...others] = ended.toSorted((a, b) => Number(a.code) - Number(b.code));
+    assert.deepEqual(won, { code: 0, output: 'Added "ann".\n', errors: '' });
+    for (const other of others) {
+      const errors = 'inkwell: There is an account "ann" already.\n';
+      assert.deepEqual(other, { code: 1, output: '', errors });
+    }
+    const { output } = await accounts('list', env);
+    assert.equal(output, `ann\t${ended.indexOf(won as Ended) + 1}@example.org\t\n`);
+  });
+
+  it('refuses what cannot be, with one line, and changes nothing', async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    await accounts('add ann --email ann@example.org', env, 'ink\n');
+    const [one, other] = ['add ann --email x@example.org', 'add bob --email x@example.org'];
+    await fails(here(one, env, 'ink\n'), /"ann" already/);
+    await fails(here('add user --email x@example.org', env, 'ink\n'), /"user" is a demo acc/);
+    await fails(here(other, env), /no password on standard input/);
+    await fails(here(other, env, '\n'), /must not be empty/);
+    await fails(here('passwd bob', env, 'ink\n'), /keeps no account "bob"/);
+    await fails(here('passwd ann', env, 'x'.repeat(2_000)), /at most 1024 bytes/);
+    await fails(here('remove user', env), /keeps no account "user"/);
+    await succeeds(accounts('list', env), 'ann\tann@example.org\t\n');
+  });
+
+  it('asks at a terminal, twice, and shows nothing', { skip: skipTerminal }, async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    const first = { question: 'Password: ', keys: 'secret ink\r' };
+    const add = ['accounts', 'add', 'ann', '--email', 'ann@example.org'];
+    const different = { question: 'again: ', keys: 'secret inc\r' };
+    const refused = await runAtTerminal(add, [first, different], env);
+    assert.equal(refused.code, 1, refused.shown);
+    assert.match(refused.shown, /inkwell: The two passwords differ\./);
+    const left = await runAtTerminal(add, [{ ...first, keys: 'secret\u0003' }], env);
+    assert.equal(left.code, 1, left.shown);
+    const added = await runAtTerminal(add, [first, { ...first, question: 'again: ' }], env);
+    assert.equal(added.code, 0, added.shown);
+    assert.match(added.shown, /Password: \r\nThe same again: \r\nAdded "ann"\./);
+    for (const { shown } of [refused, left, added]) assert.doesNotMatch(shown, /secret/);
+    const node = await startNode(t, env);
+    assert.equal((await logIn(node, 'ann', 'secret ink')).status, 200);
+  });
+}
+
+async function firstAuthor(node: NodeProcess): Promise<unknown> {
+  const query = encodeURIComponent('{ allPosts { author { id name email } } }');
+  const answer = await (await fetch(`${node.url}/graphql?query=${query}`)).json();
+  const { data } = answer as { readonly data: { readonly allPosts: { author: unknown }[] } };
+  return data.allPosts[0]?.author;
+}
+
+test('a store in memory keeps no accounts', async () => {
+  for (const env of [{}, { STORE_URL: 'memory:' }]) {
+    await fails(accounts('list', env), /STORE_URL: .*memory/);
+    await fails(here('add ann --email a@example.org', env, 'ink\n'), /STORE_URL: .*memory/);
+  }
+});
+
+test('names, addresses and settings that are not valid are one line', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const usersFile = join(folder, 'users.json');
+  await writeFile(usersFile, '[{}]');
+  const add = ['add', '--role', 'USER', '--email'];
+  await fails(run([...add, 'a', ' '], {}), /username must be text of 1 to 256/);
+  await fails(run([...add, 'a', 'a\u001b[2J'], {}), /username must be text/);
+  await fails(run([...add, 'a\nb', 'ann'], {}), /email must be text of 1 to 320/);
+  await fails(run([...add, 'a', 'ann', '--role', ''], {}), /roles must be/);
+  await fails(here('list', { STORE_URL: 'mysql://a' }), /STORE_URL must be/);
+  const env = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
+  await fails(run([...add, 'a', 'ann'], env), /USERS_FILE: entry 0/);
+});
+
+test('arguments that are none of ours get the usage, and 2', async () => {
+  const wrong = [
+    [],
+    ['ad'],
+    ['add'],
+    ['add', 'ann'],
+    ['add', '--email', 'a@example.org'],
+    ['add', 'ann', '--email'],
+    ['add', 'ann', 'secret', '--email', 'a@example.org'],
+    ['add', 'ann', '--email', 'a@example.org', '--password', 'secret'],
+    ['passwd'],
+    ['passwd', 'ann', 'secret'],
+    ['passwd', 'ann', '--role', 'USER'],
+    ['list', 'ann'],
+    ['remove'],
+    ['remove', 'ann', 'bob'],
+    ['--help'],
+  ];
+  for (const args of wrong) {
+    const { code, output, errors } = await run(args, {});
+    assert.deepEqual([code, output], [2, ''], String(args));
+    assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
+    assert.doesNotMatch(errors, /secret/);
+  }
+  assert.equal((await accounts('passwd', {})).code, 2);
+});
+
+test('a command that there is not starts no server', async () => {
+  const { code, output, errors } = await runCommand(['acounts', 'list'], { env: { PORT: '0' } });
+  assert.deepEqual([code, output], [2, '']);
+  assert.equal(errors, 'inkwell: there is no command "acounts", only accounts.\n');
+});

@@ -1,0 +1,74 @@
+/** The program as a command: `node dist/server.js <arguments>`, as a process of its own. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+export interface CommandOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Its standard input, which is at its end then. */
+  readonly input?: string;
+}
+
+/** Longer than any of them takes; one that waits for ever is ended, and its code is null. */
+const timeout = 30_000;
+
+export async function runCommand(
+  args: readonly string[],
+  { env = {}, input = '' }: CommandOptions = {},
+): Promise<Ended> {
+  const given = { PATH: process.env['PATH'], ...env };
+  const child = spawn(process.execPath, [program, ...args], { env: given, timeout });
+  // It may end without having read.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const [output, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    exited,
+  ]);
+  return { code, output, errors };
+}
+
+/** util-linux's `script` gives a process a terminal of its own. */
+const script = '/usr/bin/script';
+
+/** Why a test at a terminal cannot run here, or false. */
+export const skipTerminal: string | false =
+  (process.platform !== 'linux' || !existsSync(script)) && `there is no ${script}`;
+
+/** Types each answer when its question is there; gives back all that the terminal showed. */
+export async function runAtTerminal(
+  args: readonly string[],
+  answers: readonly { readonly question: string; readonly keys: string }[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly shown: string }> {
+  const line = [process.execPath, program, ...args].map((word) => `'${word}'`).join(' ');
+  const child = spawn(script, ['-qefc', line, '/dev/null'], {
+    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', ...env },
+    timeout,
+  });
+  child.stdin.on('error', () => undefined);
+  const left = [...answers];
+  let shown = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    shown += chunk;
+    const [next] = left;
+    if (next === undefined || !shown.includes(next.question)) return;
+    left.shift();
+    child.stdin.write(next.keys);
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, shown };
+}
