@@ -34,7 +34,7 @@ export interface GraphqlContext extends ContextDeps, RequestScope {
   /** New for each operation: a query after a mutation reads what the mutation wrote. */
   readonly loaders: Loaders;
   /** Charges the budget for `count` objects of this operation. Throws a BudgetError. */
-  readonly charge: (count: number) => void;
+  charge(count: number): void;
 }
 
 /** `objectCost`: what one object costs in this operation. */
@@ -43,20 +43,39 @@ export function createContext(
   scope: RequestScope,
   objectCost: number,
 ): GraphqlContext {
-  const { requestId, viewer, budget } = scope;
-  const { store, comments, commentAdded, log, writesNeedToken } = deps;
-  return {
-    store,
-    comments,
-    commentAdded,
-    log,
-    writesNeedToken,
-    requestId,
-    viewer,
-    budget,
-    loaders: createLoaders(store),
-    charge: (count) => {
-      budget.charge(count * objectCost);
-    },
-  };
+  return new OperationContext(deps, scope, objectCost);
+}
+
+/** A class, because one is made for every operation. Loaders are made for those that read. */
+class OperationContext implements GraphqlContext {
+  readonly store: Store;
+  readonly comments: CommentRules;
+  readonly commentAdded: ContextDeps['commentAdded'];
+  readonly log: Log;
+  readonly writesNeedToken: boolean;
+  readonly requestId: string;
+  readonly viewer: RequestScope['viewer'];
+  readonly budget: Budget;
+  readonly #objectCost: number;
+  #loaders: Loaders | undefined;
+
+  constructor(deps: ContextDeps, { requestId, viewer, budget }: RequestScope, objectCost: number) {
+    this.store = deps.store;
+    this.comments = deps.comments;
+    this.commentAdded = deps.commentAdded;
+    this.log = deps.log;
+    this.writesNeedToken = deps.writesNeedToken;
+    this.requestId = requestId;
+    this.viewer = viewer;
+    this.budget = budget;
+    this.#objectCost = objectCost;
+  }
+
+  get loaders(): Loaders {
+    return (this.#loaders ??= createLoaders(this.store));
+  }
+
+  charge(count: number): void {
+    this.budget.charge(count * this.#objectCost);
+  }
 }

@@ -22,67 +22,109 @@ const noPosts: readonly Post[] = [];
 
 /** Loaders for one operation: what they have read, they keep. */
 export function createLoaders(store: Store): Loaders {
-  const comments = createLoader((ids) => store.comments.byPosts(ids));
-  const authors = createLoader((ids) =>
-    andThen(store.authors.byIds(ids), (found) => {
-      posts.expect(() => [...found.keys()]);
-      return found;
-    }),
-  );
-  const posts = createLoader((ids) =>
-    andThen(store.posts.byAuthors(ids), (found) => {
-      for (const list of found.values()) expectPosts(list);
-      return found;
-    }),
-  );
+  return new StoreLoaders(store);
+}
 
-  function expectPosts(list: readonly Post[]): void {
-    comments.expect(() => list.map((post) => post.id));
-    authors.expect(() => list.map((post) => post.authorId));
+/** A class, because one is made for every operation: a small query costs little more than it. */
+class StoreLoaders implements Loaders {
+  readonly #comments: Loader<readonly Comment[]>;
+  readonly #authors: Loader<Author>;
+  readonly #posts: Loader<readonly Post[]>;
+
+  constructor({ comments, authors, posts }: Store) {
+    this.#comments = new Loader({
+      find: (id) => comments.list(id),
+      findAll: (ids) => comments.byPosts(ids),
+    });
+    this.#authors = new Loader({
+      find: (id) => authors.find(id),
+      findAll: (ids) =>
+        andThen(authors.byIds(ids), (found) => {
+          this.#posts.expect(() => [...found.keys()]);
+          return found;
+        }),
+    });
+    const byAuthors = (
+      ids: readonly string[],
+    ): MaybePromise<ReadonlyMap<string, readonly Post[]>> =>
+      andThen(posts.byAuthors(ids), (found) => {
+        for (const list of found.values()) this.expectPosts(list);
+        return found;
+      });
+    this.#posts = new Loader({
+      find: (id) => andThen(byAuthors([id]), (found) => found.get(id)),
+      findAll: byAuthors,
+    });
   }
 
-  return {
-    expectPosts,
-    author: ({ authorId }) => (authorId === null ? undefined : authors.load(authorId)),
-    comments: ({ id }) => orElse(comments.load(id), noComments),
-    posts: ({ id }) => orElse(posts.load(id), noPosts),
-  };
+  expectPosts(list: readonly Post[]): void {
+    this.#comments.expect(() => list.map((post) => post.id));
+    this.#authors.expect(() => list.map((post) => post.authorId));
+  }
+
+  author({ authorId }: Post): MaybePromise<Author | undefined> {
+    return authorId === null ? undefined : this.#authors.load(authorId);
+  }
+
+  comments({ id }: Post): MaybePromise<readonly Comment[]> {
+    return orElse(this.#comments.load(id), noComments);
+  }
+
+  posts({ id }: Author): MaybePromise<readonly Post[]> {
+    return orElse(this.#posts.load(id), noPosts);
+  }
 }
 
-interface Loader<V> {
-  /** Names ids that are likely to be asked for; nothing is read, or even listed, yet. */
-  expect(ids: () => readonly (string | null)[]): void;
-  load(id: string): MaybePromise<V | undefined>;
+/** Where a loader reads: one record, or all that were expected, as one act of the store. */
+interface Source<V> {
+  readonly find: (id: string) => MaybePromise<V | undefined>;
+  readonly findAll: (ids: readonly string[]) => MaybePromise<ReadonlyMap<string, V>>;
 }
+
+/** What one act of the store has brought. */
+type Batch<V> = Pick<ReadonlyMap<string, V>, 'get'>;
 
 /** Reads all expected ids with the first one that is asked for and was not read yet. */
-function createLoader<V>(
-  read: (ids: readonly string[]) => MaybePromise<ReadonlyMap<string, V>>,
-): Loader<V> {
+class Loader<V> {
+  readonly #source: Source<V>;
   /** Every id that was read, with the batch that it was read in. */
-  const known = new Map<string, MaybePromise<ReadonlyMap<string, V>>>();
-  let expected: (() => readonly (string | null)[])[] = [];
+  readonly #known = new Map<string, MaybePromise<Batch<V>>>();
+  #expected: (() => readonly (string | null)[])[] = [];
 
-  function readWith(id: string): MaybePromise<ReadonlyMap<string, V>> {
-    const ids = new Set([id]);
-    for (const list of expected) {
-      for (const each of list()) if (each !== null && !known.has(each)) ids.add(each);
-    }
-    expected = [];
-    const batch = read([...ids]);
-    for (const each of ids) known.set(each, batch);
+  constructor(source: Source<V>) {
+    this.#source = source;
+  }
+
+  /** Names ids that are likely to be asked for; nothing is read, or even listed, yet. */
+  expect(ids: () => readonly (string | null)[]): void {
+    this.#expected.push(ids);
+  }
+
+  load(id: string): MaybePromise<V | undefined> {
+    const batch = this.#known.get(id) ?? this.#read(id);
+    return isPromise(batch) ? batch.then((found) => found.get(id)) : batch.get(id);
+  }
+
+  #read(id: string): MaybePromise<Batch<V>> {
+    return this.#expected.length === 0 ? this.#readOne(id) : this.#readExpected(id);
+  }
+
+  #readOne(id: string): MaybePromise<Batch<V>> {
+    const batch = andThen(this.#source.find(id), (value) => ({ get: () => value }));
+    this.#known.set(id, batch);
     return batch;
   }
 
-  return {
-    expect(ids) {
-      expected.push(ids);
-    },
-    load(id) {
-      const batch = known.get(id) ?? readWith(id);
-      return isPromise(batch) ? batch.then((found) => found.get(id)) : batch.get(id);
-    },
-  };
+  #readExpected(id: string): MaybePromise<Batch<V>> {
+    const ids = new Set([id]);
+    for (const list of this.#expected) {
+      for (const each of list()) if (each !== null && !this.#known.has(each)) ids.add(each);
+    }
+    const batch = this.#source.findAll([...ids]);
+    this.#expected = [];
+    for (const each of ids) this.#known.set(each, batch);
+    return batch;
+  }
 }
 
 function orElse<T>(value: MaybePromise<T | undefined>, fallback: T): MaybePromise<T> {

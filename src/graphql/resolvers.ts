@@ -31,11 +31,11 @@ export const resolvers: Resolvers = {
   Query: {
     allPosts: (_source: unknown, _args: unknown, context) =>
       andThen(context.store.posts.list(), (posts) => inSlices(expectPosts(posts, context))),
-    postById(_source: unknown, { postId }: { postId: string }, { store, charge }) {
+    postById(_source: unknown, { postId }: { postId: string }, context) {
       const id = toId(postId);
       if (id === undefined) return null;
-      charge(1);
-      return store.posts.find(id);
+      context.charge(1);
+      return context.store.posts.find(id);
     },
   },
 
@@ -54,9 +54,9 @@ export const resolvers: Resolvers = {
         context.charge(comments.length);
         return inSlices(comments);
       }),
-    author(post: Post, _args: unknown, { loaders, charge }) {
-      charge(1);
-      return loaders.author(post);
+    author(post: Post, _args: unknown, context) {
+      context.charge(1);
+      return context.loaders.author(post);
     },
   },
 

@@ -21,6 +21,8 @@ export interface AnswerCache {
     key: string,
     make: () => MaybePromise<A>,
   ): MaybePromise<A | Answer>;
+  /** True where nothing is kept now: then no key need be made to look for it. */
+  isEmpty(): boolean;
   /** The kept answer. */
   find(key: string): Answer | undefined;
   /** What stands now: to be asked for before an answer is made, and given to `keep` after it. */
@@ -41,13 +43,14 @@ export function createAnswerCache({ bytesMax, revision }: AnswerCacheOptions): A
   let bytes = 0;
   let validAt: number | undefined;
 
-  const find = (key: string): Answer | undefined => {
-    if (revision() === validAt) return answers.get(key);
+  const isEmpty = (): boolean => {
+    if (revision() === validAt) return answers.size === 0;
     answers.clear();
     bytes = 0;
     validAt = revision();
-    return undefined;
+    return true;
   };
+  const find = (key: string): Answer | undefined => (isEmpty() ? undefined : answers.get(key));
 
   const keep = (key: string, answer: Answer, since: number | undefined): void => {
     const size = key.length + answer.length;
@@ -63,6 +66,7 @@ export function createAnswerCache({ bytesMax, revision }: AnswerCacheOptions): A
 
   return {
     revision,
+    isEmpty,
     find,
     keep,
     get(key, make) {

@@ -76,11 +76,12 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
       return run(parseJson(body), asking, keepNothing);
     }
     const type = typeFor(asking);
-    const key = `POST ${type} ${body.toString('latin1')}`;
-    const known = answers.find(key);
+    // After a write nothing is kept: one mutation after the other makes no keys.
+    const known = answers.isEmpty() ? undefined : answers.find(toKey(type, body));
     if (known !== undefined) return answerReply(known, type, 200);
     const revision = answers.revision();
-    return run(parseJson(body), asking, (answer) => answers.keep(key, answer, revision));
+    const keep: Keep = (answer) => answers.keep(toKey(type, body), answer, revision);
+    return run(parseJson(body), asking, keep);
   };
   const get = (query: string, asking: Asking): Reply => {
     const call = toCall(asking, true);
@@ -106,6 +107,10 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
 /** Takes an answer that the next equal request may have too. */
 type Keep = (answer: Answer) => void;
 const keepNothing: Keep = () => undefined;
+
+function toKey(type: AnswerType, body: Buffer): string {
+  return `POST ${type} ${body.toString('latin1')}`;
+}
 
 /** A POST never fails for its `Accept` (R6). */
 function typeFor({ accept }: Asking): AnswerType {
