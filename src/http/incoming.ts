@@ -56,6 +56,9 @@ function checkCoding(coding: string, minorVersion: number): void {
   if (minorVersion === 0) {
     throw new AppError('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.', { close: true });
   }
+  if (coding === '') {
+    throw new AppError('malformed_request', 'Transfer-Encoding names nothing.', { close: true });
+  }
   if (coding.toLowerCase() !== 'chunked') {
     throw new AppError('not_implemented', 'Transfer-Encoding can only be chunked.', {
       close: true,

@@ -14,7 +14,7 @@ import { negotiate } from './media-type.ts';
 import { emptyReply, type Handler, type HttpReply } from './message.ts';
 import { toProblem } from './problem.ts';
 import { Request } from './request.ts';
-import { sendReply } from './send.ts';
+import { destroyAnswer, sendReply } from './send.ts';
 
 /** What a route leads to. */
 export interface Endpoint {
@@ -65,7 +65,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {
       outlet.active.delete(request.response);
-      request.response.destroy();
+      destroyAnswer(request.response);
     } else send(request, toProblem(error, request.id, log));
   };
   const run = (request: Request, respond: (asked: Request) => MaybePromise<HttpReply>): void => {

@@ -1,6 +1,7 @@
 /** A reply → bytes: one `writeHead` with the length, one `end`; streams with back-pressure. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../log.ts';
 import { hasBody } from './body.ts';
@@ -29,7 +30,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   const { body } = reply;
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
-    response.destroy();
+    destroyAnswer(response);
     outlet.active.delete(response);
     return;
   }
@@ -55,6 +56,15 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   }
 }
 
+/**
+ * Ends the connection in the middle of an answer. One that waits behind another has no socket yet:
+ * Node 24 forgets there that it was to be destroyed, and the connection would stay for ever.
+ */
+export function destroyAnswer(response: ServerResponse): void {
+  if (response.socket === null) response.once('socket', (socket: Socket) => void socket.destroy());
+  response.destroy();
+}
+
 function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: Outlet): void {
   if (incoming.method === 'HEAD') {
     body.destroy();
@@ -76,6 +86,7 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
   socket.once('close', leave);
   pipeline(body, response, (error) => {
     socket.off('end', tell).off('close', leave);
+    if (error) destroyAnswer(response);
     // A client that leaves in the middle is no fault of ours.
     if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
       outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });
@@ -86,7 +97,9 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
 
 /** A small rest of a body is read away by Node, so that the connection can be used again. */
 const restBytesMax = 65_536;
-const restMilliseconds = 500;
+/** Of a longer one so much is read before the connection is closed, for so long. */
+const lingerBytesMax = 1_048_576;
+const lingerMilliseconds = 500;
 
 function hasUnreadBody({ incoming, awaited }: Asked): boolean {
   if (incoming.complete || !hasBody(incoming)) return false;
@@ -95,7 +108,8 @@ function hasUnreadBody({ incoming, awaited }: Asked): boolean {
 
 /**
  * Answers first and closes then, but not at once: a socket closed over unread bytes is reset, and
- * the reset can overtake the answer. So a little of the rest is read before the end.
+ * the reset can overtake the answer (RFC 9112 §9.6). So some of the rest is read before the end;
+ * a client that sends more than that has to wait, and so has the time to see the answer.
  */
 function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outlet): void {
   const { incoming, response } = asked;
@@ -112,12 +126,12 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outl
     response.end();
     outlet.active.delete(response);
   };
-  const timer = setTimeout(finish, restMilliseconds);
+  const timer = setTimeout(finish, lingerMilliseconds);
   incoming.once('close', finish);
   incoming.once('end', finish);
   incoming.on('data', (chunk: Buffer) => {
     rest += chunk.length;
-    if (rest > restBytesMax) finish();
+    if (rest > lingerBytesMax) incoming.removeAllListeners('data').pause();
   });
   incoming.resume();
 }

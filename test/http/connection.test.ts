@@ -3,10 +3,19 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textReply, type Handler } from '../../dist/http/message.js';
-import { gate, startHttp } from '../support/http-kit.ts';
+import { type Gate, gate, startHttp } from '../support/http-kit.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
 const hello: Handler = () => textReply(200, 'hello');
+
+/** Answers once `opened` is; opens `asked` before. */
+function slowRoute(opened: Gate, asked?: Gate): Handler {
+  return async () => {
+    asked?.open();
+    await opened.opened;
+    return textReply(200, 'slow');
+  };
+}
 
 function get(path: string, ...headers: readonly string[]): string {
   return `${[`GET ${path} HTTP/1.1`, 'Host: a', ...headers].join('\r\n')}\r\n\r\n`;
@@ -16,10 +25,7 @@ test('pipelined requests are answered in their order, slow ones too', async (t) 
   const slow = gate();
   const { port } = await startHttp(t, {
     routes: {
-      'GET /slow': async () => {
-        await slow.opened;
-        return textReply(200, 'slow');
-      },
+      'GET /slow': slowRoute(slow),
       'GET /hello': hello,
     },
   });
@@ -35,10 +41,7 @@ test('bad bytes behind a whole request do not cost it its answer', async (t) => 
   const slow = gate();
   const { port } = await startHttp(t, {
     routes: {
-      'GET /slow': async () => {
-        await slow.opened;
-        return textReply(200, 'slow');
-      },
+      'GET /slow': slowRoute(slow),
     },
   });
   const client = await connectRaw(t, port);
@@ -55,11 +58,7 @@ test('a client that ends its side after a whole request gets its answer', async 
   const asked = gate();
   const { port } = await startHttp(t, {
     routes: {
-      'GET /slow': async () => {
-        asked.open();
-        await slow.opened;
-        return textReply(200, 'slow');
-      },
+      'GET /slow': slowRoute(slow, asked),
     },
   });
   const client = await connectRaw(t, port);
@@ -241,6 +240,29 @@ test('a client that leaves ends the streams that wait behind the first one too',
   client.socket.once('data', () => client.socket.resetAndDestroy());
   for (const { opened } of closed) await opened;
   assert.deepEqual([made, logged], [3, []]);
+});
+
+test('a stream that ends with its client while it waits for its turn ends the connection', async (t) => {
+  const slow = gate();
+  const left = gate();
+  const { port } = await startHttp(t, {
+    routes: {
+      'GET /slow': slowRoute(slow),
+      'GET /': () => {
+        const body = new Readable({ read: () => undefined });
+        body.push('x');
+        body.once('peerEnd', () => body.destroy()).once('close', left.open);
+        return { status: 200, headers: [], body };
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(get('/slow') + get('/'));
+  client.halfClose();
+  await left.opened;
+  slow.open();
+  assert.equal((await client.answer()).body.toString(), 'slow');
+  await client.ended();
 });
 
 test('a client that does not read holds back the stream it asked for', async (t) => {

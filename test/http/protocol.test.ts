@@ -15,7 +15,7 @@ function post(framing: string, body: string): string {
 
 const validPost = '{"title":"a","content":"b"}';
 const badHosts = ['', 'a b', 'a/b', 'user@a', 'a:80:80', 'a:port', '[::1', '"a"', 'a\u00e9', 'a?b'];
-const badCodings = ['gzip, chunked', 'gzip', 'identity', 'xchunked', ''];
+const badCodings = ['gzip, chunked', 'gzip', 'identity', 'xchunked'];
 
 /** What is sent, and the status and code that answer it. The connection must end after each. */
 const closing: readonly (readonly [string, string, number, string])[] = [
@@ -36,6 +36,12 @@ const closing: readonly (readonly [string, string, number, string])[] = [
     post('Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked', '0\r\n\r\n'),
     501,
     'not_implemented',
+  ],
+  [
+    'a Transfer-Encoding of nothing',
+    post('Transfer-Encoding:', '0\r\n\r\n'),
+    400,
+    'malformed_request',
   ],
   [
     'chunked in HTTP/1.0',

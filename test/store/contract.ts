@@ -209,10 +209,9 @@ function testOthers(open: StoreFactory): void {
     assert.equal(await todos.find(ada.id), undefined);
   });
 
-  test('the revision moves with every write, where the driver has one', async (t) => {
+  test('the revision moves with every write, or is never known', async (t) => {
     const store = await open(t, nothing);
     const seen = [store.revision()];
-    if (seen[0] === undefined) return t.skip('the driver cannot tell');
     const { id } = await store.posts.create(text('a'));
     seen.push(store.revision());
     await store.posts.update(id, { title: 'b', content: 'b' });
@@ -227,7 +226,7 @@ function testOthers(open: StoreFactory): void {
     seen.push(store.revision());
     await store.posts.remove(id);
     seen.push(store.revision());
-    assert.equal(new Set(seen).size, seen.length);
+    assert.equal(new Set(seen).size, seen[0] === undefined ? 1 : seen.length);
   });
 }
 

@@ -1,6 +1,7 @@
 /** Comments made on several nodes while subscribers listen on all of them. */
 
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { NodeProcess } from './node-process.js';
 
@@ -9,78 +10,117 @@ export interface FanOutOptions {
   readonly subscribers: number;
   readonly comments: number;
   readonly writers: number;
-  /** Called when half of the comments are stored. */
+  /** Called when half of the comments are stored. Writers go on, more slowly, until it is over. */
   readonly disturb?: () => Promise<void>;
 }
 
 export interface FanOut {
-  /** Ids in the stored order, and whether each one was acknowledged. */
+  /** Ids in the stored order, and those that were acknowledged. */
   readonly stored: readonly string[];
   readonly acknowledged: readonly string[];
-  /** What each subscriber heard, in its order. */
+  /** Their texts in the stored order: each was asked for once. */
+  readonly texts: readonly string[];
+  /** What each subscriber heard, in its order; the first is on the first node, and so on. */
   readonly heard: readonly (readonly string[])[];
+  /** When it did, in milliseconds of `performance.now`. */
+  readonly arrivals: readonly (readonly number[])[];
+  /** Every request of a writer. */
+  readonly asked: readonly Asked[];
+  /** When the disturbance began and ended. */
+  readonly disturbed: { readonly from: number; readonly to: number };
   /** From just before the request to the arrival at a subscriber, sorted. */
   readonly delays: readonly number[];
   readonly seconds: number;
 }
 
+export interface Asked {
+  /** Where among the nodes. */
+  readonly node: number;
+  /** Milliseconds of `performance.now`. */
+  readonly began: number;
+  readonly ended: number;
+  /** Undefined where the connection ended before the answer. */
+  readonly status: number | undefined;
+  /** Of the comment; undefined where it was not acknowledged. */
+  readonly id: string | undefined;
+  /** In seconds; 0 where the answer has none. */
+  readonly retryAfter: number;
+}
+
 interface Subscriber {
   readonly socket: WebSocket;
   readonly ids: string[];
+  readonly arrivals: number[];
 }
 
 export async function fanOut(options: FanOutOptions): Promise<FanOut> {
-  const { nodes, comments, writers } = options;
+  const { nodes } = options;
   const delays: number[] = [];
   const start = performance.now();
   const subscribers = await Promise.all(
     Array.from({ length: options.subscribers }, (_, at) =>
-      subscribe(nodes[at % nodes.length]?.url ?? '', (sent) => {
-        delays.push(performance.now() - sent);
-      }),
+      subscribe(nodes[at % nodes.length]?.url ?? '', (delay) => delays.push(delay)),
     ),
   );
   const post = await createPost(nodes[0]?.url ?? '');
   await warmUp(nodes, subscribers);
-
-  const acknowledged: string[] = [];
-  let asked = 0;
-  let disturbed: Promise<void> | undefined;
-  const write = async (writer: number): Promise<void> => {
-    while (asked < comments) {
-      asked += 1;
-      const url = nodes[writer % nodes.length]?.url ?? '';
-      const id = await addComment(url, post, `measured ${performance.now()}`);
-      if (id === undefined) {
-        asked -= 1; // refused, or the connection ended: another one in its place
-        await pause(20);
-      } else acknowledged.push(id);
-      if (acknowledged.length * 2 >= comments) disturbed ??= options.disturb?.();
-    }
-  };
-  await Promise.all(Array.from({ length: writers }, (_, at) => write(at)));
-  await disturbed;
-  const stored = await listComments(nodes[0]?.url ?? '', post);
+  const { asked, disturbed } = await write(options, post);
+  const comments = await listComments(nodes[0]?.url ?? '', post);
   const end = Date.now() + 30_000;
-  while (subscribers.some(({ ids }) => ids.length < stored.length) && Date.now() < end) {
+  while (subscribers.some(({ ids }) => ids.length < comments.length) && Date.now() < end) {
     await pause(20);
   }
   // Whatever would come a second time has the time to.
   await pause(200);
   for (const { socket } of subscribers) socket.terminate();
   return {
-    stored,
-    acknowledged,
+    stored: comments.map(({ id }) => id),
+    texts: comments.map(({ content }) => content),
+    acknowledged: asked.flatMap(({ id }) => (id === undefined ? [] : [id])),
     heard: subscribers.map(({ ids }) => ids),
+    arrivals: subscribers.map(({ arrivals }) => arrivals),
+    asked,
+    disturbed,
     delays: delays.toSorted((a, b) => a - b),
     seconds: (performance.now() - start) / 1000,
   };
 }
 
-async function subscribe(url: string, onMeasured: (sent: number) => void): Promise<Subscriber> {
+/** Until so many comments are acknowledged, and until the disturbance is over. */
+async function write(
+  { nodes, comments, writers, disturb }: FanOutOptions,
+  post: string,
+): Promise<Pick<FanOut, 'asked' | 'disturbed'>> {
+  const asked: Asked[] = [];
+  let acknowledged = 0;
+  let disturbing: Promise<void> | undefined;
+  let from = 0;
+  let to = 0;
+  const start = async (): Promise<void> => {
+    from = performance.now();
+    await disturb?.();
+    to = performance.now();
+  };
+  const isUnderWay = (): boolean => disturbing !== undefined && to === 0;
+  const writeOn = async (node: number): Promise<void> => {
+    while (acknowledged < comments || isUnderWay()) {
+      const answer = await addComment(nodes[node]?.url ?? '', post, node);
+      asked.push(answer);
+      if (answer.id !== undefined) acknowledged += 1;
+      if (acknowledged * 2 >= comments) disturbing ??= start();
+      if (answer.id === undefined || isUnderWay()) await pause(20);
+    }
+  };
+  await Promise.all(Array.from({ length: writers }, (_, at) => writeOn(at % nodes.length)));
+  await disturbing;
+  return { asked, disturbed: { from, to } };
+}
+
+async function subscribe(url: string, onDelay: (delay: number) => void): Promise<Subscriber> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
   const ids: string[] = [];
-  const subscriber = { socket, ids, warm: false };
+  const arrivals: number[] = [];
+  const subscriber = { socket, ids, arrivals, warm: false };
   await once(socket, 'open');
   const acknowledged = once(socket, 'message');
   socket.send(JSON.stringify({ type: 'connection_init' }));
@@ -95,7 +135,9 @@ async function subscribe(url: string, onMeasured: (sent: number) => void): Promi
     if (kind === 'warm') subscriber.warm = true;
     if (kind !== 'measured') return;
     ids.push(comment.id);
-    onMeasured(Number(sent));
+    const now = performance.now();
+    arrivals.push(now);
+    onDelay(now - Number(sent));
   });
   const query = 'subscription { commentAdded { id content } }';
   socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
@@ -110,41 +152,47 @@ async function warmUp(
   const url = nodes[0]?.url ?? '';
   const post = await createPost(url);
   while (subscribers.some(({ warm }) => warm !== true)) {
-    await addComment(url, post, 'warm up');
+    await send(`${url}${post}/comments`, { content: 'warm up' });
     await pause(50);
   }
 }
 
 async function createPost(url: string): Promise<string> {
-  const body = JSON.stringify({ title: 'Fan-out', content: 'To many.' });
-  const answer = await fetch(`${url}/posts`, { method: 'POST', headers, body });
+  const answer = await send(`${url}/posts`, { title: 'Fan-out', content: 'To many.' });
   return answer.headers.get('location') ?? '';
 }
 
-const headers = { 'Content-Type': 'application/json' };
-
-/** Undefined where it was not acknowledged. */
-async function addComment(url: string, post: string, content: string): Promise<string | undefined> {
-  try {
-    const body = JSON.stringify({ content });
-    const answer = await fetch(`${url}${post}/comments`, { method: 'POST', headers, body });
-    await answer.arrayBuffer();
-    return answer.headers.get('location')?.replace('/comments/', '');
-  } catch {
-    return undefined;
-  }
+async function send(url: string, body: unknown): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json' };
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  await answer.arrayBuffer();
+  return answer;
 }
 
-async function listComments(url: string, post: string): Promise<readonly string[]> {
+let unique = 0;
+
+async function addComment(url: string, post: string, node: number): Promise<Asked> {
+  const began = performance.now();
+  unique += 1;
+  const content = `measured ${began} ${unique}`;
+  const answer = await send(`${url}${post}/comments`, { content }).catch(() => undefined);
+  return {
+    node,
+    began,
+    ended: performance.now(),
+    status: answer?.status,
+    id: answer?.headers.get('location')?.replace('/comments/', ''),
+    retryAfter: Number(answer?.headers.get('retry-after') ?? 0),
+  };
+}
+
+async function listComments(
+  url: string,
+  post: string,
+): Promise<readonly { readonly id: string; readonly content: string }[]> {
   for (;;) {
     const answer = await fetch(`${url}${post}/comments`);
-    if (answer.ok) return ((await answer.json()) as { id: string }[]).map(({ id }) => id);
+    if (answer.ok) return (await answer.json()) as { id: string; content: string }[];
     await pause(50);
   }
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-  });
 }

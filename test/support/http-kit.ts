@@ -56,8 +56,13 @@ export async function startHttp(
   return { port, logged, active: () => listener.active.size, stop };
 }
 
+export interface Gate {
+  readonly opened: Promise<void>;
+  readonly open: () => void;
+}
+
 /** A promise and the function that fulfils it. */
-export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+export function gate(): Gate {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;
