@@ -1,5 +1,6 @@
 /** Comments made on several nodes while subscribers listen on all of them. */
 
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -84,6 +85,19 @@ export async function fanOut(options: FanOutOptions): Promise<FanOut> {
     delays: delays.toSorted((a, b) => a - b),
     seconds: (performance.now() - start) / 1000,
   };
+}
+
+/** Nothing acknowledged is lost, nothing is there twice, and all heard all of it in one order. */
+export function assertWhole({ stored, texts, acknowledged, heard }: FanOut): void {
+  assert.ok(stored.length > 200);
+  const there = new Set(stored);
+  assert.deepEqual(
+    acknowledged.filter((id) => !there.has(id)),
+    [],
+    'acknowledged and lost',
+  );
+  assert.equal(new Set(texts).size, texts.length, 'stored twice');
+  for (const ids of heard) assert.deepEqual(ids, stored);
 }
 
 /** Until so many comments are acknowledged, and until the disturbance is over. */

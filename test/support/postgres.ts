@@ -105,6 +105,8 @@ export async function startPostgres(
       await rm(folder, { recursive: true, force: true });
     },
     async signal(signal) {
+      // The parent stops first: it starts no more processes then.
+      if (signal === 'SIGSTOP') child?.kill(signal);
       const children = await run('pgrep', ['-P', String(child?.pid)]);
       for (const pid of children.stdout.trim().split('\n')) process.kill(Number(pid), signal);
       child?.kill(signal);

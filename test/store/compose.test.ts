@@ -1,0 +1,100 @@
+/** What deploy/compose.yaml says, with processes in the place of its containers. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { it, type TestContext } from 'node:test';
+import { assertWhole, fanOut } from '../support/fan-out.js';
+import { startNode } from '../support/node-process.js';
+import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { projectFolder } from '../support/source.js';
+
+const given = new Map([
+  ['POSTGRES_PASSWORD', 'secret'],
+  ['JWT_SECRET', '0123456789abcdef0123456789abcdef'],
+]);
+
+/** `${NAME:?is needed}` and `${NAME:-default}`, as Compose fills them in. */
+function fill(text: string): string {
+  const parts = text.split(/\$\{([^}]*)\}/).map((part, at) => {
+    if (at % 2 === 0) return part;
+    const [, name = '', mark, rest] = /^(\w+):([?-])(.*)$/.exec(part) ?? [];
+    const value = given.get(name) ?? (mark === '-' ? rest : undefined);
+    assert.ok(value !== undefined, part);
+    return value;
+  });
+  return parts.join('');
+}
+
+/** The lines of one indentation below a key, up to the next line that is indented less. */
+function blockOf(text: string, key: string): readonly string[] {
+  const block = new RegExp(String.raw`^( *)${key}: *(?:&\w+)?\n((?:\1 +.*\n|\n)+)`, 'm').exec(text);
+  assert.ok(block?.[2] !== undefined, `there is no ${key}`);
+  const lines = block[2].split('\n').filter((line) => !/^ *(?:#.*)?$/.test(line));
+  const indent = Math.min(...lines.map((line) => line.search(/\S/)));
+  return lines.filter((line) => line.search(/\S/) === indent).map((line) => line.trim());
+}
+
+/** Each connection to the next node that takes it. */
+async function startProxy(context: TestContext, urls: readonly string[]): Promise<string> {
+  let next = 0;
+  const server = createServer((near) => {
+    const tryNext = (tries: number): void => {
+      next += 1;
+      const far = connect(Number(new URL(urls[next % urls.length] ?? '').port), '127.0.0.1');
+      far.once('connect', () => near.pipe(far).pipe(near));
+      far.on('error', () => (far.pending && tries > 1 ? tryNext(tries - 1) : near.destroy()));
+      near.on('error', () => far.destroy()).on('close', () => far.destroy());
+    };
+    tryNext(urls.length);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (context) => {
+  const text = await readFile(join(projectFolder, 'deploy/compose.yaml'), 'utf8');
+  const services = blockOf(text, 'services');
+  const count = services.filter((line) => /^node\d: \*node$/.test(line)).length;
+  assert.equal(count, 3);
+  const settings = blockOf(text, 'environment').map((line) => {
+    const colon = line.indexOf(': ');
+    return [line.slice(0, colon), fill(line.slice(colon + 2))] as const;
+  });
+  const env: Record<string, string> = { ...Object.fromEntries(settings), NODE_ENV: 'production' };
+
+  const server = await startPostgres();
+  context.after(() => server.remove());
+  const database = new URL(await server.createDatabase());
+  const asked = new URL(env['STORE_URL'] ?? '');
+  await server.query(database.href, `CREATE DATABASE ${asked.pathname.slice(1)}`);
+  assert.equal(asked.username, database.username);
+  asked.host = database.host;
+  env['STORE_URL'] = asked.href;
+
+  const nodes = await Promise.all(Array.from({ length: count }, () => startNode(context, env)));
+  const url = await startProxy(
+    context,
+    nodes.map((node) => node.url),
+  );
+  const behind = nodes.map((node) => ({ ...node, url }));
+  assertWhole(await fanOut({ nodes: behind, subscribers: 6, comments: 250, writers: 6 }));
+
+  const body = JSON.stringify({ title: 'by the proxy' });
+  const headers = { 'Content-Type': 'application/json', Connection: 'close' };
+  const made = await fetch(`${url}/api/todos`, { method: 'POST', headers, body });
+  const location = made.headers.get('location') ?? '';
+  assert.ok(location.startsWith(`${env['PUBLIC_URL']}/api/todos/`), location);
+  const { pathname } = new URL(location);
+  const answers = await Promise.all(nodes.map((node) => fetch(node.url + pathname)));
+  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+
+  await nodes[0]?.signal('SIGTERM');
+  for (let turn = 0; turn < 6; turn += 1) {
+    const answer = await fetch(url + pathname, { headers: { Connection: 'close' } });
+    assert.equal(answer.status, 200);
+  }
+});

@@ -1,0 +1,41 @@
+/** Nodes whose database has no LISTEN, or never notifies: they poll. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertWhole, fanOut } from '../support/fan-out.js';
+import { startNode } from '../support/node-process.js';
+import { startPostgresProxy } from '../support/postgres-proxy.js';
+import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+
+describe('nodes on a PostgreSQL that does not notify', { skip }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  for (const [listen, name] of [
+    ['refuse', 'refuses LISTEN'],
+    ['ignore', 'never notifies'],
+  ] as const) {
+    it(`hear every comment once and in order where it ${name}`, async (context) => {
+      const proxy = await startPostgresProxy(context, await server.createDatabase(), { listen });
+      const env = { STORE_URL: proxy.url, STORE_TIMEOUT_SECONDS: '2' };
+      const nodes = await Promise.all([1, 2, 3].map(() => startNode(context, env)));
+      const disturb = (): Promise<void> => server.cutConnections();
+      const result = await fanOut({ nodes, subscribers: 6, comments: 400, writers: 6, disturb });
+      assertWhole(result);
+      assert.ok(proxy.touched() > 0);
+      for (const { logged } of nodes) {
+        const warned = logged.filter(({ event }) => event === 'database sends no hints');
+        assert.equal(warned.length, listen === 'refuse' ? 1 : 0);
+      }
+      const [half = 0, most = 0] = [0.5, 0.99].map(
+        (share) => result.delays[Math.floor(result.delays.length * share)],
+      );
+      context.diagnostic(`delays: p50 ${half.toFixed()} ms, p99 ${most.toFixed()} ms`);
+      // Half of all waits are shorter than the time between two looks, by far where it is deaf.
+      assert.ok(half < 2_000, `${half} ms`);
+    });
+  }
+});

@@ -1,0 +1,115 @@
+/** Nodes under load on one PostgreSQL: one of them, or the database, is away for seconds. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Asked, assertWhole, fanOut } from '../support/fan-out.js';
+import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+
+const load = { subscribers: 6, comments: 400, writers: 6 };
+
+describe('nodes on one PostgreSQL under load', { skip }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  interface Nodes {
+    readonly url: string;
+    readonly nodes: readonly NodeProcess[];
+  }
+
+  async function startNodes(context: TestContext, timeoutSeconds = 2): Promise<Nodes> {
+    const url = await server.createDatabase();
+    const env = { STORE_URL: url, STORE_TIMEOUT_SECONDS: String(timeoutSeconds) };
+    return { url, nodes: await Promise.all([1, 2, 3].map(() => startNode(context, env))) };
+  }
+
+  it('go on while one of them stands still for 5 s, and it catches up', async (context) => {
+    const { url, nodes } = await startNodes(context);
+    const still = 1;
+    const held: unknown[] = [];
+    const disturb = async (): Promise<void> => {
+      await nodes[still]?.signal('SIGSTOP');
+      const end = Date.now() + 5_000;
+      while (Date.now() < end) {
+        held.push(...(await server.query(url, heldStatement)));
+        await pause(100);
+      }
+      await nodes[still]?.signal('SIGCONT');
+    };
+    const result = await fanOut({ nodes, ...load, disturb });
+    assertWhole(result);
+    assert.deepEqual(held, []);
+    const { from, to } = result.disturbed;
+    const others = result.asked.filter(
+      ({ node, began, ended }) => node !== still && began > from && ended < to,
+    );
+    // The others refuse nothing meanwhile, and what they take reaches their subscribers.
+    assert.deepEqual(new Set(others.map(({ status }) => status)), new Set([201]));
+    assert.ok(others.length > 50, `${others.length} requests`);
+    const early = others.filter(({ ended }) => ended < from + 2_500).length;
+    for (const [at, arrivals] of result.arrivals.entries()) {
+      const meanwhile = arrivals.filter((when) => when > from && when < to).length;
+      if (at % nodes.length !== still) assert.ok(meanwhile >= early, `${meanwhile} of ${early}`);
+    }
+    context.diagnostic(`${others.length} comments on the other nodes meanwhile`);
+  });
+
+  const outages: readonly (readonly [string, () => Promise<void>])[] = [
+    [
+      'says nothing',
+      async () => {
+        await server.signal('SIGSTOP');
+        await pause(3_000);
+        await server.signal('SIGCONT');
+      },
+    ],
+    [
+      'is stopped',
+      async () => {
+        await server.stop('SIGINT');
+        await pause(3_000);
+        await server.start();
+      },
+    ],
+    [
+      'has crashed',
+      async () => {
+        await server.stop('SIGQUIT');
+        await pause(3_000);
+        await server.start();
+      },
+    ],
+  ];
+  for (const [name, disturb] of outages) {
+    it(`lose nothing while PostgreSQL ${name} for 3 s, and go on`, async (context) => {
+      const { nodes } = await startNodes(context, 1);
+      const result = await fanOut({ nodes, ...load, disturb });
+      assertWhole(result);
+      const refused = result.asked.filter(({ status }) => status !== 201);
+      assert.ok(refused.length > 0);
+      for (const { status, retryAfter, began, ended } of refused) {
+        assert.equal(status, 503);
+        assert.ok(retryAfter >= 1 && retryAfter <= 5, `Retry-After: ${retryAfter}`);
+        assert.ok(ended - began < 6_000, `${ended - began} ms`);
+      }
+      const longest = Math.max(...refused.map(({ began, ended }) => ended - began));
+      context.diagnostic(`${refused.length} refused, the longest after ${longest.toFixed()} ms`);
+      context.diagnostic(`back ${firstAfter(result.asked, result.disturbed.to)} ms later`);
+    });
+  }
+});
+
+/** Transactions of clients that have written something and are not over within a second. */
+const heldStatement = `SELECT state, query FROM pg_stat_activity
+  WHERE datname = current_database() AND backend_type = 'client backend'
+    AND backend_xid IS NOT NULL AND xact_start < clock_timestamp() - interval '1 second'`;
+
+/** How long after that moment the first comment was acknowledged. */
+function firstAfter(asked: readonly Asked[], moment: number): string {
+  const later = asked.filter(({ id, ended }) => id !== undefined && ended > moment);
+  return (Math.min(...later.map(({ ended }) => ended)) - moment).toFixed();
+}

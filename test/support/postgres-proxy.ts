@@ -1,0 +1,101 @@
+/**
+ * Stands between a server and PostgreSQL, on a port of its own: passes on everything, but not what
+ * LISTEN and NOTIFY are about, as poolers and relatives of PostgreSQL do; or all of it, but later.
+ */
+
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform, type TransformCallback } from 'node:stream';
+
+export interface ProxyOptions {
+  /** `refuse`: LISTEN is an error. `ignore`: it is accepted, and no notification ever comes. */
+  readonly listen?: 'refuse' | 'ignore';
+  /** On the way to PostgreSQL. */
+  readonly delayMilliseconds?: number;
+}
+
+export interface PostgresProxy {
+  /** The same database through the proxy. */
+  readonly url: string;
+  /** How many messages were changed or left out. */
+  readonly touched: () => number;
+}
+
+/** Gone with the test that asked for it. */
+export async function startPostgresProxy(
+  context: { after(end: () => void): unknown },
+  target: string,
+  { listen, delayMilliseconds = 0 }: ProxyOptions,
+): Promise<PostgresProxy> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let touched = 0;
+  const refuse = (message: Buffer): Buffer => {
+    if (listen !== 'refuse' || !message.subarray(0, 12).includes('LISTEN')) return message;
+    touched += 1;
+    // As long as the true one, and a syntax error.
+    return Buffer.from(message.toString('latin1').replace('LISTEN', 'REFUSE'), 'latin1');
+  };
+  const ignore = (message: Buffer): Buffer => {
+    if (listen !== 'ignore' || message[0] !== notification) return message;
+    touched += 1;
+    return Buffer.alloc(0);
+  };
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket);
+      socket.setNoDelay();
+      socket.on('error', () => other.destroy()).on('close', () => other.destroy());
+      socket.on('close', () => sockets.delete(socket));
+    }
+    near.pipe(messages(0, refuse)).pipe(later(delayMilliseconds)).pipe(far);
+    far.pipe(messages(1, ignore)).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  context.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const url = new URL(target);
+  url.port = String((server.address() as AddressInfo).port);
+  return { url: url.href, touched: () => touched };
+}
+
+/** NotificationResponse. */
+const notification = 'A'.charCodeAt(0);
+
+/**
+ * Whole messages: one byte that tells the kind, then the length, which counts itself. The first
+ * one of a client has no such byte: `kindBytes` is 0 for that side.
+ */
+function messages(kindBytes: 0 | 1, change: (message: Buffer) => Buffer): Transform {
+  let kind: number = kindBytes;
+  let rest: Buffer = Buffer.alloc(0);
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      rest = Buffer.concat([rest, chunk]);
+      for (;;) {
+        if (rest.length < kind + 4) break;
+        const length = kind + rest.readUInt32BE(kind);
+        if (rest.length < length) break;
+        this.push(change(rest.subarray(0, length)));
+        rest = rest.subarray(length);
+        kind = 1;
+      }
+      done();
+    },
+  });
+}
+
+function later(milliseconds: number): Transform {
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done: TransformCallback) {
+      if (milliseconds === 0) done(null, chunk);
+      else setTimeout(done, milliseconds, null, chunk);
+    },
+  });
+}
