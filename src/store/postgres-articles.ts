@@ -2,16 +2,23 @@
  * Articles in PostgreSQL: JSON documents as they came (R14), by id. A change is read, made and
  * then kept only if no other came between, which the row's version tells; else it is made again on
  * what is there now (R16). No lock is held while this process thinks, so that a node that stops in
- * the middle of a change holds up nobody. The changes of this process queue up: only nodes compete.
+ * the middle of a change holds up nobody. The changes of this process queue up: only nodes compete,
+ * and one that has lost some rounds takes the turn.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import type { Article, ArticleDraft } from './model.ts';
+import { type ArticleTurn, createArticleTurn } from './postgres-article-turn.ts';
 import type { Pool, Row } from './postgres-pool.ts';
 import type { Articles } from './store.ts';
 
-/** Each round is lost to another node's change that went through. */
+/** Each round is lost to another node's change that went through, or to its turn. */
 const roundsMax = 100;
+/** So many are lost before the turn is asked for. */
+const freeRounds = 3;
+/** Between two rounds while another node has the turn: anything up to this. */
+const turnPauseMilliseconds = 50;
 /** Changes that wait for the one under way, and how long one of them waits. */
 const waitingMax = 1_000;
 const waitMillisecondsMax = 10_000;
@@ -22,7 +29,8 @@ interface Version {
 }
 
 export function createArticles(pool: Pool): Articles {
-  const inTurn = createTurns();
+  const inQueue = createQueue();
+  const turn = createArticleTurn(pool);
 
   const list = (): Promise<Version[]> =>
     pool.readPages(
@@ -44,17 +52,17 @@ export function createArticles(pool: Pool): Articles {
       return typeof id === 'number' ? put(pool, { ...draft, id }) : add(pool, draft);
     },
     change: (id, change) =>
-      inTurn(() =>
-        inRounds(async () => {
+      inQueue(() =>
+        inTurns<Article | undefined>(turn, async () => {
           const before = await find(id);
           if (before === undefined) return { kept: undefined };
           const article = change(before.article);
-          return replaceAll(pool, [{ ...before, article }], article);
+          return replaceAll({ pool, turn }, [{ ...before, article }], article);
         }),
       ),
     changeAll: (change) =>
-      inTurn(() =>
-        inRounds(async () => {
+      inQueue(() =>
+        inTurns(turn, async () => {
           const before = await list();
           const after = change(before.map(({ article }) => article));
           const changed = before.flatMap(({ version, article }, index) => {
@@ -62,7 +70,7 @@ export function createArticles(pool: Pool): Articles {
             // One that was not touched is the very same object.
             return replacement === article ? [] : [{ version, article: replacement }];
           });
-          return replaceAll(pool, changed, undefined);
+          return replaceAll({ pool, turn }, changed, undefined);
         }),
       ),
   };
@@ -101,12 +109,20 @@ function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   });
 }
 
-/** All of them, or nothing where one of them is no longer the version that was read. */
+interface Place {
+  readonly pool: Pool;
+  readonly turn: ArticleTurn;
+}
+
+/**
+ * All of them, or nothing where one of them is no longer the version that was read, or where
+ * another node has the turn.
+ */
 async function replaceAll<T>(
-  pool: Pool,
+  { pool, turn }: Place,
   changed: readonly Version[],
   kept: T,
-): Promise<{ readonly kept: T } | undefined> {
+): Promise<Done<T> | undefined> {
   if (changed.length === 0) return { kept };
   const rows = changed.map(({ article, version }) => {
     return { id: article.id, version, document: JSON.stringify(article) };
@@ -121,12 +137,19 @@ async function replaceAll<T>(
       )
       UPDATE inkwell.articles SET document = changed.document, version = articles.version + 1
       FROM changed WHERE articles.id = changed.id AND articles.version = changed.version
-        AND (SELECT count(*) FROM unchanged) = ${rows.length}::int`,
+        AND (SELECT count(*) FROM unchanged) = ${rows.length}::int
+        AND NOT EXISTS (SELECT FROM inkwell.article_turn
+          WHERE holder <> ${turn.holder} AND ends > clock_timestamp())`,
   );
   return count === rows.length ? { kept } : undefined;
 }
 
-async function inRounds<T>(round: () => Promise<{ readonly kept: T } | undefined>): Promise<T> {
+interface Done<T> {
+  readonly kept: T;
+}
+type Round<T> = () => Promise<Done<T> | undefined>;
+
+async function inRounds<T>(round: Round<T>): Promise<T> {
   for (let rounds = 0; rounds < roundsMax; rounds += 1) {
     const done = await round();
     if (done !== undefined) return done.kept;
@@ -134,10 +157,31 @@ async function inRounds<T>(round: () => Promise<{ readonly kept: T } | undefined
   throw tooMany();
 }
 
-type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+/** A few rounds against the other nodes; then with the turn, once they have let go of it. */
+async function inTurns<T>(turn: ArticleTurn, round: Round<T>): Promise<T> {
+  let lost = 0;
+  let mine = false;
+  try {
+    return await inRounds(async () => {
+      if (lost >= freeRounds) {
+        mine = await turn.take();
+        if (!mine) {
+          await pause(Math.random() * turnPauseMilliseconds);
+          return undefined;
+        }
+      }
+      lost += 1;
+      return round();
+    });
+  } finally {
+    if (mine) await turn.giveBack();
+  }
+}
+
+type InQueue = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** One after the other, in the order asked. */
-function createTurns(): InTurn {
+function createQueue(): InQueue {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return (work) => {

@@ -53,6 +53,11 @@ const steps: readonly string[] = [
     roles text NOT NULL,
     password_hash text NOT NULL
   );`,
+  `CREATE TABLE inkwell.article_turn (
+    holder uuid,
+    ends timestamptz NOT NULL
+  );
+  INSERT INTO inkwell.article_turn VALUES (NULL, '-infinity');`,
 ];
 
 /** One number for all nodes: "Inkw". */

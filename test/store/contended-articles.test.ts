@@ -1,0 +1,96 @@
+/** Many changes of one article at once, on several nodes. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { openStore } from '../../dist/store/open.js';
+import type { Store } from '../../dist/store/store.js';
+import { startNode } from '../support/node-process.js';
+import { startPostgresProxy } from '../support/postgres-proxy.js';
+import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { driverOptions } from './driver-suite.js';
+
+describe('one article on several nodes', { skip }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  async function open(context: TestContext, url: string): Promise<Store> {
+    const store = await openStore(url, driverOptions());
+    context.after(() => store.close());
+    return store;
+  }
+
+  it('keeps all of 64 patches that two of them get at once', async (context) => {
+    const env = { STORE_URL: await server.createDatabase() };
+    const nodes = await Promise.all([1, 2].map(() => startNode(context, env)));
+    const names = Array.from({ length: 64 }, (_, at) => `tag ${at}`);
+    const headers = { 'Content-Type': 'application/json-patch+json' };
+    const answers = await Promise.all(
+      names.map((value, at) =>
+        fetch(`${nodes[at % 2]?.url}/api/articles/1`, {
+          method: 'PATCH',
+          headers,
+          body: JSON.stringify([{ op: 'add', path: '/tags/-', value }]),
+        }),
+      ),
+    );
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([204]));
+    const article = await (await fetch(`${nodes[0]?.url}/api/articles/1`)).json();
+    const { tags } = article as { readonly tags: readonly string[] };
+    assert.deepEqual(tags.slice(-64).toSorted(), names.toSorted());
+  });
+
+  it('can be changed from far away while a near one changes it all the time', async (context) => {
+    const url = await server.createDatabase();
+    const proxy = await startPostgresProxy(context, url, { delayMilliseconds: 5 });
+    const [near, far] = [await open(context, url), await open(context, proxy.url)];
+    const rounds: number[] = [];
+    let over = false;
+    const changeFar = async (): Promise<void> => {
+      for (let count = 0; count < 10; count += 1) {
+        let round = 0;
+        await far.articles.change(1, (article) => {
+          round += 1;
+          return { ...article, [`far ${count}`]: true };
+        });
+        rounds.push(round);
+      }
+      over = true;
+    };
+    const changeNear = async (): Promise<number> => {
+      for (let count = 0; ; count += 1) {
+        if (over) return count;
+        await near.articles.change(1, (article) => ({ ...article, near: count }));
+      }
+    };
+    const [, count] = await Promise.all([changeFar(), changeNear()]);
+    context.diagnostic(`rounds far away: ${rounds.join(', ')}; ${count} changes near by`);
+    // Three without the turn; with it, one that was under way already may still come between.
+    assert.ok(Math.max(...rounds) <= 6, rounds.join(', '));
+    const article = await near.articles.find(1);
+    const kept = Object.keys(article ?? {}).filter((name) => name.startsWith('far'));
+    assert.equal(kept.length, 10);
+    // The turn was given back: nobody waits for its end.
+    const [turn] = await server.query(url, openTurns);
+    assert.equal(turn?.['open'], 0);
+  });
+
+  it('is held up for a while only by a node that has gone with the turn', async (context) => {
+    const url = await server.createDatabase();
+    const store = await open(context, url);
+    await server.query(
+      url,
+      `UPDATE inkwell.article_turn
+       SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1 second'`,
+    );
+    const since = performance.now();
+    await store.articles.change(1, (article) => ({ ...article, title: 'later' }));
+    assert.ok(performance.now() - since > 500);
+    assert.equal((await store.articles.find(1))?.title, 'later');
+  });
+});
+
+const openTurns = `SELECT count(*)::int AS open FROM inkwell.article_turn
+  WHERE ends > clock_timestamp()`;
