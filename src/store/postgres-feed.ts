@@ -87,7 +87,7 @@ class Feed implements CommentFeed {
       heard: (from) => {
         if (from !== deps.nodeId) this.#look();
       },
-      connected: () => this.#reconnect(),
+      connected: () => this.#look(),
     });
   }
 
@@ -122,15 +122,10 @@ class Feed implements CommentFeed {
   }
 
   /** The database may be another one than before: one that lags behind, after a failover. */
-  async #reconnect(): Promise<void> {
-    // From before the question: comments of this node may move the cursor while it is asked.
-    const { cursor } = this.#order;
-    const last = await lastNumber(this.#deps.pool);
-    if (last < cursor) {
-      this.#deps.log('warn', 'comments were lost by the database', { last });
-      this.#order.rewind(last);
-    }
-    this.#look();
+  #rewindTo(last: number): void {
+    this.#deps.log('warn', 'comments were lost by the database', { last });
+    this.#order.rewind(last);
+    this.#again = true;
   }
 
   /** One at a time; what asks for one meanwhile gets one more. */
@@ -153,6 +148,11 @@ class Feed implements CommentFeed {
       try {
         const rows = await this.#deps.pool.read((sql) => look(sql, cursor));
         const seen = toLook(rows, ownMax);
+        // The cursor is from before the question: own comments may move it while that is asked.
+        if (seen.last < cursor) {
+          this.#rewindTo(seen.last);
+          continue;
+        }
         const isFree = this.#order.take(seen);
         this.#again ||= !isFree || !seen.isWhole;
         if (!isFree) await pause(gapMilliseconds);
@@ -167,14 +167,21 @@ class Feed implements CommentFeed {
 /** One statement, so that the comments and what is under way are of one snapshot. */
 function look(sql: Client, cursor: number): ReturnType<typeof sql<Row[]>> {
   return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
-      pg_snapshot_xmax(pg_current_snapshot())::text AS next, comment.*
-    FROM (SELECT) AS one LEFT JOIN (
+      pg_snapshot_xmax(pg_current_snapshot())::text AS next, numbers.last, comment.*
+    FROM (
+      SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM inkwell.comments_seq_seq
+    ) AS numbers LEFT JOIN (
       SELECT seq, id, post_id, content, created_at FROM inkwell.comments
       WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
     ) AS comment ON true ORDER BY comment.seq`;
 }
 
-function toLook(rows: readonly Row[], ownMax: number): Look {
+interface Seen extends Look {
+  /** The last number that was taken. */
+  readonly last: number;
+}
+
+function toLook(rows: readonly Row[], ownMax: number): Seen {
   // Without comments there is one row that has none.
   const comments = rows
     .filter((row) => row['seq'] !== null)
@@ -185,6 +192,7 @@ function toLook(rows: readonly Row[], ownMax: number): Look {
     ownMax,
     oldest: BigInt(String(rows[0]?.['oldest'])),
     next: BigInt(String(rows[0]?.['next'])),
+    last: Number(rows[0]?.['last']),
   };
 }
 

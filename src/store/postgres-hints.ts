@@ -23,7 +23,7 @@ export interface HintDeps {
   readonly nodeId: string;
   readonly heard: (fromNode: string) => void;
   /** After the first connection and after every later one: hints may have been missed. */
-  readonly connected: () => Promise<void>;
+  readonly connected: () => void;
 }
 
 /** A connection may be dead without a word: so often it is asked. */
@@ -58,7 +58,7 @@ export function createHints(deps: HintDeps): Hints {
       if (!listening) {
         listening = true;
         told = false;
-        await connected();
+        connected();
       }
     } catch (error) {
       // Said once: it is tried again and again, and the pool tells that the database is away.

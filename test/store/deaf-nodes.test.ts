@@ -2,10 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openStore } from '../../dist/store/open.js';
 import { assertWhole, fanOut } from '../support/fan-out.js';
 import { startNode } from '../support/node-process.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { driverOptions } from './driver-suite.js';
 
 describe('nodes on a PostgreSQL that does not notify', { skip }, () => {
   let server: PostgresServer;
@@ -38,4 +41,39 @@ describe('nodes on a PostgreSQL that does not notify', { skip }, () => {
       assert.ok(half < 2_000, `${half} ms`);
     });
   }
+
+  it('hear of new comments where the database has lost the last ones', async (context) => {
+    const direct = await server.createDatabase();
+    const { url } = await startPostgresProxy(context, direct, { listen: 'refuse' });
+    const lost: string[] = [];
+    const [deaf, other] = await Promise.all(
+      [url, direct].map(async (each) => {
+        const log = (_level: string, event: string): void => {
+          if (event.startsWith('comments were lost')) lost.push(each);
+        };
+        const store = await openStore(each, driverOptions({ log }));
+        context.after(() => store.close());
+        const heard: string[] = [];
+        store.comments.watch?.(({ content }) => heard.push(content));
+        return { store, heard };
+      }),
+    );
+    assert.ok(deaf !== undefined && other !== undefined);
+    const until = async (what: () => boolean): Promise<void> => {
+      for (const end = Date.now() + 10_000; !what(); await pause(10)) assert.ok(Date.now() < end);
+    };
+    const { id } = await other.store.posts.create({ title: 'a', content: 'b', authorId: null });
+    for (const text of ['1', '2', '3']) await other.store.comments.add(id, text);
+    await until(() => deaf.heard.length === 3);
+    // As after a failover to a copy that lagged behind.
+    await server.query(
+      direct,
+      `DELETE FROM inkwell.comments WHERE content IN ('2', '3');
+       SELECT setval('inkwell.comments_seq_seq', (SELECT max(seq) FROM inkwell.comments))`,
+    );
+    await until(() => lost.length === 2);
+    for (const text of ['4', '5']) await other.store.comments.add(id, text);
+    await until(() => [deaf, other].every(({ heard }) => heard.length === 5));
+    for (const { heard } of [deaf, other]) assert.deepEqual(heard, ['1', '2', '3', '4', '5']);
+  });
 });

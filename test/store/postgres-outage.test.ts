@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openStore } from '../../dist/store/open.js';
+import type { Comment } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { driverOptions } from './driver-suite.js';
@@ -51,6 +52,21 @@ function hear(store: Store): string[] {
   return heard;
 }
 
+/** Nothing acknowledged is lost, and every node hears all that is stored, in that order. */
+async function isWhole(
+  comments: readonly Comment[] | undefined,
+  acknowledged: readonly string[],
+  heard: readonly (readonly string[])[],
+): Promise<void> {
+  const stored = comments?.map(({ id }) => id) ?? [];
+  assert.deepEqual(
+    acknowledged.filter((id) => !stored.includes(id)),
+    [],
+  );
+  await until(() => heard.every(({ length }) => length >= stored.length));
+  for (const ids of heard) assert.deepEqual(ids, stored);
+}
+
 describe('a store on PostgreSQL', { skip }, () => {
   let server: PostgresServer;
   before(async () => {
@@ -92,13 +108,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     }
     over = true;
     const acknowledged = (await adding).flat();
-    const stored = (await one.comments.list(id))?.map((comment) => comment.id) ?? [];
-    assert.deepEqual(
-      acknowledged.filter((each) => !stored.includes(each)),
-      [],
-    );
-    await until(() => heard.every(({ length }) => length >= stored.length));
-    for (const ids of heard) assert.deepEqual(ids, stored);
+    await isWhole(await one.comments.list(id), acknowledged, heard);
   });
 
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
@@ -123,13 +133,7 @@ describe('a store on PostgreSQL', { skip }, () => {
       await until(() => (heard[1]?.length ?? 0) > already + 20);
       over = true;
       const acknowledged = (await adding).flat();
-      const stored = (await one.comments.list(id))?.map((comment) => comment.id) ?? [];
-      assert.deepEqual(
-        acknowledged.filter((each) => !stored.includes(each)),
-        [],
-      );
-      await until(() => heard.every(({ length }) => length >= stored.length));
-      for (const ids of heard) assert.deepEqual(ids, stored);
+      await isWhole(await one.comments.list(id), acknowledged, heard);
     });
   }
 
