@@ -9,7 +9,7 @@ import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { driverOptions } from './driver-suite.js';
 
-describe('one article on several nodes', { skip }, () => {
+describe('one article on several nodes', { skip, concurrency: true }, () => {
   let server: PostgresServer;
   before(async () => {
     server = await startPostgres();
@@ -49,7 +49,7 @@ describe('one article on several nodes', { skip }, () => {
     const rounds: number[] = [];
     let over = false;
     const changeFar = async (): Promise<void> => {
-      for (let count = 0; count < 10; count += 1) {
+      for (let count = 0; count < 6; count += 1) {
         let round = 0;
         await far.articles.change(1, (article) => {
           round += 1;
@@ -71,7 +71,7 @@ describe('one article on several nodes', { skip }, () => {
     assert.ok(Math.max(...rounds) <= 6, rounds.join(', '));
     const article = await near.articles.find(1);
     const kept = Object.keys(article ?? {}).filter((name) => name.startsWith('far'));
-    assert.equal(kept.length, 10);
+    assert.equal(kept.length, 6);
     // The turn was given back: nobody waits for its end.
     const [turn] = await server.query(url, openTurns);
     assert.equal(turn?.['open'], 0);
@@ -83,11 +83,11 @@ describe('one article on several nodes', { skip }, () => {
     await server.query(
       url,
       `UPDATE inkwell.article_turn
-       SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1 second'`,
+       SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1500 ms'`,
     );
     const since = performance.now();
     await store.articles.change(1, (article) => ({ ...article, title: 'later' }));
-    assert.ok(performance.now() - since > 500);
+    assert.ok(performance.now() - since > 300);
     assert.equal((await store.articles.find(1))?.title, 'later');
   });
 });

@@ -1,7 +1,7 @@
 /** Nodes under load on one PostgreSQL: one of them, or the database, is away for seconds. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Asked, assertWhole, fanOut } from '../support/fan-out.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
@@ -9,26 +9,29 @@ import { type PostgresServer, skipPostgres as skip, startPostgres } from '../sup
 
 const load = { subscribers: 6, comments: 400, writers: 6 };
 
-describe('nodes on one PostgreSQL under load', { skip }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await startPostgres();
-  });
-  after(() => server.remove());
+interface Nodes {
+  readonly server: PostgresServer;
+  readonly url: string;
+  readonly nodes: readonly NodeProcess[];
+}
 
-  interface Nodes {
-    readonly url: string;
-    readonly nodes: readonly NodeProcess[];
-  }
+/** Each test has a server of its own: they mostly wait, and do so at the same time. */
+async function startNodes(
+  context: TestContext,
+  count: number,
+  timeoutSeconds: number,
+): Promise<Nodes> {
+  const server = await startPostgres();
+  context.after(() => server.remove());
+  const url = await server.createDatabase();
+  const env = { STORE_URL: url, STORE_TIMEOUT_SECONDS: String(timeoutSeconds) };
+  const nodes = Array.from({ length: count }, () => startNode(context, env));
+  return { server, url, nodes: await Promise.all(nodes) };
+}
 
-  async function startNodes(context: TestContext, timeoutSeconds = 2): Promise<Nodes> {
-    const url = await server.createDatabase();
-    const env = { STORE_URL: url, STORE_TIMEOUT_SECONDS: String(timeoutSeconds) };
-    return { url, nodes: await Promise.all([1, 2, 3].map(() => startNode(context, env))) };
-  }
-
+describe('nodes on one PostgreSQL under load', { skip, concurrency: true }, () => {
   it('go on while one of them stands still for 5 s, and it catches up', async (context) => {
-    const { url, nodes } = await startNodes(context);
+    const { server, url, nodes } = await startNodes(context, 3, 2);
     const still = 1;
     const held: unknown[] = [];
     const disturb = async (): Promise<void> => {
@@ -58,10 +61,10 @@ describe('nodes on one PostgreSQL under load', { skip }, () => {
     context.diagnostic(`${others.length} comments on the other nodes meanwhile`);
   });
 
-  const outages: readonly (readonly [string, () => Promise<void>])[] = [
+  const outages: readonly (readonly [string, (server: PostgresServer) => Promise<void>])[] = [
     [
       'says nothing',
-      async () => {
+      async (server) => {
         await server.signal('SIGSTOP');
         await pause(3_000);
         await server.signal('SIGCONT');
@@ -69,7 +72,7 @@ describe('nodes on one PostgreSQL under load', { skip }, () => {
     ],
     [
       'is stopped',
-      async () => {
+      async (server) => {
         await server.stop('SIGINT');
         await pause(3_000);
         await server.start();
@@ -77,16 +80,17 @@ describe('nodes on one PostgreSQL under load', { skip }, () => {
     ],
     [
       'has crashed',
-      async () => {
+      async (server) => {
         await server.stop('SIGQUIT');
         await pause(3_000);
         await server.start();
       },
     ],
   ];
-  for (const [name, disturb] of outages) {
+  for (const [name, outage] of outages) {
     it(`lose nothing while PostgreSQL ${name} for 3 s, and go on`, async (context) => {
-      const { nodes } = await startNodes(context, 1);
+      const { server, nodes } = await startNodes(context, 2, 1);
+      const disturb = (): Promise<void> => outage(server);
       const result = await fanOut({ nodes, ...load, disturb });
       assertWhole(result);
       const refused = result.asked.filter(({ status }) => status !== 201);

@@ -70,8 +70,9 @@ export async function startPostgres(
   const server: PostgresServer = {
     async createDatabase() {
       databases += 1;
-      await server.query(url('postgres'), `CREATE DATABASE test_${databases}`);
-      return url(`test_${databases}`);
+      const name = `test_${databases}`;
+      await server.query(url('postgres'), `CREATE DATABASE ${name}`);
+      return url(name);
     },
     async query(database, text) {
       const sql = postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
