@@ -12,6 +12,9 @@ import { ask } from './support/raw-client.js';
 import { startServer } from './support/server.js';
 import { projectFolder } from './support/source.js';
 import { connectReady } from './support/ws-clients.js';
+import { keepOthersServed } from './support/prober.js';
+
+keepOthersServed();
 
 test('every limit and time is set by a test of its own', () => {
   const folder = join(projectFolder, 'test');

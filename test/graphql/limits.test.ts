@@ -9,6 +9,10 @@ import {
   startGraphql,
   type TestGraphql,
 } from '../support/graphql.js';
+import { keepOthersServed } from '../support/prober.js';
+import { startServer } from '../support/server.js';
+
+keepOthersServed(startServer);
 
 const invalid = ['GRAPHQL_VALIDATION_FAILED'];
 

@@ -5,6 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
 import { type GraphqlDoor, startDoor } from '../support/graphql-door.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 const subscription = 'subscription { commentAdded { content } }';
 

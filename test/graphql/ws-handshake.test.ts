@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startDoor } from '../support/graphql-door.js';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 const protocolOf = (text: string): string | undefined =>
   /^sec-websocket-protocol: (.*)$/im.exec(text)?.[1];

@@ -5,6 +5,9 @@ import { describe, test } from 'node:test';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { startDoor } from '../support/graphql-door.js';
 import { askUpgrade, connectByHand, connectReady, upgradeLines } from '../support/ws-clients.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content } }';

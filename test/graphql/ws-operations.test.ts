@@ -4,6 +4,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { useDoor } from '../support/graphql-door.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content postId } }';

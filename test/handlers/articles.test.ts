@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 test('the two articles of the start are listed and found by id', async (t) => {
   const server = await start(t);

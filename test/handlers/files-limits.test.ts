@@ -4,6 +4,9 @@ import { type TestContext, suite, test } from 'node:test';
 import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
 import { startServer, type TestServer } from '../support/server.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 suite('the limits of uploads', () => {
   test('hold for a file, a body, the parts and the files kept', async (t) => {

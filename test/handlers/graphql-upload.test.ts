@@ -4,6 +4,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filesOnDisk, type Part, send, stored } from '../support/graphql-upload.js';
 import { type LogRecord, startServer } from '../support/server.js';
+import { keepOthersServed } from '../support/prober.js';
+
+keepOthersServed();
 
 const upload = 'mutation ($file: Upload!) { upload(file: $file) }';
 const both = 'mutation ($a: Upload!, $b: Upload!) { a: upload(file: $a) b: upload(file: $b) }';

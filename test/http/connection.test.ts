@@ -5,6 +5,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { textReply, type Handler } from '../../dist/http/message.js';
 import { type Gate, gate, startHttp } from '../support/http-kit.ts';
 import { connectRaw } from '../support/raw-client.ts';
+import { keepOthersServed } from '../support/prober.ts';
+
+keepOthersServed();
 
 const hello: Handler = () => textReply(200, 'hello');
 
@@ -194,9 +197,10 @@ test('a stream that fails cuts its answer short, with one log record', async (t)
   await client.ended();
   while (active() > 0) await turn();
   assert.deepEqual(
-    logged.map(({ event, requestId }) => [event, requestId]),
-    [['answer cut short', 'test-1']],
+    logged.map(({ event }) => event),
+    ['answer cut short'],
   );
+  assert.match(String(logged[0]?.['requestId']), /^test-./);
 });
 
 test('a client that leaves a download ends its stream, without a log record', async (t) => {

@@ -3,6 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startServer } from '../support/server.ts';
+import { keepOthersServed } from '../support/prober.ts';
+
+keepOthersServed();
 
 /** Public test data that lies beside the project where somebody has put it. */
 const suites = '../shared/suites';

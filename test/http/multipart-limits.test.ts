@@ -16,7 +16,11 @@ import {
   readBytes,
   toRequest,
 } from '../support/multipart.js';
+import { keepOthersServed } from '../support/prober.js';
+import { startServer } from '../support/server.js';
 import { bytes } from '../support/uploads.js';
+
+keepOthersServed(startServer);
 
 suite('the limits of a multipart body', () => {
   test('let a part of exactly the limit through and nothing more', async () => {

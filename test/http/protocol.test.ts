@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ask, connectRaw } from '../support/raw-client.ts';
 import { startServer } from '../support/server.ts';
+import { keepOthersServed } from '../support/prober.ts';
+
+keepOthersServed();
 
 /** A request with one valid Host; `lines` are the request line and further headers. */
 function request(first: string, ...lines: readonly string[]): string {

@@ -4,6 +4,10 @@ import { suite, test } from 'node:test';
 import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
 import { createUploads } from '../../dist/store/uploads.js';
 import { createDirectory, openUploads, readAll, run, store } from '../support/uploads.js';
+import { keepOthersServed } from '../support/prober.js';
+import { startServer } from '../support/server.js';
+
+keepOthersServed(startServer);
 
 interface Faults {
   /** The call that fails, counted from now on; 0: none. */

@@ -11,7 +11,7 @@ import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subs
 import { createWebSocketDoor, type WebSocketDoor } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/listener.js';
-import type { Handler } from '../../dist/http/message.js';
+import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server.js';
 import type { Log } from '../../dist/log.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
@@ -19,6 +19,7 @@ import { initialData } from '../../dist/store/seed.js';
 import type { Comment } from '../../dist/store/model.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { formatLocalDateTime } from '../../dist/domain/local-date-time.js';
+import { announce } from './announce.js';
 
 export interface GraphqlDoor {
   readonly port: number;
@@ -95,7 +96,7 @@ export async function startDoor(
     now: () => performance.now(),
   });
   const streams = createEventStreams({ engine, subscriptions, config });
-  const stop = await serve({ config, door, streams, engine, log, subscriptions });
+  const stop = await serve(context, { config, door, streams, engine, log, subscriptions });
   context.after(stop.stop);
   return {
     port: stop.port,
@@ -127,12 +128,14 @@ interface Parts extends Pick<GraphqlDoor, 'config' | 'door' | 'streams' | 'engin
   readonly log: Log;
 }
 
-/** A server whose one endpoint answers by events. */
+/** A server whose one endpoint answers by events; beside it there is `/hello`. */
 async function serve(
+  context: object,
   parts: Parts,
 ): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
   const { config, door, streams, engine, log, subscriptions } = parts;
   const handler: Handler = async (request) => {
+    if (request.path === '/hello') return textReply(200, 'hello');
     const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
     const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
     return streams.run({ query }, scope, false);
@@ -151,14 +154,15 @@ async function serve(
     config,
   });
   const port = await server.listen(config.port, config.host);
-  let stopped: Promise<void> | undefined;
-  return {
-    port,
-    stop: () =>
-      (stopped ??= server.close(async () => {
-        streams.close();
-        await door.close();
-        subscriptions.close();
-      })),
+  const announceStop = announce(context, `http://127.0.0.1:${port}`);
+  const close = (): Promise<void> => {
+    announceStop();
+    return server.close(async () => {
+      streams.close();
+      await door.close();
+      subscriptions.close();
+    });
   };
+  let stopped: Promise<void> | undefined;
+  return { port, stop: () => (stopped ??= close()) };
 }

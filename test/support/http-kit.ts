@@ -4,11 +4,12 @@ import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { refuse } from '../../dist/http/bare-answer.js';
 import { createListener } from '../../dist/http/listener.js';
-import type { Handler } from '../../dist/http/message.js';
+import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
+import { announce } from './announce.ts';
 import type { LogRecord } from './server.ts';
 
 export interface HttpKit {
@@ -20,10 +21,12 @@ export interface HttpKit {
 }
 
 export interface HttpKitOptions {
-  /** Handlers by method and path, `GET /slow`. */
+  /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */
   readonly routes: Readonly<Record<string, Handler>>;
   readonly env?: Readonly<Record<string, string>>;
 }
+
+const hello: Handler = () => textReply(200, 'hello');
 
 /** Stops with the test that asked for it. */
 export async function startHttp(
@@ -36,7 +39,7 @@ export async function startHttp(
     logged.push({ ...facts, level, event });
   };
   const router = createRouter(
-    Object.entries(routes).map(([route, handler]) => {
+    Object.entries({ 'GET /hello': hello, ...routes }).map(([route, handler]) => {
       const [method = '', path = ''] = route.split(' ');
       return { method, path, endpoint: { handler } };
     }),
@@ -50,8 +53,12 @@ export async function startHttp(
     config,
   });
   const port = await server.listen(0, '127.0.0.1');
+  const announceStop = announce(context, `http://127.0.0.1:${port}`);
   let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> => (stopped ??= server.close(() => Promise.resolve()));
+  const stop = (): Promise<void> => {
+    if (stopped === undefined) announceStop();
+    return (stopped ??= server.close(() => Promise.resolve()));
+  };
   context.after(stop);
   return { port, logged, active: () => listener.active.size, stop };
 }

@@ -1,48 +1,110 @@
-/** Is the service still quick for others? Calls `/hello` all the while and keeps the worst gap. */
+/**
+ * Is the service still quick for others? A process beside the test calls `/hello` all the while,
+ * and no answer may take longer than half a second, but for what the machine itself has taken.
+ */
 
-import { Agent, get } from 'node:http';
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { after, before } from 'node:test';
+import { type Announcement, announcements, clock } from './announce.js';
+import { type Gap, type Order, proberProgram } from './prober-process.js';
+
+export const gapMilliseconds = 500;
 
 export interface Prober {
-  /** Ends the calls; the longest time in milliseconds from a call to its answer. */
-  stop(): Promise<number>;
+  /** Ends the calls. */
+  stop(): Promise<Gap>;
 }
 
-const everyMilliseconds = 50;
+export interface Probed {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly pid?: number | undefined;
+}
 
-/** The first call is made at once; one that fails counts as endless. */
-export function startProber(url: string): Prober {
-  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-  const calls = new Set<Promise<void>>();
-  let longest = 0;
-  const measure = async (): Promise<void> => {
-    const started = performance.now();
-    const status = await ask(`${url}/hello`, agent);
-    longest = Math.max(longest, status === 200 ? performance.now() - started : Infinity);
-  };
-  const call = (): void => {
-    const answered = measure().finally(() => calls.delete(answered));
-    calls.add(answered);
-  };
-  call();
-  const timer = setInterval(call, everyMilliseconds);
+/** For one window within a test. Ends with the test, also with one that fails. */
+export async function startProber(
+  context: { after(end: () => Promise<void>): unknown },
+  { url, pid = process.pid }: Probed,
+): Promise<Prober> {
+  const probing = await startProbing();
+  context.after(() => probing.end());
+  probing.tell({ kind: 'up', url, pid, name: url });
   return {
-    async stop() {
-      clearInterval(timer);
-      await Promise.all(calls);
-      agent.destroy();
-      return longest;
+    stop() {
+      probing.tell({ kind: 'down', url, at: clock() });
+      return probing.report();
     },
   };
 }
 
-/** The status; 0 where no answer came. */
-function ask(url: string, agent: Agent): Promise<number> {
-  return new Promise((resolve) => {
-    const request = get(url, { agent }, (response) => {
-      response.resume();
-      response.once('end', () => resolve(response.statusCode ?? 0));
-      response.once('close', () => resolve(0));
-    });
-    request.once('error', () => resolve(0));
+type End = () => Promise<void>;
+
+/**
+ * For a whole file of hostile tests: one line of it. Every server that a test starts is called
+ * until it is stopped; the file fails where others had to wait for one. Tests of a part alone hand
+ * in `startServer`: then a whole service runs in their process, on the thread that they use.
+ */
+export function keepOthersServed(
+  startBeside: (context: { after(end: End): unknown }) => Promise<unknown> = async () => undefined,
+): void {
+  const ends: End[] = [];
+  let probing: Probing | undefined;
+  let servers = 0;
+  const tell = (announcement: unknown): void => {
+    servers += 1;
+    probing?.tell(announcement as Announcement);
+  };
+  before(async () => {
+    probing = await startProbing();
+    announcements.subscribe(tell);
+    await startBeside({ after: (end) => ends.push(end) });
   });
+  after(async () => {
+    for (const end of ends) await end();
+    announcements.unsubscribe(tell);
+    const gap = await probing?.report();
+    await probing?.end();
+    assert.ok(gap !== undefined && (gap.calls > 0 || servers === 0), 'no server was called');
+    assertQuick(gap);
+  });
+}
+
+export function assertQuick(gap: Gap): void {
+  assert.ok(gap.own < gapMilliseconds, `/hello of ${gap.name}: ${describeGap(gap)}`);
+}
+
+export function describeGap({ waited, own }: Gap): string {
+  return `at most ${own.toFixed()} ms (${waited.toFixed()} by the clock)`;
+}
+
+interface Probing {
+  tell(order: Order): void;
+  report(): Promise<Gap>;
+  end(): Promise<void>;
+}
+
+async function startProbing(): Promise<Probing> {
+  // Infinity is nothing that JSON has.
+  const child = fork(proberProgram, { serialization: 'advanced', execArgv: [] });
+  const exited = once(child, 'exit');
+  await once(child, 'message');
+  const asking: ((gap: Gap) => void)[] = [];
+  child.on('message', (gap: Gap) => asking.shift()?.(gap));
+  const tell = (order: Order): void => {
+    if (child.connected) child.send(order);
+  };
+  return {
+    tell,
+    report() {
+      assert.ok(child.connected, 'the prober has ended');
+      tell({ kind: 'report' });
+      return new Promise((resolve) => asking.push(resolve));
+    },
+    async end() {
+      if (child.connected) child.disconnect();
+      await exited;
+    },
+  };
 }

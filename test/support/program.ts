@@ -7,6 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { announce } from './announce.js';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
@@ -80,7 +81,9 @@ export async function runProgram(
     stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;
+  let announceStop: (() => void) | undefined;
   context.after(async () => {
+    announceStop?.();
     child.kill('SIGKILL');
     await exited;
     if (given === undefined) await rm(folder, { recursive: true, force: true });
@@ -105,7 +108,10 @@ export async function runProgram(
       for (;;) {
         const line = output.split('\n').find((one) => one.includes('"listening"'));
         const port = /:(\d+)"/.exec(line ?? '')?.[1];
-        if (line !== undefined && port !== undefined) return { line, port: Number(port) };
+        if (line !== undefined && port !== undefined) {
+          announceStop ??= announce(context, `http://127.0.0.1:${port}`, child.pid);
+          return { line, port: Number(port) };
+        }
         await Promise.race([once(stdout, 'data'), exited]);
         assert.equal(child.exitCode, null, errors);
       }

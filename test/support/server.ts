@@ -7,6 +7,7 @@ import { createApp } from '../../dist/app.js';
 import { type Config, readConfig } from '../../dist/config.js';
 import { createHttpServer } from '../../dist/http/server.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
+import { announce } from './announce.js';
 
 export interface LogRecord extends Record<string, unknown> {
   readonly level: LogLevel;
@@ -33,6 +34,8 @@ export interface ServerOptions {
   /** Settings by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly now?: () => Date;
+  /** False where a prober's connection would be one too many. */
+  readonly probed?: boolean;
 }
 
 /** Stops with the test, or the suite, that asked for it. */
@@ -55,9 +58,12 @@ export async function startServer(
   const port = await server.listen(config.port, config.host);
   const url = `http://127.0.0.1:${port}`;
 
+  const announceStop = options.probed === false ? undefined : announce(context, url);
   let stopped: Promise<void> | undefined;
-  const stop = (): Promise<void> =>
-    (stopped ??= server.close(() => app.endSockets()).then(() => app.close()));
+  const stop = (): Promise<void> => {
+    if (stopped === undefined) announceStop?.();
+    return (stopped ??= server.close(() => app.endSockets()).then(() => app.close()));
+  };
   context.after(async () => {
     await stop();
     await rm(folder, { recursive: true, force: true });

@@ -1,0 +1,60 @@
+/** The prober of the hostile tests finds what it is for, and blames no server for the machine. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import type { Gap } from './support/prober-process.js';
+import { assertQuick, startProber } from './support/prober.js';
+
+/** What is found of a server that answers so, until `calls` have come. */
+async function probe(t: TestContext, calls: number, answer: RequestListener): Promise<Gap> {
+  let left = calls;
+  let wake = (): void => undefined;
+  const enough = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  const server = createServer((request, response) => {
+    answer(request, response);
+    left -= 1;
+    if (left === 0) wake();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const prober = await startProber(t, { url: `http://127.0.0.1:${port}` });
+  await enough;
+  return prober.stop();
+}
+
+test('a server that answers at once is quick', async (t) => {
+  const gap = await probe(t, 10, (_request, response) => response.end());
+  assertQuick(gap);
+  assert.ok(gap.calls >= 9, `${gap.calls} calls`);
+});
+
+test('one that holds its thread is found out', async (t) => {
+  let held = false;
+  const gap = await probe(t, 10, (_request, response) => {
+    // Asleep, not busy: the machine takes nothing from it.
+    if (!held) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+    held = true;
+    response.end();
+  });
+  assert.ok(gap.waited >= 2_000, `${gap.waited} ms`);
+  assert.throws(() => assertQuick(gap), /at most/);
+});
+
+test('one that refuses, or cuts its answer, is found out', async (t) => {
+  const failing: RequestListener[] = [
+    (_request, response) => response.writeHead(503).end(),
+    (_request, response) => void response.destroy(),
+  ];
+  for (const answer of failing) {
+    const gap = await probe(t, 5, answer);
+    assert.equal(gap.own, Infinity);
+  }
+});
