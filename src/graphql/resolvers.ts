@@ -98,15 +98,20 @@ function addComment(
   { commentInput: { postId, content } }: AddCommentArgs,
   context: GraphqlContext,
 ): MaybePromise<string> {
-  refuseBlank('content', content);
   const id = toId(postId);
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();
+    // As in REST (R7), and as R24 has it: first the post, then what is said about it.
+    if (isBlank(content)) return andThen(context.store.posts.find(id), refuseBlankComment);
     return andThen(context.comments.add(id, content), (comment) => {
       if (comment === undefined) throw noPost();
       return comment.id;
     });
   });
+}
+
+function refuseBlankComment(post: Post | undefined): never {
+  throw post === undefined ? noPost() : blank('content');
 }
 
 /** Spec §4.1 rule 4, R19: one line in the log with what is known of the file. */
@@ -140,7 +145,11 @@ function checkWriter(context: GraphqlContext): MaybePromise<unknown> {
 
 /** R8. */
 function refuseBlank(member: string, text: string): void {
-  if (isBlank(text)) throw new AppError('invalid_body', `The ${member} must not be blank.`);
+  if (isBlank(text)) throw blank(member);
+}
+
+function blank(member: string): AppError {
+  return new AppError('invalid_body', `The ${member} must not be blank.`);
 }
 
 function noPost(): AppError {
