@@ -13,7 +13,7 @@ export interface Log {
 }
 
 export interface LogOptions {
-  /** Lines let through in one second; what comes beyond is counted and told in one line. */
+  /** Lines let through in one second; what comes beyond is counted and told of in one line. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
 }
@@ -21,8 +21,11 @@ export interface LogOptions {
 /** A value longer than this is cut: a log line is for reading. */
 const valueLengthMax = 2_000;
 
-/** A log that hands finished lines, with their line feed, to `write`. */
-export function createLog(write: (line: string) => void, options: LogOptions): Log {
+/** Where finished lines go, with their line feed; false where one is not taken. */
+export type LineWriter = (line: string) => boolean;
+
+/** A line that `write` does not take is counted and told of like those beyond the limit. */
+export function createLog(write: LineWriter, options: LogOptions): Log {
   let second = 0;
   let lines = 0;
   let dropped = 0;
@@ -31,17 +34,15 @@ export function createLog(write: (line: string) => void, options: LogOptions): L
     const time = options.now();
     const thisSecond = Math.floor(time.getTime() / 1000);
     if (thisSecond !== second) {
-      if (dropped > 0) write(toLine(time, { level: 'warn', event: 'log lines dropped', dropped }));
+      const told = { level: 'warn', event: 'log lines dropped', dropped };
+      if (dropped > 0 && write(toLine(time, told))) dropped = 0;
       second = thisSecond;
       lines = 0;
-      dropped = 0;
     }
     lines += 1;
-    if (lines > options.linesPerSecondMax) {
-      dropped += 1;
-      return;
-    }
-    write(toLine(time, { level, event, ...facts }));
+    const isTaken =
+      lines <= options.linesPerSecondMax && write(toLine(time, { level, event, ...facts }));
+    if (!isTaken) dropped += 1;
   };
 }
 

@@ -9,7 +9,10 @@ import { hostname } from 'node:os';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
-import { createLog, type Log } from './log.ts';
+import { createLog, type LineWriter, type Log } from './log.ts';
+
+/** What may wait in memory for a reader of the log, in characters. */
+const unreadLengthMax = 1024 * 1024;
 
 const [command, ...commandArguments] = process.argv.slice(2);
 if (command === undefined) await start();
@@ -132,7 +135,7 @@ function stopOnSignals(server: HttpServer, app: App, { log, fail }: Outlets): vo
 type Fail = (event: string, reason: unknown) => never;
 
 /** The last line gets a log of its own: no flood before it can push it out. */
-function createFail(write: (line: string) => void): Fail {
+function createFail(write: LineWriter): Fail {
   return (event, reason) => {
     const log = createLog(write, { linesPerSecondMax: 1, now });
     log('error', event, {
@@ -146,13 +149,19 @@ function now(): Date {
   return new Date();
 }
 
-/** A closed standard output must not stop the service: the log falls silent instead. */
-function createLineWriter(): (line: string) => void {
+/**
+ * A standard output that is closed, or a pipe that nobody reads, must not stop the service, nor
+ * fill its memory: the log falls silent instead.
+ */
+function createLineWriter(): LineWriter {
+  const { stdout } = process;
   let open = true;
-  process.stdout.on('error', () => {
+  stdout.on('error', () => {
     open = false;
   });
   return (line) => {
-    if (open) process.stdout.write(line);
+    if (!open || stdout.writableLength > unreadLengthMax) return false;
+    stdout.write(line);
+    return true;
   };
 }

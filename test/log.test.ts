@@ -6,6 +6,8 @@ import { createLog, type Log } from '../dist/log.js';
 interface Collected {
   readonly log: Log;
   readonly lines: string[];
+  /** From now on, whether a line is taken. */
+  take(isTaken: boolean): void;
   /** Sets the clock, in milliseconds. */
   at(milliseconds: number): void;
 }
@@ -13,9 +15,19 @@ interface Collected {
 function collect(linesPerSecondMax: number): Collected {
   const lines: string[] = [];
   let time = 0;
+  let takes = true;
   const now = (): Date => new Date(time);
-  const log = createLog((line) => lines.push(line), { linesPerSecondMax, now });
-  return { log, lines, at: (milliseconds) => void (time = milliseconds) };
+  const write = (line: string): boolean => {
+    if (takes) lines.push(line);
+    return takes;
+  };
+  const log = createLog(write, { linesPerSecondMax, now });
+  return {
+    log,
+    lines,
+    take: (isTaken) => void (takes = isTaken),
+    at: (milliseconds) => void (time = milliseconds),
+  };
 }
 
 test('an event is one JSON line with its time, level, name and facts', () => {
@@ -61,6 +73,32 @@ test('lines beyond the limit of a second are counted and told in one line', () =
   at(5_000);
   log('info', 'last');
   assert.equal(lines.length, 9);
+});
+
+test('lines that nobody takes are counted over the seconds, and told of once', () => {
+  const { log, lines, take, at } = collect(3);
+  log('info', 'first');
+  take(false);
+  for (let second = 0; second < 5; second += 1) {
+    at(second * 1_000);
+    log('info', 'lost');
+  }
+  take(true);
+  log('info', 'in the same second');
+  at(9_000);
+  log('info', 'last');
+  log('info', 'very last');
+  const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.deepEqual(
+    events.map(({ event, dropped }) => [event, dropped]),
+    [
+      ['first', undefined],
+      ['in the same second', undefined],
+      ['log lines dropped', 5],
+      ['last', undefined],
+      ['very last', undefined],
+    ],
+  );
 });
 
 test('below the limit nothing is dropped', () => {

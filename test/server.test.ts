@@ -134,6 +134,45 @@ describe('whatever happens', { concurrency: true }, () => {
     assert.equal(server.errors(), '');
   });
 
+  test('a log that is not read any more does not stop the service, or fill it', async (t) => {
+    const env = { LOG_LINES_PER_SECOND_MAX: '1000000', STORED_FILES_MAX: '100000' };
+    const server = await run(t, { env });
+    const { port } = await server.listening();
+    const url = `http://127.0.0.1:${port}`;
+    const flood = new FormData();
+    // Each file is a line, as long as its part's name and more.
+    const lineLength = 1_500;
+    for (let at = 0; at < 200; at += 1) {
+      flood.append(`${at}`.padEnd(lineLength, 'x'), new Blob(['x']), 'a');
+    }
+    const send = async (body: FormData): Promise<void> => {
+      const answer = await fetch(`${url}/api/multiparts/list`, { method: 'POST', body });
+      assert.equal(answer.status, 200);
+    };
+    server.child.stdout?.pause();
+    const requests = 10;
+    for (let count = 0; count < requests; count += 1) await send(flood);
+    assert.equal((await fetch(`${url}/hello`)).status, 200);
+    server.child.stdout?.resume();
+    // What was dropped is told of with the first line of a later second.
+    const one = new FormData();
+    one.append('a', 'x');
+    const end = performance.now() + 20_000;
+    while (!server.output().includes('"log lines dropped"') && performance.now() < end) {
+      await send(one);
+    }
+    const records = server.output().split('\n').slice(0, -1);
+    const taken = records.filter((line) => line.length > lineLength).length;
+    const { dropped } = JSON.parse(
+      records.find((line) => line.includes('"log lines dropped"')) ?? '',
+    ) as { readonly dropped: number };
+    assert.ok(dropped > 200, `${dropped} dropped`);
+    assert.ok(taken + dropped >= 200 * requests, `${taken} taken, ${dropped} dropped`);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended()).code, 0);
+    assert.match(server.output(), /"stopped"\}\n$/);
+  });
+
   for (const fault of ['Promise.reject(new Error("x"))', 'throw new Error("x")']) {
     test(`${fault} outside any request: one log line, exit 1`, async (t) => {
       // Waits in the same process until the service has begun to listen for faults.
