@@ -78,7 +78,10 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
     refuse(socket, error, listener.nextId());
   });
-  server.on('clientError', (error, socket) => refuseBadMessage(error, socket, listener));
+  const refused = new WeakSet<Duplex>();
+  server.on('clientError', (error, socket) =>
+    refuseBadMessage(error, socket, { listener, refused }),
+  );
 
   return {
     listen: (port, host) => listen(server, port, host),
@@ -164,8 +167,15 @@ function answerUnderWay(socket: Duplex, listener: Listener): ServerResponse | un
   return undefined;
 }
 
+interface Refusing {
+  readonly listener: Listener;
+  /** Those whose refusal waits for an answer: the parser fails on every packet that follows. */
+  readonly refused: WeakSet<Duplex>;
+}
+
 /** Bytes that are no HTTP request, too long headers, or a request that took too long. */
-function refuseBadMessage(error: BadMessage, socket: Duplex, listener: Listener): void {
+function refuseBadMessage(error: BadMessage, socket: Duplex, refusing: Refusing): void {
+  const { listener, refused } = refusing;
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     // One that is being ended has a time limit of its own; the parser fails on every packet.
     if (!socket.writableEnded) socket.destroy();
@@ -174,7 +184,12 @@ function refuseBadMessage(error: BadMessage, socket: Duplex, listener: Listener)
   const response = answerUnderWay(socket, listener);
   if (response?.req.complete === true) {
     // The fault is in what follows a whole request: that one gets its answer first.
-    response.once('close', () => refuseBadMessage(error, socket, listener));
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    response.once('close', () => {
+      refused.delete(socket);
+      refuseBadMessage(error, socket, refusing);
+    });
   } else if (response?.headersSent === true) {
     endGently(socket);
   } else {

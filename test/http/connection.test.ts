@@ -56,6 +56,34 @@ test('bad bytes behind a whole request do not cost it its answer', async (t) => 
   await client.ended();
 });
 
+test('bad bytes that go on and on behind a whole request are one refusal', async (t) => {
+  const slow = gate();
+  const { port } = await startHttp(t, {
+    routes: {
+      'GET /slow': async () => {
+        await slow.opened;
+        return textReply(200, 'slow');
+      },
+    },
+  });
+  const warnings: string[] = [];
+  const warn = ({ name, message }: Error): void => void warnings.push(`${name}: ${message}`);
+  process.on('warning', warn);
+  t.after(() => process.off('warning', warn));
+  const client = await connectRaw(t, port);
+  client.send(get('/slow'));
+  for (let count = 0; count < 50; count += 1) {
+    client.send('rubbish\r\n\r\n');
+    // Long enough to be read by themselves.
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+  }
+  slow.open();
+  assert.equal((await client.answer()).body.toString(), 'slow');
+  assert.equal((await client.answer()).status, 400);
+  await client.ended();
+  assert.deepEqual(warnings, []);
+});
+
 test('a client that ends its side after a whole request gets its answer', async (t) => {
   const slow = gate();
   const asked = gate();

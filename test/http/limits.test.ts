@@ -114,7 +114,7 @@ describe('time limits', { concurrency: true }, () => {
   test('a client that reads slowly but steadily gets a large answer whole', async (t) => {
     const body = Buffer.alloc(12 * 1024 * 1024, 'x');
     const { port } = await startHttp(t, {
-      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
+      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '2' },
       routes: { 'GET /': () => ({ status: 200, headers: [], body }) },
     });
     const client = await connectRaw(t, port);
@@ -125,7 +125,7 @@ describe('time limits', { concurrency: true }, () => {
       received += chunk.length;
       if (Math.floor(received / 4_000_000) === before) return;
       client.socket.pause();
-      setTimeout(() => client.socket.resume(), 500);
+      setTimeout(() => client.socket.resume(), 900);
     });
     const answer = await client.answer();
     assert.equal(answer.body.length, body.length);
