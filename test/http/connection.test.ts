@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textReply, type Handler } from '../../dist/http/message.js';
 import { type Gate, gate, startHttp } from '../support/http-kit.ts';
@@ -24,14 +24,19 @@ function get(path: string, ...headers: readonly string[]): string {
   return `${[`GET ${path} HTTP/1.1`, 'Host: a', ...headers].join('\r\n')}\r\n\r\n`;
 }
 
-test('pipelined requests are answered in their order, slow ones too', async (t) => {
+/** `/slow` is answered once the gate is open. */
+async function startSlow(t: TestContext) {
   const slow = gate();
   const { port } = await startHttp(t, {
     routes: {
       'GET /slow': slowRoute(slow),
-      'GET /hello': hello,
     },
   });
+  return { port, slow };
+}
+
+test('pipelined requests are answered in their order, slow ones too', async (t) => {
+  const { port, slow } = await startSlow(t);
   const client = await connectRaw(t, port);
   client.send(get('/slow') + get('/nowhere') + get('/hello'));
   slow.open();
@@ -41,12 +46,7 @@ test('pipelined requests are answered in their order, slow ones too', async (t) 
 });
 
 test('bad bytes behind a whole request do not cost it its answer', async (t) => {
-  const slow = gate();
-  const { port } = await startHttp(t, {
-    routes: {
-      'GET /slow': slowRoute(slow),
-    },
-  });
+  const { port, slow } = await startSlow(t);
   const client = await connectRaw(t, port);
   client.send(`${get('/slow')}rubbish\r\n\r\n`);
   await turn();
@@ -57,15 +57,7 @@ test('bad bytes behind a whole request do not cost it its answer', async (t) => 
 });
 
 test('bad bytes that go on and on behind a whole request are one refusal', async (t) => {
-  const slow = gate();
-  const { port } = await startHttp(t, {
-    routes: {
-      'GET /slow': async () => {
-        await slow.opened;
-        return textReply(200, 'slow');
-      },
-    },
-  });
+  const { port, slow } = await startSlow(t);
   const warnings: string[] = [];
   const warn = ({ name, message }: Error): void => void warnings.push(`${name}: ${message}`);
   process.on('warning', warn);
