@@ -15,7 +15,7 @@ export function declaredLength(incoming: IncomingMessage): number {
   return Number(incoming.headers['content-length'] ?? 0);
 }
 
-/** The client went away before its request was whole: nobody is left to answer. */
+/** The client went away before its request was whole, or reads no answer: nobody is left. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../log.ts';
-import { hasBody } from './body.ts';
+import { ClientGone, hasBody } from './body.ts';
 import type { HttpReply } from './message.ts';
 
 /** The request that a reply belongs to. */
@@ -87,8 +87,9 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
   pipeline(body, response, (error) => {
     socket.off('end', tell).off('close', leave);
     if (error) destroyAnswer(response);
-    // A client that leaves in the middle is no fault of ours.
-    if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
+    // A client that leaves in the middle, or does not read, is no fault of ours.
+    const isTheirs = error instanceof ClientGone || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+    if (error && !isTheirs) {
       outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });
     }
     outlet.active.delete(response);

@@ -1,92 +1,49 @@
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
-import { type GraphqlDoor, startDoor } from '../support/graphql-door.js';
+import { startDoor } from '../support/graphql-door.js';
 import { keepOthersServed } from '../support/prober.js';
+import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
 
 keepOthersServed();
 
 const subscription = 'subscription { commentAdded { content } }';
 
-interface EventReader {
-  readonly response: IncomingMessage;
-  /** The next event or comment, without the empty line at its end; undefined after the last. */
-  next(): Promise<string | undefined>;
-  leave(): void;
-}
-
-async function ask({ port }: GraphqlDoor, query: string): Promise<EventReader> {
-  const asking = request({
-    port,
-    path: '/graphql',
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-  });
-  asking.on('error', () => undefined);
-  asking.end(JSON.stringify({ query }));
-  const [response] = (await once(asking, 'response')) as [IncomingMessage];
-  response.setEncoding('utf8');
-  const chunks = response[Symbol.asyncIterator]();
-  let text = '';
-  return {
-    response,
-    leave: () => asking.destroy(),
-    async next() {
-      for (;;) {
-        const end = text.indexOf('\n\n');
-        if (end !== -1) {
-          const event = text.slice(0, end);
-          text = text.slice(end + 2);
-          return event;
-        }
-        const { done, value } = (await chunks.next()) as IteratorResult<string>;
-        if (done === true) return undefined;
-        text += value;
-      }
-    },
-  };
-}
-
-const next = (payload: unknown): string => `event: next\ndata: ${JSON.stringify(payload)}`;
-const complete = 'event: complete\ndata:';
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 test('a query answers with one next and complete', async (t) => {
   const door = await startDoor(t);
-  const reader = await ask(door, '{ __typename }');
+  const reader = await askEvents(door, '{ __typename }');
   assert.equal(reader.response.headers['content-type'], 'text/event-stream; charset=utf-8');
   assert.equal(reader.response.headers['cache-control'], 'no-store');
-  assert.equal(await reader.next(), next({ data: { __typename: 'Query' } }));
-  assert.equal(await reader.next(), complete);
+  assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
+  assert.equal(await reader.next(), completeEvent);
   assert.equal(await reader.next(), undefined);
 });
 
 test('an operation that is refused answers with its errors and complete', async (t) => {
   const door = await startDoor(t);
   for (const query of ['{', '{ nothing }', 'subscription { nothing }']) {
-    const reader = await ask(door, query);
+    const reader = await askEvents(door, query);
     assert.match((await reader.next()) ?? '', /^event: next\ndata: \{"errors":\[\{.*"message":/);
-    assert.equal(await reader.next(), complete);
+    assert.equal(await reader.next(), completeEvent);
   }
 });
 
 test('a subscription opens with a comment and gets each event in order', async (t) => {
   const door = await startDoor(t);
-  const reader = await ask(door, subscription);
+  const reader = await askEvents(door, subscription);
   assert.equal(await reader.next(), ':');
   for (const content of ['one', 'two\nlines', 'é'.repeat(5_000)]) {
     door.comment(content);
-    assert.equal(await reader.next(), next({ data: { commentAdded: { content } } }));
+    assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
   }
   reader.leave();
 });
 
 test('a client that leaves takes its place in the group with it', async (t) => {
   const door = await startDoor(t);
-  const reader = await ask(door, subscription);
+  const reader = await askEvents(door, subscription);
   await reader.next();
   assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
   reader.leave();
@@ -96,19 +53,22 @@ test('a client that leaves takes its place in the group with it', async (t) => {
 
 test('event streams and sockets share their groups', async (t) => {
   const door = await startDoor(t);
-  const readers = [await ask(door, subscription), await ask(door, subscription)];
+  const readers = [await askEvents(door, subscription), await askEvents(door, subscription)];
   for (const reader of readers) await reader.next();
   assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 2 });
   door.comment('for both');
   for (const reader of readers) {
-    assert.equal(await reader.next(), next({ data: { commentAdded: { content: 'for both' } } }));
+    assert.equal(
+      await reader.next(),
+      nextEvent({ data: { commentAdded: { content: 'for both' } } }),
+    );
     reader.leave();
   }
 });
 
 test('comments keep a silent stream alive', async (t) => {
   const door = await startDoor(t, { env: { WS_PING_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '1' } });
-  const reader = await ask(door, subscription);
+  const reader = await askEvents(door, subscription);
   for (let count = 0; count < 4; count += 1) assert.equal(await reader.next(), ':');
   reader.leave();
 });
@@ -116,8 +76,8 @@ test('comments keep a silent stream alive', async (t) => {
 test('a client that does not read is ended, and a reader gets all in order', async (t) => {
   const env = { WS_QUEUE_BYTES_MAX: '65536', IDLE_TIMEOUT_SECONDS: '300' };
   const door = await startDoor(t, { env });
-  const silent = await ask(door, subscription);
-  const reader = await ask(door, subscription);
+  const silent = await askEvents(door, subscription);
+  const reader = await askEvents(door, subscription);
   await reader.next();
   while (door.streams.size < 2) await turn();
   const filler = 'x'.repeat(50_000);
@@ -126,7 +86,7 @@ test('a client that does not read is ended, and a reader gets all in order', asy
     const content = `${sent} ${filler}`;
     door.comment(content);
     sent += 1;
-    assert.equal(await reader.next(), next({ data: { commentAdded: { content } } }));
+    assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
   }
   assert.equal(door.streams.size, 1);
   silent.leave();
@@ -135,9 +95,9 @@ test('a client that does not read is ended, and a reader gets all in order', asy
 
 test('one stream more than the limit is refused with 503', async (t) => {
   const door = await startDoor(t, { env: { WS_SOCKETS_MAX: '1' } });
-  const first = await ask(door, subscription);
+  const first = await askEvents(door, subscription);
   await first.next();
-  const second = await ask(door, subscription);
+  const second = await askEvents(door, subscription);
   assert.equal(second.response.statusCode, 503);
   second.response.resume();
   first.leave();
@@ -145,7 +105,7 @@ test('one stream more than the limit is refused with 503', async (t) => {
 
 test('a clean stop ends streams without complete', async (t) => {
   const door = await startDoor(t);
-  const reader = await ask(door, subscription);
+  const reader = await askEvents(door, subscription);
   await reader.next();
   const stopped = door.stop();
   assert.equal(await reader.next(), undefined);

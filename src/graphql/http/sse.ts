@@ -6,6 +6,7 @@
 import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import { ClientGone } from '../../http/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
@@ -21,7 +22,10 @@ export interface EventStreams {
    * must not run this way, and `overloaded` where one more stream is too many.
    */
   run(request: GraphqlRequest, scope: RequestScope, readsOnly: boolean): MaybePromise<HttpReply>;
-  /** Ends every stream, without `complete`: clients may come again elsewhere. */
+  /**
+   * Ends every stream, without `complete`: clients may come again elsewhere. Who does not read gets
+   * a moment, and does not hold up the stop.
+   */
   close(): void;
   /** Open streams. */
   readonly size: number;
@@ -54,6 +58,8 @@ const comment = ':\n\n';
 /** With a `data` line, though empty: browsers drop an event without one. */
 const complete = 'event: complete\ndata:\n\n';
 const nextPrefix = 'event: next\ndata: ';
+/** What a reader gets to take what waits for it, while the server stops: as over WebSocket. */
+const stopMilliseconds = 1_500;
 /** Readers share the memory for queues; each may have this much waiting. */
 const queueBytesMin = 65_536;
 
@@ -105,6 +111,10 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     },
     close() {
       for (const stream of streams) stream.stop();
+      const endAll = (): void => {
+        for (const stream of streams) stream.destroy(new ClientGone());
+      };
+      setTimeout(endAll, stopMilliseconds).unref();
     },
   };
 }

@@ -1,0 +1,54 @@
+/** A client of event streams that reads as its test says. */
+
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { GraphqlDoor } from './graphql-door.js';
+
+export interface EventReader {
+  readonly response: IncomingMessage;
+  /** The next event or comment, without the empty line at its end; undefined after the last. */
+  next(): Promise<string | undefined>;
+  leave(): void;
+}
+
+/** Asks for the query; `body` is sent in its place where it is given. */
+export async function askEvents(
+  { port }: GraphqlDoor,
+  query: string,
+  body: string | Buffer = JSON.stringify({ query }),
+): Promise<EventReader> {
+  const asking = request({
+    port,
+    path: '/graphql',
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+  });
+  asking.on('error', () => undefined);
+  asking.end(body);
+  const [response] = (await once(asking, 'response')) as [IncomingMessage];
+  response.setEncoding('utf8');
+  const chunks = response[Symbol.asyncIterator]();
+  let text = '';
+  return {
+    response,
+    leave: () => asking.destroy(),
+    async next() {
+      for (;;) {
+        const end = text.indexOf('\n\n');
+        if (end !== -1) {
+          const event = text.slice(0, end);
+          text = text.slice(end + 2);
+          return event;
+        }
+        const { done, value } = (await chunks.next()) as IteratorResult<string>;
+        if (done === true) return undefined;
+        text += value;
+      }
+    },
+  };
+}
+
+/** The event that tells of a result. */
+export const nextEvent = (payload: unknown): string =>
+  `event: next\ndata: ${JSON.stringify(payload)}`;
+export const completeEvent = 'event: complete\ndata:';
