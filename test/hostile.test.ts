@@ -30,6 +30,8 @@ const fragments = Array.from({ length: 120 }, (_, at) => {
 });
 const unknown = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`k${at}`, at]));
 const copies = Array.from({ length: 40 }, () => ({ op: 'copy', from: '/a', path: '/a/-' }));
+const replacing = Array.from({ length: 900 }, () => ({ op: 'copy', from: '/a', path: '/b' }));
+const aliases = Array.from({ length: 4_000 }, (_, at) => `a${at}: content`).join(' ');
 const frontier = '--frontier\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n';
 const form = 'multipart/form-data; boundary=frontier';
 
@@ -80,6 +82,12 @@ const payloads: readonly Payload[] = [
     says: /^.{0,20000}$/s,
   },
   { name: 'fields by the ten thousand', ...graphql(`{ ${'x '.repeat(500_000)} }`), status: 200 },
+  { name: 'aliases by the thousand', ...graphql(`{ allPosts { ${aliases} } }`), status: 200 },
+  {
+    name: 'directives by the thousand',
+    ...graphql(`{ allPosts { id ${'@skip(if: false) '.repeat(2_000)} } }`),
+    status: 200,
+  },
   {
     name: 'a document of comments',
     ...graphql(`
@@ -113,6 +121,12 @@ const payloads: readonly Payload[] = [
     status: 413,
   },
   {
+    name: 'a patch that fills the same place again and again',
+    ...patch,
+    body: JSON.stringify([{ op: 'add', path: '/a', value: ['x'.repeat(50_000)] }, ...replacing]),
+    status: 413,
+  },
+  {
     name: 'a patch of twenty thousand operations',
     ...patch,
     body: `[${Array.from({ length: 20_000 }, () => '{"op":"test","path":"","value":1}').join()}]`,
@@ -124,6 +138,20 @@ const payloads: readonly Payload[] = [
     type: form,
     body: `${frontier.repeat(100_000)}--frontier--\r\n`,
     status: 413,
+  },
+  {
+    name: 'a header of a part that does not end in time',
+    path: '/api/multiparts/list',
+    type: form,
+    body: `--frontier\r\nContent-Disposition: form-data; name="a"\r\nX: ${'x'.repeat(50_000)}`,
+    status: 400,
+  },
+  {
+    name: 'content made of beginnings of the boundary',
+    path: '/api/multiparts/list',
+    type: form,
+    body: `${frontier.slice(0, -2)}${'\r\n--frontie'.repeat(500_000)}\r\n--frontier--\r\n`,
+    status: 200,
   },
   {
     name: 'forty thousand places in a map of files',

@@ -5,10 +5,6 @@ import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
 import { patch, refusal } from '../support/json-patch.js';
-import { keepOthersServed } from '../support/prober.js';
-import { startServer } from '../support/server.js';
-
-keepOthersServed(startServer);
 
 test('as many operations as allowed are applied, one more is refused', () => {
   const operations = Array.from({ length: 1_000 }, () => ({ op: 'add', path: '/-', value: 0 }));

@@ -9,10 +9,6 @@ import {
   startGraphql,
   type TestGraphql,
 } from '../support/graphql.js';
-import { keepOthersServed } from '../support/prober.js';
-import { startServer } from '../support/server.js';
-
-keepOthersServed(startServer);
 
 const invalid = ['GRAPHQL_VALIDATION_FAILED'];
 
@@ -135,12 +131,6 @@ test('the cycle is cut too where the store answers with promises', async () => {
   const start = performance.now();
   assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
   assert.ok(performance.now() - start < 2_000);
-});
-
-test('the query of the specification runs over 10,000 posts with five comments each', async () => {
-  const { run } = startGraphql({ posts: 10_000, authors: 10, comments: 5 });
-  const query = '{ allPosts { id title content author { name } comments { content } } }';
-  assert.equal((dataOf(await run(query))['allPosts'] as unknown[]).length, 10_000);
 });
 
 test('the budget counts objects: one more than it holds is refused', async () => {

@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import * as fc from 'fast-check';
 import { serialize } from '../../dist/graphql/http/serialize.js';
 import { inSlices, sliceLength } from '../../dist/graphql/slices.js';
+import { dataOf, startGraphql } from '../support/graphql.js';
 import { startServer } from '../support/server.js';
 
 it('a short list stays what it is, a long one keeps its records and their order', async () => {
@@ -64,4 +65,10 @@ it('two thousand posts come whole and in order', async (context) => {
     data.allPosts,
     ids.map((id) => ({ id, author: null, comments: [] })),
   );
+});
+
+it('the query of the specification runs over 10,000 posts with five comments each', async () => {
+  const { run } = startGraphql({ posts: 10_000, authors: 10, comments: 5 });
+  const query = '{ allPosts { id title content author { name } comments { content } } }';
+  assert.equal((dataOf(await run(query))['allPosts'] as unknown[]).length, 10_000);
 });

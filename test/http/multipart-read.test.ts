@@ -12,10 +12,6 @@ import {
   readAll,
   withHead,
 } from '../support/multipart.js';
-import { keepOthersServed } from '../support/prober.js';
-import { startServer } from '../support/server.js';
-
-keepOthersServed(startServer);
 
 suite('a multipart body', () => {
   // Content made of what delimiters are made of, so that every near miss is met.
