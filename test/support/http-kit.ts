@@ -76,3 +76,12 @@ export function gate(): Gate {
   });
   return { opened, open };
 }
+
+/** Answers once `opened` is; opens `asked` before. */
+export function slowRoute(opened: Gate, asked?: Gate): Handler {
+  return async () => {
+    asked?.open();
+    await opened.opened;
+    return textReply(200, 'slow');
+  };
+}
