@@ -73,7 +73,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const added = createTopic<Comment>({ queueMax: commentQueueMax });
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
-  const uploads = await openUploads(config, run);
+  const uploads = await openUploads(store, config, { run, createId, log });
 
   const { bearer, login } = createAccess(store, config, {
     log,
@@ -127,10 +127,33 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-function openUploads(config: Config, run: Run): Promise<Uploads> {
-  const { uploadDir, storedFilesMax } = config;
-  const directory = uploadDir === '' ? tmpdir() : uploadDir;
-  return createUploads({ directory, run, storedFilesMax, files: fileOperations });
+interface UploadDeps extends Pick<AppDeps, 'log' | 'run'> {
+  readonly createId: () => string;
+}
+
+/** A durable store and a folder of the deployer's: then files outlive the process too. */
+async function openUploads(
+  store: Store,
+  { uploadDir, storedFilesMax }: Config,
+  { run, createId, log }: UploadDeps,
+): Promise<Uploads> {
+  if (uploadDir === '' || store.openFileIndex === undefined) {
+    const directory = uploadDir === '' ? tmpdir() : uploadDir;
+    return createUploads({ directory, run, storedFilesMax, files: fileOperations });
+  }
+  const [{ openDurableUploads }, { durableFileOperations }] = await Promise.all([
+    import('./store/durable-uploads.ts'),
+    import('./store/durable-file-operations.ts'),
+  ]);
+  return openDurableUploads({
+    directory: uploadDir,
+    run,
+    storedFilesMax,
+    files: durableFileOperations,
+    openIndex: store.openFileIndex,
+    createName: createId,
+    log,
+  });
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now'> {

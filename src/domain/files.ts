@@ -19,7 +19,7 @@ export interface ReceivedFile {
   readonly name: string;
   /** The client's file name as far as it counts (R18); empty where it has none. */
   readonly fileName: string;
-  /** Name of the file in the run's folder; made by the service. */
+  /** Name of the file in the folder of the store; made by the service. */
   readonly temporaryName: string;
   readonly contentType: string;
   /** `utf-8` where the part names none (RFC 7578 §4.5 has it as the usual one). */

@@ -5,12 +5,13 @@ import type { ByteSource } from '../byte-source.ts';
 import { mediaTypeOf } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
-import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
+import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import type * as MultipartReader from '../http/multipart-read.ts';
 import type { MultipartLimits, PartHead } from '../http/multipart-read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
 import type { Log } from '../log.ts';
-import type { Snapshot, Upload, Uploads } from '../store/uploads.ts';
+import { andThen } from '../maybe-promise.ts';
+import type { Listing, Snapshot, Upload, Uploads } from '../store/uploads.ts';
 
 export interface FileHandlers {
   readonly uploadSimple: Handler;
@@ -63,17 +64,19 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
       await receiveAll(request, options, { loadReader, receive, check: () => undefined });
       return emptyReply(200);
     },
-    download() {
-      const boundary = createBoundary();
-      // Begins when the first byte is asked for: a body that nobody reads holds no files.
-      const body = Readable.from(toBody(uploads, boundary), {
-        objectMode: false,
-        highWaterMark: 256 * 1024,
-      });
-      const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
-      return { status: 200, headers, body };
-    },
+    download: () => andThen(uploads.list(), toReply),
   };
+}
+
+function toReply(listing: Listing): HttpReply {
+  const boundary = createBoundary();
+  // Begins when the first byte is asked for: a body that nobody reads holds no files.
+  const body = Readable.from(toBody(listing, boundary), {
+    objectMode: false,
+    highWaterMark: 256 * 1024,
+  });
+  const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
+  return { status: 200, headers, body };
 }
 
 /** Comes with the first upload: the start does without. */
@@ -136,10 +139,10 @@ function unknownPart(): AppError {
 
 /** A snapshot of the moment in which the answer begins. A file that is gone ends the stream. */
 async function* toBody(
-  uploads: Uploads,
+  listing: Listing,
   boundary: string,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const snapshot = uploads.snapshot();
+  const snapshot = listing.open();
   try {
     yield* writeMultipart(boundary, toParts(snapshot));
   } finally {

@@ -6,6 +6,7 @@
 import { close, open, read, unlink, writev } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { AppError } from '../errors.ts';
 
 export interface FileOperations {
   /** Makes a folder with a random ending that only this user may enter; gives its path. */
@@ -21,6 +22,8 @@ export interface FileOperations {
   write(descriptor: number, chunks: readonly Buffer[]): Promise<number>;
   /** Gives the number of bytes read; 0 at the end. */
   read(descriptor: number, into: Buffer, position: number): Promise<number>;
+  /** Where there is one, a written file is on the disk before it is closed. */
+  sync?(descriptor: number): Promise<void>;
   close(descriptor: number): Promise<void>;
   remove(path: string): Promise<void>;
 }
@@ -51,3 +54,23 @@ export const fileOperations: FileOperations = {
   close: (descriptor) => closeFile(descriptor),
   remove: (path) => removeFile(path),
 };
+
+/** What the file system says in its own codes, for those that a client can do something about. */
+export function toAppError(error: unknown): unknown {
+  switch (codeOf(error) ?? '') {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return new AppError('storage_full', 'There is no space left for uploaded files.');
+    case 'EMFILE':
+    case 'ENFILE':
+      return new AppError('overloaded', 'Too many files are open.', { retryAfterSeconds: 1 });
+    default:
+      return error;
+  }
+}
+
+/** `ENOENT` and the like; undefined for an error without a code. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}

@@ -58,6 +58,63 @@ const steps: readonly string[] = [
     ends timestamptz NOT NULL
   );
   INSERT INTO inkwell.article_turn VALUES (NULL, '-infinity');`,
+  `CREATE TABLE inkwell.files (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    stored_name text NOT NULL UNIQUE,
+    disk_name text NOT NULL UNIQUE,
+    size bigint NOT NULL,
+    change bigint NOT NULL
+  );
+  CREATE TABLE inkwell.replaced_files (
+    disk_name text PRIMARY KEY,
+    came bigint NOT NULL,
+    went bigint NOT NULL,
+    remove_at timestamptz NOT NULL
+  );
+  INSERT INTO inkwell.counters VALUES ('files', 0);
+  CREATE FUNCTION inkwell.commit_files(given json, files_max bigint, grace double precision)
+  RETURNS bigint LANGUAGE plpgsql AS $function$
+  DECLARE
+    this_change bigint;
+    replaced bigint;
+  BEGIN
+    UPDATE inkwell.counters SET value = value + 1 WHERE name = 'files'
+      RETURNING value INTO this_change;
+    IF EXISTS (SELECT FROM inkwell.replaced_files
+      JOIN json_to_recordset(given) AS sent (disk_name text) USING (disk_name)) THEN
+      RAISE EXCEPTION 'a file was committed after it was given up';
+    END IF;
+    IF (SELECT count(*) FROM inkwell.files) + (
+      SELECT count(*) FROM json_to_recordset(given) AS sent (stored_name text) WHERE NOT EXISTS
+        (SELECT FROM inkwell.files WHERE files.stored_name = sent.stored_name)
+    ) > files_max THEN
+      RETURN -1;
+    END IF;
+    INSERT INTO inkwell.replaced_files
+      SELECT files.disk_name, change, this_change, now() + make_interval(secs => grace)
+      FROM inkwell.files
+      JOIN json_to_recordset(given) AS sent (stored_name text) USING (stored_name);
+    GET DIAGNOSTICS replaced = ROW_COUNT;
+    INSERT INTO inkwell.files (stored_name, disk_name, size, change)
+      SELECT stored_name, disk_name, size, this_change FROM json_to_recordset(given)
+        AS sent (at int, stored_name text, disk_name text, size bigint)
+      ORDER BY at
+      ON CONFLICT (stored_name) DO UPDATE
+      SET disk_name = excluded.disk_name, size = excluded.size, change = excluded.change;
+    RETURN replaced;
+  END $function$;
+  CREATE FUNCTION inkwell.abandon_files(given json, grace double precision)
+  RETURNS SETOF text LANGUAGE plpgsql AS $function$
+  BEGIN
+    PERFORM FROM inkwell.counters WHERE name = 'files' FOR UPDATE;
+    INSERT INTO inkwell.replaced_files
+      SELECT sent, 0, 0, now() + make_interval(secs => grace)
+      FROM json_array_elements_text(given) AS sent
+      WHERE NOT EXISTS (SELECT FROM inkwell.files WHERE files.disk_name = sent)
+      ON CONFLICT DO NOTHING;
+    RETURN QUERY SELECT disk_name FROM json_array_elements_text(given) AS sent
+      JOIN inkwell.replaced_files ON disk_name = sent WHERE went = 0;
+  END $function$;`,
 ];
 
 /** One number for all nodes: "Inkw". */

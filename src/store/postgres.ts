@@ -47,6 +47,10 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
     articles: createArticles(pool),
     // Other nodes write too: an answer of before is never known to be good still.
     revision: () => undefined,
+    async openFileIndex(indexOptions) {
+      const { createFileIndex } = await import('./postgres-files.ts');
+      return createFileIndex(context, indexOptions);
+    },
     async close() {
       await feed.close();
       await pool.close();

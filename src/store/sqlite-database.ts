@@ -73,6 +73,20 @@ const steps: readonly string[] = [
     roles TEXT NOT NULL,
     password_hash TEXT NOT NULL
   ) STRICT;`,
+  `CREATE TABLE files (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    stored_name TEXT NOT NULL UNIQUE,
+    disk_name TEXT NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    change INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE replaced_files (
+    disk_name TEXT PRIMARY KEY,
+    came INTEGER NOT NULL,
+    went INTEGER NOT NULL,
+    remove_at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO counters VALUES ('files', 0);`,
 ];
 
 /** A counter that a file has from its making until its first records are in it. */

@@ -39,6 +39,10 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     articles: createArticles(context),
     // Each of the two only grows: the sum moves when this process writes, and when another does.
     revision: () => writes.revision + Number(foreign.get()?.['data_version']),
+    async openFileIndex(indexOptions) {
+      const { createFileIndex } = await import('./sqlite-files.ts');
+      return createFileIndex(context, indexOptions);
+    },
     close() {
       if (!database.isOpen) return;
       writes.flush();

@@ -5,6 +5,7 @@
  */
 
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { FileIndex, FileIndexOptions } from './file-index.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
 export interface PostDraft {
@@ -102,5 +103,7 @@ export interface Store {
    * Undefined for a driver that cannot tell (others write to it too).
    */
   revision(): number | undefined;
+  /** The index of stored files. Only a store that outlives the process has it. */
+  readonly openFileIndex?: (options: FileIndexOptions) => Promise<FileIndex>;
   close(): MaybePromise<void>;
 }

@@ -1,20 +1,22 @@
 /**
- * The store of uploaded files (Spec §4.4, R18). Files lie in the folder of the run under names
- * made here; the names of clients live in an index in memory only. A request's files become
- * visible together or not at all, and who downloads a file gets one version of it whole.
+ * The store of uploaded files (Spec §4.4, R18): a request's files become visible together or not
+ * at all, and who downloads a file gets one version of it whole. In the one that is here, files lie
+ * in the folder of the run under names made here, and the names of clients live in an index in
+ * memory only; durable-uploads.ts has the other, for a durable store and a folder of its own.
  */
 
 import { join } from 'node:path';
 import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
-import type { FileOperations } from './file-operations.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import { codeOf, type FileOperations, toAppError } from './file-operations.ts';
 import { createMemoryRelease } from './memory-release.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './upload-folder.ts';
 
 /** A file that has arrived whole, and that nobody else can see before it is committed. */
 export interface WrittenFile {
   readonly storedName: string;
-  /** The name of the file in the run's folder. */
+  /** The name of the file in the folder of the store. */
   readonly temporaryName: string;
   readonly size: number;
 }
@@ -44,11 +46,26 @@ export interface Snapshot {
   release(): Promise<void>;
 }
 
+/** What is stored, ready to be read. */
+export interface Listing {
+  /** Holds the files until its `release()`. Never throws. */
+  open(): Snapshot;
+}
+
 export interface Uploads {
   begin(): Upload;
-  snapshot(): Snapshot;
-  /** Removes the folder of the run. What is on its way then fails with `draining`. */
+  /**
+   * Holds nothing yet: a listing that nobody opens needs no end. Throws `overloaded` where a
+   * database has the index and does not answer.
+   */
+  list(): MaybePromise<Listing>;
+  /** What is on its way then fails with `draining`. */
   close(): Promise<void>;
+}
+
+/** Those of one run: `close()` removes its folder. */
+export interface RunUploads extends Uploads {
+  snapshot(): Snapshot;
 }
 
 export interface UploadsOptions {
@@ -60,7 +77,7 @@ export interface UploadsOptions {
 }
 
 /** Removes what dead runs left, and makes the folder of this one. */
-export async function createUploads(options: UploadsOptions): Promise<Uploads> {
+export async function createUploads(options: UploadsOptions): Promise<RunUploads> {
   const { directory, run, files } = options;
   await removeDeadFolders(directory, run, files);
   return new FolderUploads(await createRunFolder(directory, run, files), options);
@@ -76,10 +93,10 @@ interface Version extends WrittenFile {
   replaced: boolean;
 }
 
-class FolderUploads implements Uploads {
+class FolderUploads implements RunUploads {
   readonly #folder: string;
   readonly #options: UploadsOptions;
-  readonly #releaseMemory = createMemoryRelease();
+  readonly #writeContent: WriteContent;
   /** By stored name. A replaced file keeps its place (R2), as a Map has it. */
   readonly #index = new Map<string, Version>();
   /** Files whose removal failed: tried again whenever an upload ends. */
@@ -91,6 +108,7 @@ class FolderUploads implements Uploads {
   constructor(folder: string, options: UploadsOptions) {
     this.#folder = folder;
     this.#options = options;
+    this.#writeContent = createContentWriter(options.files);
   }
 
   begin(): Upload {
@@ -106,13 +124,19 @@ class FolderUploads implements Uploads {
     };
   }
 
+  /** Of the moment in which it is opened. */
+  list(): Listing {
+    return { open: () => this.snapshot() };
+  }
+
   snapshot(): Snapshot {
+    const { files } = this.#options;
     const versions = [...this.#index.values()];
     for (const version of versions) version.readers += 1;
     let released = false;
     return {
       files: versions,
-      read: (file) => this.#read(file),
+      read: (file) => readContent(files, join(this.#folder, file.temporaryName), file.size),
       release: async () => {
         if (released) return;
         released = true;
@@ -138,27 +162,13 @@ class FolderUploads implements Uploads {
     const temporaryName = `${this.#names}.upload`;
     uncommitted.add(temporaryName);
     try {
-      const size = await this.#writeContent(temporaryName, content);
+      const path = join(this.#folder, temporaryName);
+      const size = await this.#writeContent(path, content);
       return { storedName, temporaryName, size };
     } catch (error) {
       this.#checkOpen();
       throw toAppError(error);
     }
-  }
-
-  async #writeContent(temporaryName: string, content: ByteSource): Promise<number> {
-    const { files } = this.#options;
-    let size = 0;
-    const descriptor = await files.create(join(this.#folder, temporaryName));
-    try {
-      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-        size += await writeWhole(files, descriptor, batch);
-        this.#releaseMemory(batch);
-      }
-    } finally {
-      await files.close(descriptor);
-    }
-    return size;
   }
 
   async #commit(files: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {
@@ -167,7 +177,7 @@ class FolderUploads implements Uploads {
     const { storedFilesMax } = this.#options;
     const count = [...added].filter((name) => !this.#index.has(name)).length;
     if (this.#index.size + count > storedFilesMax) {
-      throw new AppError('storage_full', `No more than ${storedFilesMax} files can be kept.`);
+      throw tooManyFiles(storedFilesMax);
     }
     const replaced: Version[] = [];
     for (const file of files) {
@@ -180,23 +190,6 @@ class FolderUploads implements Uploads {
       this.#index.set(file.storedName, { ...file, readers: 0, replaced: false });
     }
     await this.#removeUnread(replaced);
-  }
-
-  async *#read(file: WrittenFile): AsyncGenerator<Buffer, void, undefined> {
-    const { files } = this.#options;
-    const descriptor = await files.open(join(this.#folder, file.temporaryName));
-    try {
-      let position = 0;
-      while (position < file.size) {
-        const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, file.size - position));
-        const bytes = await files.read(descriptor, chunk, position);
-        if (bytes === 0) throw new Error('a stored file is shorter than it was');
-        position += bytes;
-        yield bytes === chunk.length ? chunk : chunk.subarray(0, bytes);
-      }
-    } finally {
-      await files.close(descriptor);
-    }
   }
 
   async #removeUnread(versions: readonly Version[]): Promise<void> {
@@ -217,6 +210,52 @@ class FolderUploads implements Uploads {
 
   #checkOpen(): void {
     if (this.#closed) throw new AppError('draining', 'The service is stopping.', { close: true });
+  }
+}
+
+export function tooManyFiles(storedFilesMax: number): AppError {
+  return new AppError('storage_full', `No more than ${storedFilesMax} files can be kept.`);
+}
+
+/** Makes a file and writes `content` into it while it arrives; gives its size. */
+export type WriteContent = (path: string, content: ByteSource) => Promise<number>;
+
+export function createContentWriter(files: FileOperations): WriteContent {
+  const releaseMemory = createMemoryRelease();
+  return async (path, content) => {
+    let size = 0;
+    const descriptor = await files.create(path);
+    try {
+      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+        size += await writeWhole(files, descriptor, batch);
+        releaseMemory(batch);
+      }
+      if (files.sync !== undefined) await files.sync(descriptor);
+    } finally {
+      await files.close(descriptor);
+    }
+    return size;
+  };
+}
+
+/** The bytes of a file of `size` bytes. Throws where they are not there. */
+export async function* readContent(
+  files: FileOperations,
+  path: string,
+  size: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const descriptor = await files.open(path);
+  try {
+    let position = 0;
+    while (position < size) {
+      const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, size - position));
+      const bytes = await files.read(descriptor, chunk, position);
+      if (bytes === 0) throw new Error('a stored file is shorter than it was');
+      position += bytes;
+      yield bytes === chunk.length ? chunk : chunk.subarray(0, bytes);
+    }
+  } finally {
+    await files.close(descriptor);
   }
 }
 
@@ -247,22 +286,4 @@ function dropFirst(chunks: readonly Buffer[], bytes: number): readonly Buffer[] 
     return false;
   });
   return chunks.slice(first).map((chunk, index) => (index === 0 ? chunk.subarray(skip) : chunk));
-}
-
-/** What the file system says in its own codes, for those that a client can do something about. */
-function toAppError(error: unknown): unknown {
-  switch (codeOf(error)) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new AppError('storage_full', 'There is no space left for uploaded files.');
-    case 'EMFILE':
-    case 'ENFILE':
-      return new AppError('overloaded', 'Too many files are open.', { retryAfterSeconds: 1 });
-    default:
-      return error;
-  }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

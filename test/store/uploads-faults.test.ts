@@ -1,48 +1,14 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+import { fileOperations } from '../../dist/store/file-operations.js';
 import { createUploads } from '../../dist/store/uploads.js';
+import { withFaults } from '../support/faults.js';
 import { createDirectory, openUploads, readAll, run, store } from '../support/uploads.js';
 import { keepOthersServed } from '../support/prober.js';
 import { startServer } from '../support/server.js';
 
 keepOthersServed(startServer);
-
-interface Faults {
-  /** The call that fails, counted from now on; 0: none. */
-  readonly failAt: (n: number) => void;
-  readonly files: FileOperations;
-}
-
-function withFaults(code: string): Faults {
-  let left = 0;
-  const guard = async <T>(act: () => Promise<T>): Promise<T> => {
-    left -= 1;
-    if (left === 0) throw Object.assign(new Error('injected'), { code });
-    return act();
-  };
-  return {
-    failAt(n) {
-      left = n;
-    },
-    files: {
-      createFolder: (start) => guard(() => fileOperations.createFolder(start)),
-      listFolders: (path) => guard(() => fileOperations.listFolders(path)),
-      removeFolder: (path) => guard(() => fileOperations.removeFolder(path)),
-      create: (path) => guard(() => fileOperations.create(path)),
-      open: (path) => guard(() => fileOperations.open(path)),
-      write: (descriptor, chunks) => guard(() => fileOperations.write(descriptor, chunks)),
-      read: (descriptor, into, at) => guard(() => fileOperations.read(descriptor, into, at)),
-      async close(descriptor) {
-        // Also a close that fails gives its descriptor back.
-        await fileOperations.close(descriptor);
-        await guard(() => Promise.resolve());
-      },
-      remove: (path) => guard(() => fileOperations.remove(path)),
-    },
-  };
-}
 
 suite('a file operation that fails', () => {
   const answers = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };

@@ -9,6 +9,7 @@ import { type FileOperations, fileOperations } from '../../dist/store/file-opera
 import type { Run } from '../../dist/store/upload-folder.js';
 import {
   createUploads,
+  type RunUploads,
   type Snapshot,
   type Uploads,
   type WrittenFile,
@@ -23,7 +24,7 @@ export const run: Run = {
 
 export interface Place {
   readonly directory: string;
-  readonly uploads: Uploads;
+  readonly uploads: RunUploads;
   /** Names in the run's folder. */
   readonly list: () => Promise<string[]>;
 }
@@ -84,7 +85,7 @@ export async function readFile(snapshot: Snapshot, file: WrittenFile): Promise<B
 }
 
 export async function readAll(uploads: Uploads): Promise<(readonly [string, string])[]> {
-  const snapshot = uploads.snapshot();
+  const snapshot = (await uploads.list()).open();
   const found: (readonly [string, string])[] = [];
   try {
     for (const file of snapshot.files) {

@@ -1,0 +1,85 @@
+/**
+ * The index of stored files in PostgreSQL, for all nodes. `seq` is the order in which their names
+ * came (R2). A commit is one function of the database: it takes its turn by the counter's row and
+ * looks at the files then, so that the bound on their number holds over all nodes.
+ */
+
+import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
+import type { Row } from './postgres-pool.ts';
+import type { PostgresContext } from './postgres-rows.ts';
+import { escapeText, unescapeText } from './text-escape.ts';
+import { tooManyFiles, type WrittenFile } from './uploads.ts';
+
+export function createFileIndex(
+  { pool }: PostgresContext,
+  { filesMax, graceSeconds }: FileIndexOptions,
+): FileIndex {
+  return {
+    async list() {
+      const rows = await pool.readPages(
+        (sql) => sql`SELECT stored_name, disk_name, size,
+            (SELECT value FROM inkwell.counters WHERE name = 'files') AS change
+          FROM inkwell.files ORDER BY seq`,
+        (row) => ({ file: toFile(row), change: Number(row['change']) }),
+      );
+      return { files: rows.map(({ file }) => file), change: rows[0]?.change ?? 0 };
+    },
+    async commit(files) {
+      const entries = files.map(({ storedName, temporaryName, size }, at) => {
+        return { at, stored_name: escapeText(storedName), disk_name: temporaryName, size };
+      });
+      const [row] = await pool.write(
+        (sql) => sql`SELECT inkwell.commit_files(
+          ${JSON.stringify(entries)}::text::json, ${filesMax}, ${graceSeconds}) AS replaced`,
+      );
+      const replaced = Number(row?.['replaced']);
+      if (replaced < 0) throw tooManyFiles(filesMax);
+      return replaced;
+    },
+    async abandon(temporaryNames) {
+      const rows = await pool.write(
+        (sql) => sql`SELECT inkwell.abandon_files(
+          ${JSON.stringify(temporaryNames)}::text::json, ${graceSeconds}) AS disk_name`,
+      );
+      return rows.map(toDiskName);
+    },
+    async removable(reading) {
+      const ranges = JSON.stringify(toRanges(reading));
+      const rows = await pool.write(
+        (sql) => sql`WITH held AS (
+            UPDATE inkwell.replaced_files
+            SET remove_at = now() + make_interval(secs => ${graceSeconds})
+            WHERE EXISTS (
+              SELECT FROM json_array_elements(${ranges}::text::json) AS range
+              WHERE came <= (range ->> 1)::bigint AND went > (range ->> 0)::bigint
+            ) RETURNING disk_name
+          )
+          SELECT disk_name FROM inkwell.replaced_files WHERE remove_at <= now()
+            AND NOT EXISTS (SELECT FROM held WHERE held.disk_name = replaced_files.disk_name)
+          UNION (SELECT disk_name FROM inkwell.replaced_files ORDER BY went DESC OFFSET ${filesMax})
+          LIMIT ${removableMax}`,
+      );
+      return rows.map(toDiskName);
+    },
+    async forget(temporaryNames) {
+      await pool.write(
+        (sql) => sql`DELETE FROM inkwell.replaced_files WHERE disk_name IN (
+          SELECT json_array_elements_text(${JSON.stringify(temporaryNames)}::text::json))`,
+      );
+    },
+    replaced: () =>
+      pool.readPages((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`, toDiskName),
+  };
+}
+
+function toFile(row: Row): WrittenFile {
+  return {
+    storedName: unescapeText(String(row['stored_name'])),
+    temporaryName: toDiskName(row),
+    size: Number(row['size']),
+  };
+}
+
+function toDiskName(row: Row): string {
+  return String(row['disk_name']);
+}

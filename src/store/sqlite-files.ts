@@ -1,0 +1,120 @@
+/** The index of stored files in SQLite. `seq` is the order in which their names came (R2). */
+
+import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
+import type { Row } from './sqlite-database.ts';
+import type { SqliteContext } from './sqlite-writes.ts';
+import { escapeText, unescapeText } from './text-escape.ts';
+import { tooManyFiles, type WrittenFile } from './uploads.ts';
+
+export function createFileIndex(context: SqliteContext, options: FileIndexOptions): FileIndex {
+  const { database, writes } = context;
+  const { filesMax, graceSeconds } = options;
+  const list = database.prepare(
+    `SELECT stored_name, disk_name, size,
+       (SELECT value FROM counters WHERE name = 'files') AS change
+     FROM files ORDER BY seq`,
+  );
+  const replaced = database.prepare('SELECT disk_name FROM replaced_files');
+  const forget = database.prepare('DELETE FROM replaced_files WHERE disk_name = ?');
+  const hold = database.prepare(
+    `UPDATE replaced_files SET remove_at = ? WHERE EXISTS (
+       SELECT 1 FROM json_each(?) WHERE came <= value ->> 1 AND went > value ->> 0
+     )`,
+  );
+  const removable = database.prepare(
+    `SELECT disk_name FROM replaced_files WHERE remove_at <= ? UNION
+     SELECT * FROM (SELECT disk_name FROM replaced_files ORDER BY went DESC LIMIT -1 OFFSET ?)
+     LIMIT ${removableMax}`,
+  );
+  const expiry = (): number => Date.now() + graceSeconds * 1000;
+
+  return {
+    list() {
+      const rows = list.all();
+      return { files: rows.map(toFile), change: Number(rows[0]?.['change'] ?? 0) };
+    },
+    commit: createCommit(context, filesMax, expiry),
+    abandon: createAbandon(context, expiry),
+    removable(reading) {
+      if (replaced.get() === undefined) return [];
+      return writes.run(() => {
+        hold.run(expiry(), JSON.stringify(toRanges(reading)));
+        return removable.all(Date.now(), filesMax).map(toDiskName);
+      });
+    },
+    forget: (temporaryNames) =>
+      writes.run(() => {
+        for (const name of temporaryNames) forget.run(name);
+      }),
+    replaced: () => replaced.all().map(toDiskName),
+  };
+}
+
+function createCommit(
+  { database, writes }: SqliteContext,
+  filesMax: number,
+  expiry: () => number,
+): FileIndex['commit'] {
+  const count = database.prepare('SELECT count(*) AS n FROM files');
+  const find = database.prepare('SELECT disk_name, change FROM files WHERE stored_name = ?');
+  const wasReplaced = database.prepare('SELECT 1 FROM replaced_files WHERE disk_name = ?');
+  const next = database.prepare(
+    "UPDATE counters SET value = value + 1 WHERE name = 'files' RETURNING value",
+  );
+  const replace = database.prepare('INSERT INTO replaced_files VALUES (?, ?, ?, ?)');
+  const keep = database.prepare(
+    `INSERT INTO files (stored_name, disk_name, size, change) VALUES (?, ?, ?, ?)
+     ON CONFLICT (stored_name) DO UPDATE
+     SET disk_name = excluded.disk_name, size = excluded.size, change = excluded.change`,
+  );
+  return (files) =>
+    writes.run(() => {
+      const entries = files.map(({ storedName, temporaryName, size }) => {
+        const name = escapeText(storedName);
+        return { name, temporaryName, size, old: find.get(name) };
+      });
+      const added = entries.filter(({ old }) => old === undefined).length;
+      if (Number(count.get()?.['n']) + added > filesMax) throw tooManyFiles(filesMax);
+      if (files.some(({ temporaryName }) => wasReplaced.get(temporaryName) !== undefined)) {
+        throw new Error('a file was committed after it was given up');
+      }
+      const change = Number(next.get()?.['value']);
+      for (const { name, temporaryName, size, old } of entries) {
+        if (old !== undefined) {
+          replace.run(toDiskName(old), Number(old['change']), change, expiry());
+        }
+        keep.run(name, temporaryName, size, change);
+      }
+      return entries.length - added;
+    });
+}
+
+function createAbandon(
+  { database, writes }: SqliteContext,
+  expiry: () => number,
+): FileIndex['abandon'] {
+  const isKept = database.prepare('SELECT 1 FROM files WHERE disk_name = ?');
+  const give = database.prepare(
+    'INSERT INTO replaced_files VALUES (?, 0, 0, ?) ON CONFLICT (disk_name) DO NOTHING',
+  );
+  const isNever = database.prepare('SELECT 1 FROM replaced_files WHERE disk_name = ? AND went = 0');
+  return (temporaryNames) =>
+    writes.run(() => {
+      for (const name of temporaryNames) {
+        if (isKept.get(name) === undefined) give.run(name, expiry());
+      }
+      return temporaryNames.filter((name) => isNever.get(name) !== undefined);
+    });
+}
+
+function toFile(row: Row): WrittenFile {
+  return {
+    storedName: unescapeText(String(row['stored_name'])),
+    temporaryName: toDiskName(row),
+    size: Number(row['size']),
+  };
+}
+
+function toDiskName(row: Row): string {
+  return String(row['disk_name']);
+}

@@ -1,0 +1,123 @@
+/** The three stores of uploads, and what those with an index in a database do beyond the contract. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { openStore } from '../../dist/store/open.js';
+import type { Store } from '../../dist/store/store.js';
+import { withCode } from '../support/errors.js';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { createDirectory, openUploads, readAll, store } from '../support/uploads.js';
+import { driverOptions } from './driver-suite.js';
+import { describeDurable, openDurable, type OpenRecords } from './durable-suite.js';
+import { describeUploads, listDurable } from './uploads-suite.js';
+
+describeUploads({
+  name: 'in a folder of the run',
+  skip: false,
+  async open(context, { storedFilesMax }) {
+    return [(await openUploads(context, { storedFilesMax })).uploads];
+  },
+});
+
+describeUploads({
+  name: 'with its index in SQLite',
+  skip: skipSqlite,
+  async open(context, { storedFilesMax }) {
+    const records = await openSqlite(context);
+    const directory = await createDirectory(context);
+    return [(await openDurable(records, context, { directory, storedFilesMax })).uploads];
+  },
+});
+
+async function openSqlite(context: TestContext): Promise<Store> {
+  const records = await openStore(toSqliteUrl(await newSqliteFile(context)), driverOptions());
+  context.after(() => records.close());
+  return records;
+}
+
+describe('on PostgreSQL', { skip: skipPostgres }, () => {
+  let server: PostgresServer;
+  let url: string;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  const open = async (context: TestContext): Promise<Store> => {
+    const records = await openStore(url, driverOptions({ timeoutSeconds: 2 }));
+    context.after(() => records.close());
+    return records;
+  };
+  const openNew: OpenRecords = async (context) => {
+    url = await server.createDatabase();
+    return open(context);
+  };
+
+  describeUploads({
+    name: 'with its index in PostgreSQL',
+    skip: false,
+    async open(context, { storedFilesMax, nodes }) {
+      const directory = await createDirectory(context);
+      url = await server.createDatabase();
+      const opened = await Promise.all(
+        Array.from({ length: nodes }, async () => {
+          const records = await open(context);
+          return openDurable(records, context, { directory, storedFilesMax });
+        }),
+      );
+      return opened.map(({ uploads }) => uploads);
+    },
+  });
+
+  describeDurable('in PostgreSQL', openNew);
+
+  it('does not lose or keep half of what is committed while connections are cut', async (t) => {
+    const records = await openNew(t);
+    const directory = await createDirectory(t);
+    const { uploads } = await openDurable(records, t, { directory });
+    const expected = new Map<string, string>();
+    let refused = 0;
+    for (let turn = 0; turn < 40; turn += 1) {
+      const cutting = turn % 2 === 0 ? server.cutConnections() : undefined;
+      const [name, text] = [`file ${turn}`, `text ${turn}`];
+      const error = await store(uploads, { [name]: text }).catch((reason: unknown) => reason);
+      if (error === undefined) expected.set(name, text);
+      else {
+        refused += 1;
+        assert.equal((error as { code?: unknown }).code, 'overloaded');
+      }
+      await cutting;
+    }
+    t.diagnostic(`${refused} of 40 refused`);
+    await uploads.sweep();
+    const found = new Map(await readAll(uploads));
+    for (const [name, text] of expected) assert.equal(found.get(name), text);
+    assert.equal((await listDurable(directory)).length, found.size);
+  });
+
+  it('refuses while the database is away, removes what it wrote, and goes on', async (t) => {
+    const records = await openNew(t);
+    const directory = await createDirectory(t);
+    const { uploads } = await openDurable(records, t, { directory });
+    await store(uploads, { a: '1' });
+    await server.stop('SIGINT');
+    try {
+      await assert.rejects(store(uploads, { b: '2' }), withCode('overloaded'));
+      await assert.rejects(async () => uploads.list(), withCode('overloaded'));
+    } finally {
+      await server.start();
+    }
+    await store(uploads, { c: '3' });
+    await uploads.sweep();
+    assert.deepEqual(await readAll(uploads), [
+      ['a', '1'],
+      ['c', '3'],
+    ]);
+    assert.equal((await listDurable(directory)).length, 2);
+  });
+});
+
+describe('on SQLite', { skip: skipSqlite }, () => {
+  describeDurable('in SQLite', openSqlite);
+});

@@ -1,0 +1,178 @@
+/** What every store of uploads has to prove, whatever keeps its index. */
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
+import type { Uploads } from '../../dist/store/uploads.js';
+import { withCode } from '../support/errors.js';
+import { bytes, readAll, readFile, store } from '../support/uploads.js';
+
+export interface UploadsDriver {
+  readonly name: string;
+  /** Why its tests cannot run here, or false. */
+  readonly skip: string | false;
+  /** Stores of their own, on one index and one folder; closed and gone with the test. */
+  open(context: TestContext, options: OpenOptions): Promise<readonly Uploads[]>;
+}
+
+export interface OpenOptions {
+  readonly storedFilesMax: number;
+  /** As many as the driver can have. */
+  readonly nodes: number;
+}
+
+export function describeUploads(driver: UploadsDriver): void {
+  const open = async (
+    context: TestContext,
+    { storedFilesMax = 100, nodes = 2 }: Partial<OpenOptions> = {},
+  ): Promise<{ readonly one: Uploads; readonly other: Uploads }> => {
+    const stores = await driver.open(context, { storedFilesMax, nodes });
+    const [one] = stores;
+    const other = stores.at(-1);
+    assert.ok(one !== undefined && other !== undefined);
+    return { one, other };
+  };
+
+  describe(`the store of uploads ${driver.name}`, { skip: driver.skip }, () => {
+    it('gives files back in the order in which they came; a replaced one keeps its place', async (t) => {
+      const { one, other } = await open(t);
+      await store(one, { b: '1', a: '2', c: '' });
+      await store(other, { a: 'two' });
+      await store(one, { d: '4', b: 'one' });
+      const expected = Object.entries({ b: 'one', a: 'two', c: '', d: '4' });
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+    });
+
+    it('shows the files of a request together, and none that is not committed', async (t) => {
+      const { one, other } = await open(t);
+      const upload = one.begin();
+      const first = await upload.write('one', bytes('1'));
+      await upload.write('two', bytes('2'));
+      assert.deepEqual(await readAll(other), []);
+      await upload.commit([first]);
+      await upload.close();
+      assert.deepEqual(await readAll(other), [['one', '1']]);
+    });
+
+    it('keeps the later of two files of one name in a request', async (t) => {
+      const { one } = await open(t);
+      const upload = one.begin();
+      const written = [];
+      for (const [name, text] of [
+        ['a', '1'],
+        ['b', '2'],
+        ['a', '3'],
+      ] as const) {
+        written.push(await upload.write(name, bytes(text)));
+      }
+      await upload.commit(written);
+      await upload.commit([]);
+      await upload.close();
+      assert.deepEqual(await readAll(one), [
+        ['a', '3'],
+        ['b', '2'],
+      ]);
+    });
+
+    it('keeps the old version for its readers, on whatever node it is replaced', async (t) => {
+      const { one, other } = await open(t);
+      await store(one, { a: 'old', b: 'old' });
+      const snapshot = (await one.list()).open();
+      await store(other, { a: 'new' });
+      for (const file of snapshot.files) {
+        assert.equal((await readFile(snapshot, file)).toString(), 'old');
+      }
+      await snapshot.release();
+      await snapshot.release();
+      assert.deepEqual(await readAll(one), [
+        ['a', 'new'],
+        ['b', 'old'],
+      ]);
+    });
+
+    it('keeps storedFilesMax files over all nodes, and replaces beyond', async (t) => {
+      const { one, other } = await open(t, { storedFilesMax: 2 });
+      await store(one, { a: '1', b: '1' });
+      await assert.rejects(store(other, { a: '2', c: '2' }), withCode('storage_full'));
+      await store(other, { a: '3', b: '3' });
+      assert.deepEqual(await readAll(one), [
+        ['a', '3'],
+        ['b', '3'],
+      ]);
+    });
+
+    it('keeps no more where all come at once', async (t) => {
+      const { one, other } = await open(t, { storedFilesMax: 7 });
+      const names = Array.from({ length: 24 }, (_, at) => `file ${at}`);
+      const outcomes = await Promise.allSettled(
+        names.map((name, at) => store(at % 2 ? one : other, { [name]: name })),
+      );
+      const stored = names.filter((_, at) => outcomes[at]?.status === 'fulfilled');
+      assert.equal(stored.length, 7);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') assert.ok(withCode('storage_full')(outcome.reason));
+      }
+      const found = await readAll(other);
+      assert.deepEqual(found.map(([name]) => name).toSorted(), stored.toSorted());
+      assert.deepEqual(await readAll(one), found);
+    });
+
+    it('keeps any name, and never uses one as a path', async (t) => {
+      const { one, other } = await open(t, { storedFilesMax: 10_000 });
+      const unit = fc.integer({ min: 0, max: 0xffff }).map((n) => String.fromCharCode(n));
+      const special = fc.constantFrom('../../evil', '/etc/evil', '__proto__', 'a\0b', '␚0000', '');
+      const name = fc.oneof(fc.string({ unit, maxLength: 20 }), special);
+      const expected = new Map<string, string>();
+      await fc.assert(
+        fc.asyncProperty(name, fc.string({ maxLength: 5 }), async (storedName, content) => {
+          const upload = one.begin();
+          await upload.commit([await upload.write(storedName, bytes(content))]);
+          await upload.close();
+          expected.set(storedName, Buffer.from(content).toString());
+        }),
+        { numRuns: 50 },
+      );
+      assert.deepEqual(await readAll(other), [...expected]);
+    });
+
+    it('gives each of many readers one of the versions, whole, while two upload', async (t) => {
+      const { one, other } = await open(t, { nodes: 3 });
+      const versions = ['1', '2'].map((digit) => digit.repeat(300_000));
+      const hashes = new Set(versions.map(hash));
+      await store(one, { a: versions[0] ?? '' });
+      const state = { writing: true };
+      const writers = [one, other].map(async (node, at) => {
+        for (let turn = 0; turn < 12; turn += 1) await store(node, { a: versions[at] ?? '' });
+      });
+      const readers = Array.from({ length: 6 }, async () => {
+        let reads = 0;
+        while (state.writing || reads === 0) {
+          const [[, content] = ['', '']] = await readAll(other);
+          assert.ok(hashes.has(hash(content)));
+          reads += 1;
+        }
+      });
+      await Promise.all(writers);
+      state.writing = false;
+      await Promise.all(readers);
+    });
+
+    it('refuses what comes after its end', async (t) => {
+      const { one } = await open(t);
+      await one.close();
+      await assert.rejects(store(one, { a: '2' }), withCode('draining'));
+    });
+  });
+}
+
+function hash(content: string): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+/** Names of files on disk in the folder that outlives a run. */
+export function listDurable(directory: string): Promise<string[]> {
+  return readdir(join(directory, 'inkwell-files'));
+}

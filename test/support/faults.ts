@@ -1,0 +1,71 @@
+/** File operations of which any single call can be made to fail. */
+
+import {
+  type DurableFileOperations,
+  durableFileOperations as real,
+} from '../../dist/store/durable-file-operations.js';
+import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+
+export interface Faults<Files> {
+  /** The call that fails, counted from now on; 0: none. */
+  readonly failAt: (n: number) => void;
+  readonly files: Files;
+}
+
+export function withFaults(code: string): Faults<FileOperations> {
+  const { guard, failAt } = createGuard(code);
+  return { failAt, files: guarded(guard) };
+}
+
+/** The same with what a durable store asks of a file system. */
+export function withDurableFaults(code: string): Faults<DurableFileOperations> {
+  const { guard, failAt } = createGuard(code);
+  return {
+    failAt,
+    files: {
+      ...guarded(guard),
+      sync: (descriptor) => guard(() => real.sync(descriptor)),
+      makeFolder: (path) => guard(() => real.makeFolder(path)),
+      syncFolder: (path) => guard(() => real.syncFolder(path)),
+      listNames: (path, max) => guard(() => real.listNames(path, max)),
+      modifiedAt: (path) => guard(() => real.modifiedAt(path)),
+    },
+  };
+}
+
+type Guard = <T>(act: () => Promise<T>) => Promise<T>;
+
+function createGuard(code: string): {
+  readonly guard: Guard;
+  readonly failAt: (n: number) => void;
+} {
+  let left = 0;
+  return {
+    failAt(n) {
+      left = n;
+    },
+    guard(act) {
+      left -= 1;
+      if (left !== 0) return act();
+      return Promise.reject(Object.assign(new Error('injected'), { code }));
+    },
+  };
+}
+
+function guarded(guard: Guard): FileOperations {
+  return {
+    createFolder: (start) => guard(() => fileOperations.createFolder(start)),
+    listFolders: (path) => guard(() => fileOperations.listFolders(path)),
+    removeFolder: (path) => guard(() => fileOperations.removeFolder(path)),
+    create: (path) => guard(() => fileOperations.create(path)),
+    open: (path) => guard(() => fileOperations.open(path)),
+    write: (descriptor, chunks) => guard(() => fileOperations.write(descriptor, chunks)),
+    read: (descriptor, into, at) => guard(() => fileOperations.read(descriptor, into, at)),
+    async close(descriptor) {
+      // Also a close that fails gives its descriptor back.
+      await fileOperations.close(descriptor);
+      await guard(() => Promise.resolve());
+    },
+    remove: (path) => guard(() => fileOperations.remove(path)),
+  };
+}
