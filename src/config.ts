@@ -64,7 +64,7 @@ export const settings = {
   }),
   uploadDir: text('UPLOAD_DIR', {
     unit: 'folder',
-    meaning: "Where the run's folder of uploads is made; empty: the system's temporary folder.",
+    meaning: 'Where files are stored: to stay, with a durable `STORE_URL`; empty: for the run.',
   }),
   // Accounts and tokens
   jwtSecret: text('JWT_SECRET', {

@@ -5,6 +5,7 @@ import { rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createIdSource } from '../../dist/domain/ids.js';
+import { AppError } from '../../dist/errors.js';
 import {
   durableFileOperations,
   type DurableFileOperations,
@@ -12,6 +13,8 @@ import {
 import { type DurableUploads, openDurableUploads } from '../../dist/store/durable-uploads.js';
 import type { FileIndex, FileIndexOptions } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
+import type { WrittenFile } from '../../dist/store/uploads.js';
+import { withCode } from '../support/errors.js';
 import { withDurableFaults } from '../support/faults.js';
 import { createDirectory, readAll, run, store } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
@@ -151,6 +154,62 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
         ['lost', 'again'],
         ['there', '2'],
       ]);
+    });
+
+    it('keeps or removes as one what a commit without an answer may have kept', async (t) => {
+      const records = await openRecords(t);
+      const directory = await createDirectory(t);
+      const given: (readonly WrittenFile[])[] = [];
+      let isKept = true;
+      let index: FileIndex | undefined;
+      const wrap = (real: FileIndex): FileIndex => {
+        index = real;
+        return {
+          ...real,
+          async commit(files) {
+            given.push(files);
+            if (isKept) await real.commit(files);
+            throw new AppError('overloaded', 'The answer was lost.');
+          },
+        };
+      };
+      const { uploads } = await openDurable(records, t, { directory, wrap });
+      await assert.rejects(store(uploads, { a: '1', b: '2' }), withCode('overloaded'));
+      isKept = false;
+      await assert.rejects(store(uploads, { a: 'never', c: 'never' }), withCode('overloaded'));
+      assert.equal((await listDurable(directory)).length, 4);
+      await uploads.sweep();
+      assert.equal((await listDurable(directory)).length, 2);
+      // One that was only late, and comes after that.
+      await assert.rejects(async () => index?.commit(given[1] ?? []), /given up/);
+      assert.deepEqual(await readAll(uploads), [
+        ['a', '1'],
+        ['b', '2'],
+      ]);
+    });
+
+    it('refuses uploads while more than a thousand may be kept or not', async (t) => {
+      const records = await openRecords(t);
+      const directory = await createDirectory(t);
+      let isAway = true;
+      const fail = (): Promise<never> => Promise.reject(new AppError('overloaded', 'Away.'));
+      const wrap = (real: FileIndex): FileIndex => ({
+        ...real,
+        commit: (files) => (isAway ? fail() : real.commit(files)),
+        abandon: (names) => (isAway ? fail() : real.abandon(names)),
+      });
+      const files = { ...durableFileOperations, sync: (): Promise<void> => Promise.resolve() };
+      const { uploads } = await openDurable(records, t, { directory, wrap, files });
+      const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`${at}`, 'x']));
+      await assert.rejects(store(uploads, many), withCode('overloaded'));
+      await assert.rejects(store(uploads, { a: '1' }), withCode('overloaded'));
+      assert.equal((await listDurable(directory)).length, 1_000);
+      isAway = false;
+      await uploads.sweep();
+      await uploads.sweep();
+      await store(uploads, { a: '1' });
+      assert.deepEqual(await readAll(uploads), [['a', '1']]);
+      assert.equal((await listDurable(directory)).length, 1);
     });
 
     describeFaults(openRecords);

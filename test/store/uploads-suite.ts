@@ -106,10 +106,17 @@ export function describeUploads(driver: UploadsDriver): void {
 
     it('keeps no more where all come at once', async (t) => {
       const { one, other } = await open(t, { storedFilesMax: 7 });
-      const names = Array.from({ length: 24 }, (_, at) => `file ${at}`);
-      const outcomes = await Promise.allSettled(
-        names.map((name, at) => store(at % 2 ? one : other, { [name]: name })),
+      const names = Array.from({ length: 40 }, (_, at) => `file ${at}`);
+      const ready = await Promise.all(
+        names.map(async (name, at) => {
+          const upload = (at % 2 ? one : other).begin();
+          return { upload, file: await upload.write(name, bytes(name)) };
+        }),
       );
+      const outcomes = await Promise.allSettled(
+        ready.map(({ upload, file }) => upload.commit([file])),
+      );
+      for (const { upload } of ready) await upload.close();
       const stored = names.filter((_, at) => outcomes[at]?.status === 'fulfilled');
       assert.equal(stored.length, 7);
       for (const outcome of outcomes) {

@@ -8,8 +8,11 @@ import type { TestServer } from './server.js';
 
 export type Entry = readonly [name: string, fileName: string, type: string, content: string];
 
+/** Whatever answers requests. */
+export type Asked = Pick<TestServer, 'fetch'>;
+
 /** What GET gives back, as a browser reads it. */
-export async function download(server: TestServer): Promise<Entry[]> {
+export async function download(server: Asked): Promise<Entry[]> {
   const response = await server.fetch('/api/multiparts');
   assert.equal(response.status, 200);
   const entries: Entry[] = [];
@@ -20,12 +23,12 @@ export async function download(server: TestServer): Promise<Entry[]> {
   return entries;
 }
 
-export async function stored(server: TestServer): Promise<Entry[]> {
+export async function stored(server: Asked): Promise<Entry[]> {
   return (await download(server)).slice(1);
 }
 
 export async function post(
-  server: TestServer,
+  server: Asked,
   path: string,
   body: FormData | Buffer | string,
 ): Promise<Response> {

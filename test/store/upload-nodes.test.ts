@@ -1,0 +1,244 @@
+/** Server processes with their files in one folder and the index of it in a database. */
+
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { type Asked, download, file, form, post, refusal, stored } from '../support/files.js';
+import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { createDirectory } from '../support/uploads.js';
+import { listDurable } from './uploads-suite.js';
+
+type Env = Readonly<Record<string, string>>;
+type Node = NodeProcess & Asked;
+
+async function start(context: TestContext, env: Env): Promise<Node> {
+  const node = await startNode(context, { STORE_TIMEOUT_SECONDS: '2', ...env });
+  return { ...node, fetch: (path, init) => fetch(node.url + path, init) };
+}
+
+function hash(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+/** Uploads files until the server is gone; gives those that were acknowledged, and all. */
+async function uploadUntilKilled(
+  node: Asked,
+  label: string,
+): Promise<{ readonly acknowledged: string[]; readonly asked: Map<string, string> }> {
+  const acknowledged: string[] = [];
+  const asked = new Map<string, string>();
+  for (let count = 0; ; count += 1) {
+    const name = `${label}-${count}`;
+    const content = randomBytes(100_000).toString('hex');
+    asked.set(name, hash(content));
+    try {
+      const answer = await post(node, 'list', form({ part: file(content, name) }));
+      if (answer.status === 200) acknowledged.push(name);
+    } catch {
+      return { acknowledged, asked };
+    }
+  }
+}
+
+/** Kills the nodes in the middle of uploads, and looks at what the next ones give back. */
+async function killAndLook(context: TestContext, env: Env, nodes: number): Promise<void> {
+  const acknowledged: string[] = [];
+  const asked = new Map<string, string>();
+  for (let round = 0; round < Number(process.env['INKWELL_KILLS'] ?? 3); round += 1) {
+    const running = await Promise.all(Array.from({ length: nodes }, () => start(context, env)));
+    const uploading = running.flatMap((node, at) =>
+      [0, 1].map((writer) => uploadUntilKilled(node, `${round}-${at}-${writer}`)),
+    );
+    await new Promise((resolve) => {
+      setTimeout(resolve, 150 + Math.random() * 250);
+    });
+    await Promise.all(running.map((node) => node.signal('SIGKILL')));
+    for (const uploaded of await Promise.all(uploading)) {
+      acknowledged.push(...uploaded.acknowledged);
+      for (const [name, content] of uploaded.asked) asked.set(name, content);
+    }
+  }
+  const node = await start(context, env);
+  const found = new Map((await stored(node)).map(([name, , , content]) => [name, hash(content)]));
+  assert.ok(acknowledged.length > 2, 'the servers had no time to store anything');
+  for (const name of acknowledged) assert.ok(found.has(name), `${name} was acknowledged`);
+  for (const [name, content] of found) assert.equal(content, asked.get(name), name);
+  context.diagnostic(`${acknowledged.length} uploads acknowledged, ${found.size} kept`);
+}
+
+describe('nodes with their files in one folder', { skip: skipPostgres }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  const newEnv = async (context: TestContext): Promise<Env> => ({
+    STORE_URL: await server.createDatabase(),
+    UPLOAD_DIR: await createDirectory(context),
+  });
+  const startAll = async (context: TestContext, more: Env = {}): Promise<[Node, Node, Node]> => {
+    const env = { ...(await newEnv(context)), ...more };
+    return [await start(context, env), await start(context, env), await start(context, env)];
+  };
+
+  it('each give back what any of them stored, in one order', async (t) => {
+    const nodes = await startAll(t);
+    const [one, two, three] = nodes;
+    assert.equal((await post(one, 'simple', form({ part: file('1', 'b.txt') }))).status, 200);
+    const both = form({ x: file('2', 'a.svg'), y: file('3', 'c') });
+    assert.equal((await post(two, 'list', both)).status, 200);
+    const operations = JSON.stringify({
+      query: 'mutation ($file: Upload!) { upload(file: $file) }',
+      variables: { file: null },
+    });
+    const map = JSON.stringify({ f: ['variables.file'] });
+    const body = form({ operations, map });
+    body.append('f', file('4', 'by graphql'));
+    assert.equal((await three.fetch('/graphql', { method: 'POST', body })).status, 200);
+    assert.equal((await post(three, 'list', form({ z: file('new', 'b.txt') }))).status, 200);
+    const expected = { 'b.txt': 'new', 'a.svg': '2', c: '3', 'by graphql': '4' };
+    for (const node of nodes) {
+      const found = (await stored(node)).map(([name, , , content]) => [name, content]);
+      assert.deepEqual(found, Object.entries(expected));
+    }
+  });
+
+  it('give each reader one version, whole, while two of them replace it', async (t) => {
+    const [one, two, three] = await startAll(t);
+    const versions = ['1', '2'].map((digit) => digit.repeat(500_000));
+    const hashes = new Set(versions.map(hash));
+    await post(one, 'list', form({ a: file(versions[0] ?? '', 'a') }));
+    const state = { writing: true };
+    const writers = [one, two].map(async (node, at) => {
+      for (let turn = 0; turn < 8; turn += 1) {
+        const body = form({ a: file(versions[at] ?? '', 'a') });
+        assert.equal((await post(node, 'list', body)).status, 200);
+      }
+    });
+    const readers = Array.from({ length: 4 }, async () => {
+      let reads = 0;
+      for (; state.writing || reads === 0; reads += 1) {
+        const [[, , , content] = ['', '', '', '']] = await stored(three);
+        assert.ok(hashes.has(hash(content)));
+      }
+    });
+    await Promise.all(writers);
+    state.writing = false;
+    await Promise.all(readers);
+  });
+
+  it('keep STORED_FILES_MAX files in all', async (t) => {
+    const [one, two, three] = await startAll(t, { STORED_FILES_MAX: '3' });
+    assert.equal((await post(one, 'list', form({ a: '1', b: '2' }))).status, 200);
+    const more = form({ c: '3', d: '4' });
+    assert.deepEqual(await refusal(await post(two, 'list', more)), [507, 'storage_full']);
+    assert.equal((await post(three, 'list', form({ c: '3' }))).status, 200);
+    assert.equal((await stored(two)).length, 3);
+  });
+
+  it('refuse with 503 and Retry-After while PostgreSQL is away, and keep nothing half', async (t) => {
+    const env = await newEnv(t);
+    const node = await start(t, env);
+    assert.equal((await post(node, 'list', form({ a: file('1', 'a') }))).status, 200);
+    await server.stop();
+    try {
+      for (const answer of [
+        await post(node, 'list', form({ b: file('2', 'b') })),
+        await node.fetch('/api/multiparts'),
+      ]) {
+        assert.ok(Number(answer.headers.get('retry-after')) > 0);
+        assert.deepEqual(await refusal(answer), [503, 'overloaded']);
+      }
+    } finally {
+      await server.start();
+    }
+    assert.equal((await post(node, 'list', form({ c: file('3', 'c') }))).status, 200);
+    assert.deepEqual(
+      (await stored(node)).map(([name]) => name),
+      ['a', 'c'],
+    );
+    // What the refused upload left is removed beside the requests.
+    const end = Date.now() + 10_000;
+    while ((await listDurable(env['UPLOAD_DIR'] ?? '')).length > 2) {
+      assert.ok(Date.now() < end, 'the file of the refused upload is still there');
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
+    }
+  });
+
+  it('have every acknowledged file whole after being killed', async (t) => {
+    await killAndLook(t, await newEnv(t), 2);
+  });
+});
+
+describe('a server on SQLite with a folder for its files', { skip: skipSqlite }, () => {
+  it('has every acknowledged file whole after being killed', async (t) => {
+    const env = {
+      STORE_URL: toSqliteUrl(await newSqliteFile(t)),
+      UPLOAD_DIR: await createDirectory(t),
+    };
+    await killAndLook(t, env, 1);
+  });
+
+  it('gives its files back after a restart, and tells what does not fit', async (t) => {
+    const directory = await createDirectory(t);
+    const env = { STORE_URL: toSqliteUrl(await newSqliteFile(t)), UPLOAD_DIR: directory };
+    const first = await start(t, env);
+    await post(first, 'list', form({ x: file('1', 'kept.txt'), y: file('2', 'lost.txt') }));
+    const all = await download(first);
+    await first.signal('SIGTERM');
+    assert.equal(first.logged.at(-1)?.['event'], 'stopped');
+    const second = await start(t, env);
+    assert.deepEqual(await download(second), all);
+    await second.signal('SIGTERM');
+    assert.ok(!second.logged.some(({ level }) => level === 'warn'));
+
+    const [, lost = ''] = (await listDurable(directory)).toSorted();
+    const folder = join(directory, 'inkwell-files');
+    await rm(join(folder, lost));
+    await writeFile(join(folder, 'stray.upload'), 'x');
+    await utimes(join(folder, 'stray.upload'), 1_000, 1_000);
+    const third = await start(t, env);
+    const end = Date.now() + 10_000;
+    const told = (): NodeProcess['logged'][number] | undefined =>
+      third.logged.find(({ event }) => event === 'stored files and their index differ');
+    while (told() === undefined) {
+      assert.ok(Date.now() < end, 'nothing was told');
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20);
+      });
+    }
+    assert.equal(told()?.['level'], 'warn');
+    assert.equal(told()?.['files'], 'stray.upload');
+    assert.equal(told()?.['entries'], `lost.txt (${lost})`);
+    // A list that leaves one out would be a lie: the answer ends before its end.
+    await assert.rejects(download(third));
+    assert.equal((await post(third, 'list', form({ y: file('3', 'lost.txt') }))).status, 200);
+    assert.deepEqual(
+      (await stored(third)).map(([name, , , content]) => [name, content]),
+      [
+        ['kept.txt', '1'],
+        ['lost.txt', '3'],
+      ],
+    );
+  });
+
+  it('has the folder of the run, where UPLOAD_DIR is not set', async (t) => {
+    const directory = await createDirectory(t);
+    const node = await start(t, {
+      STORE_URL: toSqliteUrl(await newSqliteFile(t)),
+      UPLOAD_DIR: '',
+      TMPDIR: directory,
+    });
+    assert.equal((await post(node, 'list', form({ a: '1' }))).status, 200);
+    assert.match((await readdir(directory)).join(), /^inkwell-[0-9a-f]{8}-\d+-\d+-\w{6}$/);
+    await node.signal('SIGTERM');
+    assert.deepEqual(await readdir(directory), []);
+  });
+});
