@@ -72,6 +72,27 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
 
   describeDurable('in PostgreSQL', openNew);
 
+  it('counts what other nodes are just committing', async (t) => {
+    const directory = await createDirectory(t);
+    const [one, other] = [await openNew(t), await open(t)];
+    const more = { directory, storedFilesMax: 2 };
+    const nodes = [await openDurable(one, t, more), await openDurable(other, t, more)];
+    // Every commit gets as far as it can before any of them may change the index.
+    const text = 'BEGIN; LOCK TABLE inkwell.files IN SHARE MODE; SELECT pg_sleep(0.7); COMMIT';
+    const locked = server.query(url, text);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100);
+    });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 6 }, async (_, at) => {
+        await store(nodes[at % 2]?.uploads ?? assert.fail(), { [`file ${at}`]: '' });
+      }),
+    );
+    await locked;
+    assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 2);
+    for (const { uploads } of nodes) assert.equal((await readAll(uploads)).length, 2);
+  });
+
   it('does not lose or keep half of what is committed while connections are cut', async (t) => {
     const records = await openNew(t);
     const directory = await createDirectory(t);
