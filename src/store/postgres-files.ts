@@ -1,7 +1,7 @@
 /**
  * The index of stored files in PostgreSQL, for all nodes. `seq` is the order in which their names
- * came (R2). A commit is one function of the database: it takes its turn by the counter's row and
- * looks at the files then, so that the bound on their number holds over all nodes.
+ * came (R2). A commit is one function of the database: it takes its turn by the row that counts
+ * commits, and looks at the files then, so that the bound on their number holds over all nodes.
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
@@ -18,7 +18,7 @@ export function createFileIndex(
     async list() {
       const rows = await pool.readPages(
         (sql) => sql`SELECT stored_name, disk_name, size,
-            (SELECT value FROM inkwell.counters WHERE name = 'files') AS change
+            (SELECT last FROM inkwell.file_changes) AS change
           FROM inkwell.files ORDER BY seq`,
         (row) => ({ file: toFile(row), change: Number(row['change']) }),
       );

@@ -71,15 +71,16 @@ const steps: readonly string[] = [
     went bigint NOT NULL,
     remove_at timestamptz NOT NULL
   );
-  INSERT INTO inkwell.counters VALUES ('files', 0);
-  CREATE FUNCTION inkwell.commit_files(given json, files_max bigint, grace double precision)
+  CREATE TABLE inkwell.file_changes (last bigint NOT NULL);
+  INSERT INTO inkwell.file_changes VALUES (0);
+  CREATE OR REPLACE FUNCTION
+    inkwell.commit_files(given json, files_max bigint, grace double precision)
   RETURNS bigint LANGUAGE plpgsql AS $function$
   DECLARE
     this_change bigint;
     replaced bigint;
   BEGIN
-    UPDATE inkwell.counters SET value = value + 1 WHERE name = 'files'
-      RETURNING value INTO this_change;
+    UPDATE inkwell.file_changes SET last = last + 1 RETURNING last INTO this_change;
     IF EXISTS (SELECT FROM inkwell.replaced_files
       JOIN json_to_recordset(given) AS sent (disk_name text) USING (disk_name)) THEN
       RAISE EXCEPTION 'a file was committed after it was given up';
@@ -103,10 +104,10 @@ const steps: readonly string[] = [
       SET disk_name = excluded.disk_name, size = excluded.size, change = excluded.change;
     RETURN replaced;
   END $function$;
-  CREATE FUNCTION inkwell.abandon_files(given json, grace double precision)
+  CREATE OR REPLACE FUNCTION inkwell.abandon_files(given json, grace double precision)
   RETURNS SETOF text LANGUAGE plpgsql AS $function$
   BEGIN
-    PERFORM FROM inkwell.counters WHERE name = 'files' FOR UPDATE;
+    PERFORM FROM inkwell.file_changes FOR UPDATE;
     INSERT INTO inkwell.replaced_files
       SELECT sent, 0, 0, now() + make_interval(secs => grace)
       FROM json_array_elements_text(given) AS sent

@@ -86,7 +86,8 @@ const steps: readonly string[] = [
     went INTEGER NOT NULL,
     remove_at INTEGER NOT NULL
   ) STRICT;
-  INSERT INTO counters VALUES ('files', 0);`,
+  CREATE TABLE file_changes (last INTEGER NOT NULL) STRICT;
+  INSERT INTO file_changes VALUES (0);`,
 ];
 
 /** A counter that a file has from its making until its first records are in it. */

@@ -11,7 +11,7 @@ export function createFileIndex(context: SqliteContext, options: FileIndexOption
   const { filesMax, graceSeconds } = options;
   const list = database.prepare(
     `SELECT stored_name, disk_name, size,
-       (SELECT value FROM counters WHERE name = 'files') AS change
+       (SELECT last FROM file_changes) AS change
      FROM files ORDER BY seq`,
   );
   const replaced = database.prepare('SELECT disk_name FROM replaced_files');
@@ -58,9 +58,7 @@ function createCommit(
   const count = database.prepare('SELECT count(*) AS n FROM files');
   const find = database.prepare('SELECT disk_name, change FROM files WHERE stored_name = ?');
   const wasReplaced = database.prepare('SELECT 1 FROM replaced_files WHERE disk_name = ?');
-  const next = database.prepare(
-    "UPDATE counters SET value = value + 1 WHERE name = 'files' RETURNING value",
-  );
+  const next = database.prepare('UPDATE file_changes SET last = last + 1 RETURNING last');
   const replace = database.prepare('INSERT INTO replaced_files VALUES (?, ?, ?, ?)');
   const keep = database.prepare(
     `INSERT INTO files (stored_name, disk_name, size, change) VALUES (?, ?, ?, ?)
@@ -78,7 +76,7 @@ function createCommit(
       if (files.some(({ temporaryName }) => wasReplaced.get(temporaryName) !== undefined)) {
         throw new Error('a file was committed after it was given up');
       }
-      const change = Number(next.get()?.['value']);
+      const change = Number(next.get()?.['last']);
       for (const { name, temporaryName, size, old } of entries) {
         if (old !== undefined) {
           replace.run(toDiskName(old), Number(old['change']), change, expiry());
