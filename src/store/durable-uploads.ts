@@ -100,6 +100,8 @@ class IndexedUploads implements DurableUploads {
    * so, or that are not but could not be removed.
    */
   readonly #doubtful = new Set<string>();
+  /** Names that were given while the check of the start was under way; undefined after it. */
+  #given: Set<string> | undefined = new Set();
   /** Files that this node has replaced since it swept. */
   #replaced = 0;
   #sweeping: Promise<void> | undefined;
@@ -110,7 +112,13 @@ class IndexedUploads implements DurableUploads {
     this.#writeContent = createContentWriter(options.files);
     const milliseconds = Math.max(1, (options.graceSeconds * 1000) / sweepsPerGrace);
     this.#timer = setInterval(() => void this.sweep(), milliseconds).unref();
-    this.checked = checkUploads({ ...options, isOver: () => this.#closed });
+    this.checked = checkUploads({
+      ...options,
+      isOwn: (name) => this.#given?.has(name) === true,
+      isOver: () => this.#closed,
+    }).finally(() => {
+      this.#given = undefined;
+    });
   }
 
   begin(): Upload {
@@ -157,6 +165,7 @@ class IndexedUploads implements DurableUploads {
     }
     const { folder, createName } = this.#options;
     const temporaryName = `${createName()}.upload`;
+    this.#given?.add(temporaryName);
     uncommitted.add(temporaryName);
     try {
       const size = await this.#writeContent(join(folder, temporaryName), content);

@@ -15,6 +15,8 @@ export interface CheckOptions {
   readonly files: DurableFileOperations;
   readonly index: FileIndex;
   readonly log: Log;
+  /** Files that this process has begun since it started: they are on their way. */
+  readonly isOwn: (name: string) => boolean;
   /** The service is stopping. */
   readonly isOver: () => boolean;
 }
@@ -56,7 +58,8 @@ interface Differences {
 }
 
 /** The folder first: what has come or gone meanwhile is told by a second look at the file. */
-async function compare({ folder, files, index, isOver }: CheckOptions): Promise<Differences> {
+async function compare(options: CheckOptions): Promise<Differences> {
+  const { folder, files, index, isOwn, isOver } = options;
   const found = new Set(await files.listNames(folder, namesMax));
   const entries = (await index.list()).files;
   const known = new Set([
@@ -66,7 +69,7 @@ async function compare({ folder, files, index, isOver }: CheckOptions): Promise<
   const strays: string[] = [];
   let young = 0;
   for (const name of found) {
-    if (known.has(name) || isOver()) continue;
+    if (known.has(name) || isOwn(name) || isOver()) continue;
     const modifiedAt = await files.modifiedAt(join(folder, name));
     if (modifiedAt === undefined) continue;
     strays.push(name);

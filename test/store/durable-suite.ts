@@ -16,7 +16,7 @@ import type { Store } from '../../dist/store/store.js';
 import type { WrittenFile } from '../../dist/store/uploads.js';
 import { withCode } from '../support/errors.js';
 import { withDurableFaults } from '../support/faults.js';
-import { createDirectory, readAll, run, store } from '../support/uploads.js';
+import { bytes, createDirectory, readAll, run, store } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
 
 export interface Options {
@@ -154,6 +154,30 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
         ['lost', 'again'],
         ['there', '2'],
       ]);
+    });
+
+    it('does not tell of what is just being uploaded here', async (t) => {
+      const records = await openRecords(t);
+      const directory = await createDirectory(t);
+      let written = (): void => undefined;
+      const isWritten = new Promise<void>((resolve) => {
+        written = resolve;
+      });
+      const files: DurableFileOperations = {
+        ...durableFileOperations,
+        async listNames(path, max) {
+          await isWritten;
+          return durableFileOperations.listNames(path, max);
+        },
+      };
+      const { uploads, logged } = await openDurable(records, t, { directory, files });
+      const upload = uploads.begin();
+      await upload.write('a', bytes('1'));
+      written();
+      await uploads.checked;
+      assert.deepEqual(logged, []);
+      assert.equal((await listDurable(directory)).length, 1);
+      await upload.close();
     });
 
     it('keeps or removes as one what a commit without an answer may have kept', async (t) => {

@@ -1,0 +1,130 @@
+/**
+ * `node bench/uploads.mjs`: what it costs that uploaded files outlive the process, beside the
+ * folder of a run. Build the program and its tests first (`npm test` does). SQLite needs Node
+ * 22.13, PostgreSQL its binaries; what is missing is left out.
+ *
+ * Options: --folder /var/tmp (on the disk to be measured), --uploads 200, --files 10000.
+ */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createIdSource } from '../dist/domain/ids.js';
+import { durableFileOperations } from '../dist/store/durable-file-operations.js';
+import { openDurableUploads } from '../dist/store/durable-uploads.js';
+import { openStore } from '../dist/store/open.js';
+import { createUploads } from '../dist/store/uploads.js';
+import { driverOptions } from '../dist-test/store/driver-suite.js';
+import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
+import { skipSqlite } from '../dist-test/support/sqlite.js';
+import { bytes, run } from '../dist-test/support/uploads.js';
+
+const { values: options } = parseArgs({
+  options: {
+    folder: { type: 'string', default: '/var/tmp' },
+    uploads: { type: 'string', default: '200' },
+    files: { type: 'string', default: '10000' },
+  },
+});
+const [count, files] = [Number(options.uploads), Number(options.files)];
+const createName = createIdSource(() => new Date());
+const shared = { run, storedFilesMax: files + 4 * count + 1, files: durableFileOperations };
+
+console.log(`Node ${process.version}, ${count} uploads of each kind, milliseconds`);
+await inFolder(async (directory) => {
+  const uploads = await createUploads({ directory, ...shared });
+  // Until the code is warm and the disk is busy.
+  for (let at = 0; at < count; at += 1) await store(uploads, 'warm', Buffer.alloc(1024 * 1024));
+  await measure('folder of the run', uploads);
+  await uploads.close();
+});
+if (skipSqlite === false) {
+  await inFolder((directory) => durable('SQLite', directory, `sqlite://${directory}/index.db`));
+}
+if (skipPostgres === false) {
+  const server = await startPostgres([]);
+  try {
+    const url = await server.createDatabase();
+    await inFolder((directory) => durable('PostgreSQL', directory, url));
+  } finally {
+    await server.remove();
+  }
+}
+
+async function inFolder(work) {
+  const directory = await mkdtemp(join(options.folder, 'inkwell-bench-'));
+  try {
+    await work(directory);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function durable(name, directory, url) {
+  const records = await openStore(url, driverOptions());
+  const log = (...facts) => console.log(...facts);
+  const openIndex = records.openFileIndex;
+  const open = () => openDurableUploads({ directory, ...shared, openIndex, createName, log });
+  const uploads = await open();
+  await measure(name, uploads);
+  for (let stored = 0; stored < files; stored += 1_000) await storeMany(uploads, stored);
+  await uploads.close();
+  const started = performance.now();
+  const next = await open();
+  tell(name, 'opened', performance.now() - started);
+  await next.checked;
+  tell(name, 'and checked', performance.now() - started);
+  tell(name, `list of ${files}`, await timed(async () => (await next.list()).open()));
+  const last = await timed(() => store(next, 'last', Buffer.from('x')));
+  tell(name, `upload beside ${files}`, last);
+  await next.close();
+  await records.close();
+}
+
+async function storeMany(uploads, first) {
+  const upload = uploads.begin();
+  const written = [];
+  for (let at = first; at < first + 1_000; at += 1) {
+    written.push(await upload.write(`file ${at}`, bytes('x')));
+  }
+  await upload.commit(written);
+  await upload.close();
+}
+
+async function measure(name, uploads) {
+  for (const [label, size] of [
+    ['1 KiB', 1024],
+    ['1 MiB', 1024 * 1024],
+  ]) {
+    const content = Buffer.alloc(size, 'x');
+    const times = [];
+    for (let at = 0; at < count; at += 1) {
+      times.push(await timed(() => store(uploads, `${label} ${at}`, content)));
+    }
+    tell(name, `${label}, one after the other`, times.toSorted((a, b) => a - b)[count >> 1]);
+    const all = Array.from({ length: count }, (_, at) => () => {
+      return store(uploads, `${label} at once ${at}`, content);
+    });
+    tell(
+      name,
+      `${label}, all at once`,
+      (await timed(() => Promise.all(all.map((one) => one())))) / count,
+    );
+  }
+}
+
+async function store(uploads, name, content) {
+  const upload = uploads.begin();
+  await upload.commit([await upload.write(name, bytes(content))]);
+  await upload.close();
+}
+
+async function timed(work) {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
+function tell(name, what, milliseconds) {
+  console.log(`${name.padEnd(18)} ${what.padEnd(26)} ${milliseconds.toFixed(2).padStart(8)}`);
+}
