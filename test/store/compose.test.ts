@@ -10,6 +10,7 @@ import { assertWhole, fanOut } from '../support/fan-out.js';
 import { startNode } from '../support/node-process.js';
 import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { projectFolder } from '../support/source.js';
+import { createDirectory } from '../support/uploads.js';
 
 const given = new Map([
   ['POSTGRES_PASSWORD', 'secret'],
@@ -66,6 +67,10 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   });
   const env: Record<string, string> = { ...Object.fromEntries(settings), NODE_ENV: 'production' };
 
+  // The volume that all nodes mount.
+  assert.deepEqual(blockOf(text, 'volumes'), [`- files:${env['UPLOAD_DIR']}`]);
+  env['UPLOAD_DIR'] = await createDirectory(context);
+
   const server = await startPostgres();
   context.after(() => server.remove());
   const database = new URL(await server.createDatabase());
@@ -91,6 +96,14 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   const { pathname } = new URL(location);
   const answers = await Promise.all(nodes.map((node) => fetch(node.url + pathname)));
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+
+  const form = new FormData();
+  form.append('part', new Blob(['shared']), 'shared.txt');
+  await fetch(`${url}/api/multiparts/list`, { method: 'POST', body: form });
+  for (const node of nodes) {
+    const files = await (await fetch(`${node.url}/api/multiparts`)).formData();
+    assert.ok(files.has('shared.txt'));
+  }
 
   await nodes[0]?.signal('SIGTERM');
   for (let turn = 0; turn < 6; turn += 1) {
