@@ -61,7 +61,7 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
   }
 
   const place = (path: string): Place<E> | undefined =>
-    fixed.get(path) ?? walk(root, path.includes('%') ? decodeSegments(path) : path.split('/'), 1);
+    fixed.get(path) ?? walk(root, path.includes('%') ? decodeSegments(path) : toSegments(path), 1);
 
   return {
     find(method, path) {
@@ -132,7 +132,8 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<
   if (node.parameter !== undefined && segment !== '') {
     const rest = walk(node.parameter.node, segments, at + 1);
     if (rest !== undefined) {
-      const own = { [node.parameter.name]: segment };
+      const own: Record<string, string> = {};
+      own[node.parameter.name] = segment; // a literal with this name takes twice the time
       return {
         leaf: rest.leaf,
         params: rest.params === noParams ? own : { ...rest.params, ...own },
@@ -147,6 +148,18 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<
 function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Place<E> | undefined {
   if (rest.some((segment) => segment.includes('/'))) return undefined;
   return { leaf, params: { '*': rest.join('/') } };
+}
+
+/** `path.split('/')` in a fraction of the time, which a small answer would feel. */
+function toSegments(path: string): readonly string[] {
+  const segments: string[] = [];
+  let start = 0;
+  for (let end = path.indexOf('/'); end !== -1; end = path.indexOf('/', start)) {
+    segments.push(path.slice(start, end));
+    start = end + 1;
+  }
+  segments.push(path.slice(start));
+  return segments;
 }
 
 /** Each segment by itself, so that `%2F` never becomes a slash between two segments. */

@@ -16,7 +16,7 @@ import {
   type HttpRequest,
   jsonReply,
 } from '../http/message.ts';
-import { andThen } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 
@@ -50,7 +50,7 @@ const collectionTypes: readonly string[] = [jsonPatchType];
 export function createArticleHandlers({ store, answers, config }: ArticleDeps): ArticleHandlers {
   const { articles } = store;
   const { articleBytesMax, bodyBytesMax } = config;
-  const readPatch = createPatchReader(config);
+  const withPatch = createPatchReader(config);
   const everyArticle: JsonList<Article> = {
     key: 'GET /api/articles',
     list: () => articles.list(),
@@ -68,20 +68,24 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
       return emptyReply(201, ['Location', `/articles/${saved.id}`]);
     },
 
-    async patchAll(request) {
-      const patch = await readPatch(request, collectionTypes);
-      await articles.changeAll((all) => toPatchedArticles(all, patch(all), articleBytesMax));
-      return emptyReply(204);
-    },
+    patchAll: (request) =>
+      withPatch(request, collectionTypes, (patch) =>
+        andThen(
+          articles.changeAll((all) => toPatchedArticles(all, patch(all), articleBytesMax)),
+          () => emptyReply(204),
+        ),
+      ),
 
-    async patchOne(request) {
+    patchOne(request) {
       const id = getId(request);
-      const patch = await readPatch(request, itemTypes);
-      const saved = await articles.change(id, (article) =>
-        toPatchedArticle(article, patch(article), articleBytesMax),
-      );
-      if (saved === undefined) throw noSuchArticle();
-      return emptyReply(204);
+      return withPatch(request, itemTypes, (patch) => {
+        const change = (article: Article): Article =>
+          toPatchedArticle(article, patch(article), articleBytesMax);
+        return andThen(articles.change(id, change), (saved) => {
+          if (saved === undefined) throw noSuchArticle();
+          return emptyReply(204);
+        });
+      });
     },
 
     redirect(request) {
@@ -90,19 +94,27 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
   };
 }
 
-/** Reads the patch in a body whose media type is one of `types` (else 415). */
-type PatchReader = (request: HttpRequest, types: readonly string[]) => Promise<PatchModule.Patch>;
+/** Reads the patch in a body whose media type is one of `types` (else 415), and uses it. */
+type WithPatch = (
+  request: HttpRequest,
+  types: readonly string[],
+  use: (patch: PatchModule.Patch) => MaybePromise<HttpReply>,
+) => Promise<HttpReply>;
 
-function createPatchReader(config: ArticleDeps['config']): PatchReader {
+function createPatchReader(config: ArticleDeps['config']): WithPatch {
   // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
-  let loading: Promise<typeof PatchModule> | undefined;
+  let loaded: typeof PatchModule | undefined;
+  const load = async (): Promise<typeof PatchModule> =>
+    (loaded = await import('../domain/patch.ts'));
 
-  return async (request, types) => {
+  return (request, types, use) => {
     const type = getPatchType(request.header('content-type'), types);
-    const body = parseJson(await request.readBody(config.bodyBytesMax));
-    loading ??= import('../domain/patch.ts');
-    const { toJsonPatch, toMergePatch } = await loading;
-    return type === jsonPatchType ? toJsonPatch(body, config) : toMergePatch(body);
+    return request.readBody(config.bodyBytesMax).then((bytes) => {
+      const body = parseJson(bytes);
+      return andThen(loaded ?? load(), ({ toJsonPatch, toMergePatch }) =>
+        use(type === jsonPatchType ? toJsonPatch(body, config) : toMergePatch(body)),
+      );
+    });
   };
 }
 

@@ -16,13 +16,13 @@ export const jsonDepthMax = 64;
  * The JSON body of a request. Another media type: 415 with `accept` in the `Accept` header.
  * More than `bytesMax`: 413. Not JSON as above: 400.
  */
-export async function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
+export function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
   if (!isJsonType(request.header('content-type'))) {
     throw new AppError('unsupported_media_type', 'The body must be application/json in UTF-8.', {
       accept: 'application/json',
     });
   }
-  return parseJson(await request.readBody(bytesMax));
+  return request.readBody(bytesMax).then(parseJson);
 }
 
 /** JSON bytes → value. Throws `invalid_json`. */
