@@ -55,6 +55,21 @@ export function formatLocalDateTime(date: Date): string {
   return iso.slice(0, iso.charCodeAt(end - 1) === 0x2e ? end - 1 : end);
 }
 
+/** A clock that shows local date-times: what is asked for within one millisecond is one text. */
+export function createLocalClock(now: () => Date): () => string {
+  let shownAt = Number.NaN;
+  let shown = '';
+  return () => {
+    const date = now();
+    const time = date.getTime();
+    if (time !== shownAt) {
+      shown = formatLocalDateTime(date);
+      shownAt = time;
+    }
+    return shown;
+  };
+}
+
 /** Java's `EXCEEDS_PAD`: more than four digits need a sign, and `+` needs more than four digits. */
 function toYear(sign: string, digits: string): number | undefined {
   const year = Number(digits);
