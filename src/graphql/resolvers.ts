@@ -85,9 +85,9 @@ function createPost(
   { createPostInput: { title, content } }: CreatePostArgs,
   context: GraphqlContext,
 ): MaybePromise<string> {
-  refuseBlank('title', title);
-  refuseBlank('content', content);
   return andThen(findWriter(context), (writer) => {
+    refuseBlank('title', title);
+    refuseBlank('content', content);
     const authorId = writer?.id ?? null;
     return andThen(context.store.posts.create({ title, content, authorId }), ({ id }) => id);
   });

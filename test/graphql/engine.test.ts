@@ -176,8 +176,11 @@ test('a bad token refuses createPost, and nothing is stored', async () => {
     throw new AppError('invalid_token', 'The token is not valid.');
   };
   const { run, store } = startGraphql({ posts: 0, viewer });
-  const result = await run(createPost, { input: { title: 'a', content: 'b' } });
-  assert.deepEqual(codesOf(result), ['UNAUTHENTICATED']);
+  // The token is judged before the texts, as in REST.
+  for (const title of ['a', ' ']) {
+    const result = await run(createPost, { input: { title, content: 'b' } });
+    assert.deepEqual(codesOf(result), ['UNAUTHENTICATED']);
+  }
   assert.deepEqual(await store.posts.list(), []);
 });
 
@@ -194,8 +197,10 @@ test('with REQUIRE_AUTH=writes every mutation needs a token, and no query does',
   const env = { REQUIRE_AUTH: 'writes' };
   const without = startGraphql({ env });
   const post = { input: { title: 'a', content: 'b' } };
+  const blank = { input: { title: ' ', content: '' } };
   const comment = { input: { postId: without.posts[0]?.id, content: 'c' } };
   assert.deepEqual(codesOf(await without.run(createPost, post)), ['UNAUTHENTICATED']);
+  assert.deepEqual(codesOf(await without.run(createPost, blank)), ['UNAUTHENTICATED']);
   assert.deepEqual(codesOf(await without.run(addComment, comment)), ['UNAUTHENTICATED']);
   dataOf(await without.run('{ allPosts { id } }'));
 
