@@ -115,9 +115,11 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
 
 /** A small rest of a body is read away by Node, so that the connection can be used again. */
 const restBytesMax = 65_536;
-/** Of a longer one so much is read before the connection is closed, for so long. */
-const lingerBytesMax = 1_048_576;
-const lingerMilliseconds = 500;
+/** Of a longer one so much is read before the connection is closed, for so long in all. */
+const lingerBytesMax = 8_388_608;
+const lingerMillisecondsMax = 2_000;
+/** A client that sends nothing for so long, or is to send no more, is not waited for. */
+const lingerSilenceMilliseconds = 500;
 
 function hasUnreadBody({ incoming, awaited }: Asked): boolean {
   if (incoming.complete || !hasBody(incoming)) return false;
@@ -126,8 +128,8 @@ function hasUnreadBody({ incoming, awaited }: Asked): boolean {
 
 /**
  * Answers first and closes then, but not at once: a socket closed over unread bytes is reset, and
- * the reset can overtake the answer (RFC 9112 §9.6). So some of the rest is read before the end;
- * a client that sends more than that has to wait, and so has the time to see the answer.
+ * the reset can overtake the answer (RFC 9112 §9.6). So the rest is read before the end, up to a
+ * bound; a client that sends more than that has to wait, and so has the time to see the answer.
  */
 function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outlet): void {
   const { incoming, response } = asked;
@@ -144,11 +146,13 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outl
     response.end();
     outlet.active.delete(response);
   };
-  const timer = setTimeout(finish, lingerMilliseconds);
+  const end = performance.now() + lingerMillisecondsMax;
+  const timer = setTimeout(finish, lingerSilenceMilliseconds);
   incoming.once('close', finish);
   incoming.once('end', finish);
   incoming.on('data', (chunk: Buffer) => {
     rest += chunk.length;
+    if (performance.now() < end) timer.refresh();
     if (rest > lingerBytesMax) incoming.removeAllListeners('data').pause();
   });
   incoming.resume();
