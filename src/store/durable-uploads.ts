@@ -187,7 +187,9 @@ class IndexedUploads implements DurableUploads {
     });
     for (const { temporaryName } of kept) uncommitted.delete(temporaryName);
     try {
-      this.#replaced += await index.commit(kept);
+      const replaced = await index.commit(kept);
+      // Others have been counted meanwhile.
+      this.#replaced += replaced;
     } catch (error) {
       const isRefused = error instanceof AppError && error.code === 'storage_full';
       const names = isRefused ? uncommitted : this.#doubtful;

@@ -84,26 +84,15 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       await store(uploads, { a: 'between' });
       await store(uploads, { a: 'new' });
       assert.equal((await listDurable(directory)).length, 4);
-      const end = Date.now() + 20_000;
       // The timer says ten times in the time of one file's grace what is being read.
-      while ((await listDurable(directory)).length > 3) {
-        assert.ok(Date.now() < end, 'what nobody read was not removed');
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50);
-        });
-      }
+      await waitForFiles(directory, 3);
       const [file] = snapshot.files;
       assert.ok(file);
       const read: Buffer[] = [];
       for await (const chunk of snapshot.read(file)) read.push(chunk);
       assert.equal(Buffer.concat(read).toString(), 'old');
       await snapshot.release();
-      while ((await listDurable(directory)).length > 2) {
-        assert.ok(Date.now() < end, 'what nobody reads any more was not removed');
-        await new Promise((resolve) => {
-          setTimeout(resolve, 50);
-        });
-      }
+      await waitForFiles(directory, 2);
     });
 
     it('keeps no more replaced files than stored ones may be, and removes the oldest', async (t) => {
@@ -118,6 +107,15 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const [file] = snapshot.files;
       assert.ok(file);
       for await (const chunk of snapshot.read(file)) assert.equal(chunk.toString(), '9');
+    });
+
+    it('sweeps by itself when a hundred were replaced, also by many at once', async (t) => {
+      const records = await openRecords(t);
+      const directory = await createDirectory(t);
+      const files = { ...durableFileOperations, sync: (): Promise<void> => Promise.resolve() };
+      const { uploads } = await openDurable(records, t, { directory, files, storedFilesMax: 3 });
+      await Promise.all(Array.from({ length: 150 }, () => store(uploads, { a: 'x' })));
+      await waitForFiles(directory, 100);
     });
 
     it('tells at start of files without an entry and entries without a file', async (t) => {
@@ -238,6 +236,17 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
 
     describeFaults(openRecords);
   });
+}
+
+/** Until no more are on the disk: what nobody needs is removed in the background. */
+async function waitForFiles(directory: string, most: number): Promise<void> {
+  const end = Date.now() + 20_000;
+  while ((await listDurable(directory)).length > most) {
+    assert.ok(Date.now() < end, `more than ${most} files stayed`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
+  }
 }
 
 /** The n-th call of all that are made fails; the files of round n have n before their names. */
