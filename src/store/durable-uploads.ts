@@ -15,6 +15,7 @@ import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { DurableFileOperations } from './durable-file-operations.ts';
+import { createFileWriter, readContent, removeFiles, type WriteFile } from './file-content.ts';
 import {
   type FileIndex,
   type FileIndexOptions,
@@ -24,14 +25,12 @@ import {
 import { codeOf, toAppError } from './file-operations.ts';
 import { checkUploads } from './upload-check.ts';
 import {
-  createContentWriter,
   type Listing,
-  readContent,
   type Snapshot,
+  stopping,
   type Upload,
   type Uploads,
   type UploadsOptions,
-  type WriteContent,
   type WrittenFile,
 } from './uploads.ts';
 import { removeDeadFolders } from './upload-folder.ts';
@@ -91,7 +90,7 @@ interface IndexedOptions extends Omit<DurableUploadsOptions, 'openIndex'> {
 class IndexedUploads implements DurableUploads {
   readonly checked: Promise<void>;
   readonly #options: IndexedOptions;
-  readonly #writeContent: WriteContent;
+  readonly #writeFile: WriteFile;
   readonly #timer: NodeJS.Timeout;
   /** How many downloads read the list of which change. */
   readonly #reading = new Map<number, number>();
@@ -109,7 +108,8 @@ class IndexedUploads implements DurableUploads {
 
   constructor(options: IndexedOptions) {
     this.#options = options;
-    this.#writeContent = createContentWriter(options.files);
+    const checkOpen = (): void => this.#checkOpen();
+    this.#writeFile = createFileWriter({ ...options, checkOpen });
     const milliseconds = Math.max(1, (options.graceSeconds * 1000) / sweepsPerGrace);
     this.#timer = setInterval(() => void this.sweep(), milliseconds).unref();
     this.checked = checkUploads({
@@ -129,8 +129,8 @@ class IndexedUploads implements DurableUploads {
       close: async () => {
         const names = [...uncommitted];
         uncommitted.clear();
-        const gone = new Set(await this.#remove(names));
-        for (const name of names) if (!gone.has(name)) this.#doubtful.add(name);
+        const { left } = await this.#remove(names);
+        for (const name of left) this.#doubtful.add(name);
       },
     };
   }
@@ -163,17 +163,11 @@ class IndexedUploads implements DurableUploads {
       void this.sweep();
       throw new AppError('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
     }
-    const { folder, createName } = this.#options;
-    const temporaryName = `${createName()}.upload`;
+    const temporaryName = `${this.#options.createName()}.upload`;
     this.#given?.add(temporaryName);
     uncommitted.add(temporaryName);
-    try {
-      const size = await this.#writeContent(join(folder, temporaryName), content);
-      return { storedName, temporaryName, size };
-    } catch (error) {
-      this.#checkOpen();
-      throw toAppError(error);
-    }
+    const size = await this.#writeFile(temporaryName, content);
+    return { storedName, temporaryName, size };
   }
 
   async #commit(given: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {
@@ -242,28 +236,18 @@ class IndexedUploads implements DurableUploads {
   async #removeReplaced(): Promise<void> {
     const { index } = this.#options;
     for (let isMore = true; isMore && !this.#closed;) {
-      const gone = await this.#remove(await index.removable(this.#reading.keys()));
+      const { gone } = await this.#remove(await index.removable(this.#reading.keys()));
       if (gone.length > 0) await index.forget(gone);
       isMore = gone.length === removableMax;
     }
   }
 
-  /** Gives those that are not there any more. Never rejects. */
-  async #remove(names: readonly string[]): Promise<readonly string[]> {
-    const { folder, files } = this.#options;
-    const gone: string[] = [];
-    for (const name of names) {
-      try {
-        await files.remove(join(folder, name));
-        gone.push(name);
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') gone.push(name);
-      }
-    }
-    return gone;
+  #remove(names: readonly string[]): ReturnType<typeof removeFiles> {
+    const { files, folder } = this.#options;
+    return removeFiles(files, folder, names);
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new AppError('draining', 'The service is stopping.', { close: true });
+    if (this.#closed) throw stopping();
   }
 }

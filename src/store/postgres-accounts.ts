@@ -3,7 +3,7 @@
 import { toAccount, toListed, toTexts } from './account-row.ts';
 import type { AccountsOptions, OpenedAccounts } from './driver.ts';
 import { createConnect, createPool, type Pool, toStartError } from './postgres-pool.ts';
-import { migrate } from './postgres-schema.ts';
+import { migrate, migrationSeconds } from './postgres-schema.ts';
 import type { KeptAccounts } from './store.ts';
 import { escapeText } from './text-escape.ts';
 
@@ -59,9 +59,6 @@ export function createKeptAccounts({ pool, now }: KeptAccountsDeps): KeptAccount
     },
   };
 }
-
-/** A step of the schema waits for the nodes that are making it. */
-const migrationSeconds = 600;
 
 /** The accounts alone: the first records of a new database are left to the first node's start. */
 export async function openPostgresAccounts(

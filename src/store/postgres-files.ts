@@ -5,10 +5,10 @@
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
-import type { Row } from './postgres-pool.ts';
+import { toDiskName, toFile } from './file-row.ts';
 import type { PostgresContext } from './postgres-rows.ts';
-import { escapeText, unescapeText } from './text-escape.ts';
-import { tooManyFiles, type WrittenFile } from './uploads.ts';
+import { escapeText } from './text-escape.ts';
+import { tooManyFiles } from './uploads.ts';
 
 export function createFileIndex(
   { pool }: PostgresContext,
@@ -70,16 +70,4 @@ export function createFileIndex(
     replaced: () =>
       pool.readPages((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`, toDiskName),
   };
-}
-
-function toFile(row: Row): WrittenFile {
-  return {
-    storedName: unescapeText(String(row['stored_name'])),
-    temporaryName: toDiskName(row),
-    size: Number(row['size']),
-  };
-}
-
-function toDiskName(row: Row): string {
-  return String(row['disk_name']);
 }

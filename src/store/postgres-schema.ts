@@ -118,6 +118,9 @@ const steps: readonly string[] = [
   END $function$;`,
 ];
 
+/** A step may take its time, and so may the nodes that are there before. */
+export const migrationSeconds = 600;
+
 /** One number for all nodes: "Inkw". */
 const migrationLock = 0x49_6e_6b_77;
 const newerVersion = 'IW001';

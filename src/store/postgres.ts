@@ -21,15 +21,13 @@ import {
 } from './postgres-pool.ts';
 import { createComments, createPosts } from './postgres-posts.ts';
 import type { PostgresContext } from './postgres-rows.ts';
-import { fill, keepAuthors, migrate } from './postgres-schema.ts';
+import { fill, keepAuthors, migrate, migrationSeconds } from './postgres-schema.ts';
 import { createTodos } from './postgres-todos.ts';
 import type { Store } from './store.ts';
 
 /** A node and its database may be started together: so long the one waits for the other. */
 const startSeconds = 30;
 const startRetryMilliseconds = 250;
-/** A step of the schema may take its time, and so may the nodes that are there before. */
-const migrationSeconds = 600;
 
 export async function openPostgresStore(url: string, options: DriverOptions): Promise<Store> {
   const { createId, now, initial, log, connectionsMax, timeoutSeconds } = options;

@@ -1,10 +1,10 @@
 /** The index of stored files in SQLite. `seq` is the order in which their names came (R2). */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
-import type { Row } from './sqlite-database.ts';
+import { toDiskName, toFile } from './file-row.ts';
 import type { SqliteContext } from './sqlite-writes.ts';
-import { escapeText, unescapeText } from './text-escape.ts';
-import { tooManyFiles, type WrittenFile } from './uploads.ts';
+import { escapeText } from './text-escape.ts';
+import { tooManyFiles } from './uploads.ts';
 
 export function createFileIndex(context: SqliteContext, options: FileIndexOptions): FileIndex {
   const { database, writes } = context;
@@ -103,16 +103,4 @@ function createAbandon(
       }
       return temporaryNames.filter((name) => isNever.get(name) !== undefined);
     });
-}
-
-function toFile(row: Row): WrittenFile {
-  return {
-    storedName: unescapeText(String(row['stored_name'])),
-    temporaryName: toDiskName(row),
-    size: Number(row['size']),
-  };
-}
-
-function toDiskName(row: Row): string {
-  return String(row['disk_name']);
 }

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { codeOf, type FileOperations, toAppError } from './file-operations.ts';
-import { createMemoryRelease } from './memory-release.ts';
+import { createFileWriter, readContent, removeFiles, type WriteFile } from './file-content.ts';
+import type { FileOperations } from './file-operations.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './upload-folder.ts';
 
 /** A file that has arrived whole, and that nobody else can see before it is committed. */
@@ -83,9 +83,6 @@ export async function createUploads(options: UploadsOptions): Promise<RunUploads
   return new FolderUploads(await createRunFolder(directory, run, files), options);
 }
 
-/** One read from disk; the download has no more than two of them in memory. */
-const readBytesMax = 256 * 1024;
-
 interface Version extends WrittenFile {
   /** Snapshots that hold it. */
   readers: number;
@@ -96,7 +93,7 @@ interface Version extends WrittenFile {
 class FolderUploads implements RunUploads {
   readonly #folder: string;
   readonly #options: UploadsOptions;
-  readonly #writeContent: WriteContent;
+  readonly #writeFile: WriteFile;
   /** By stored name. A replaced file keeps its place (R2), as a Map has it. */
   readonly #index = new Map<string, Version>();
   /** Files whose removal failed: tried again whenever an upload ends. */
@@ -108,7 +105,11 @@ class FolderUploads implements RunUploads {
   constructor(folder: string, options: UploadsOptions) {
     this.#folder = folder;
     this.#options = options;
-    this.#writeContent = createContentWriter(options.files);
+    this.#writeFile = createFileWriter({
+      folder,
+      files: options.files,
+      checkOpen: () => this.#checkOpen(),
+    });
   }
 
   begin(): Upload {
@@ -161,14 +162,8 @@ class FolderUploads implements RunUploads {
     this.#names += 1;
     const temporaryName = `${this.#names}.upload`;
     uncommitted.add(temporaryName);
-    try {
-      const path = join(this.#folder, temporaryName);
-      const size = await this.#writeContent(path, content);
-      return { storedName, temporaryName, size };
-    } catch (error) {
-      this.#checkOpen();
-      throw toAppError(error);
-    }
+    const size = await this.#writeFile(temporaryName, content);
+    return { storedName, temporaryName, size };
   }
 
   async #commit(files: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {
@@ -199,91 +194,20 @@ class FolderUploads implements RunUploads {
 
   /** Never rejects: what cannot be removed now is tried again later. */
   async #remove(names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      try {
-        await this.#options.files.remove(join(this.#folder, name));
-      } catch (error) {
-        if (codeOf(error) !== 'ENOENT' && !this.#closed) this.#leftovers.push(name);
-      }
-    }
+    const { left } = await removeFiles(this.#options.files, this.#folder, names);
+    if (!this.#closed) this.#leftovers.push(...left);
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new AppError('draining', 'The service is stopping.', { close: true });
+    if (this.#closed) throw stopping();
   }
+}
+
+/** What a store of uploads that has been closed throws. */
+export function stopping(): AppError {
+  return new AppError('draining', 'The service is stopping.', { close: true });
 }
 
 export function tooManyFiles(storedFilesMax: number): AppError {
   return new AppError('storage_full', `No more than ${storedFilesMax} files can be kept.`);
-}
-
-/** Makes a file and writes `content` into it while it arrives; gives its size. */
-export type WriteContent = (path: string, content: ByteSource) => Promise<number>;
-
-export function createContentWriter(files: FileOperations): WriteContent {
-  const releaseMemory = createMemoryRelease();
-  return async (path, content) => {
-    let size = 0;
-    const descriptor = await files.create(path);
-    try {
-      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-        size += await writeWhole(files, descriptor, batch);
-        releaseMemory(batch);
-      }
-      if (files.sync !== undefined) await files.sync(descriptor);
-    } finally {
-      await files.close(descriptor);
-    }
-    return size;
-  };
-}
-
-/** The bytes of a file of `size` bytes. Throws where they are not there. */
-export async function* readContent(
-  files: FileOperations,
-  path: string,
-  size: number,
-): AsyncGenerator<Buffer, void, undefined> {
-  const descriptor = await files.open(path);
-  try {
-    let position = 0;
-    while (position < size) {
-      const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, size - position));
-      const bytes = await files.read(descriptor, chunk, position);
-      if (bytes === 0) throw new Error('a stored file is shorter than it was');
-      position += bytes;
-      yield bytes === chunk.length ? chunk : chunk.subarray(0, bytes);
-    }
-  } finally {
-    await files.close(descriptor);
-  }
-}
-
-/** A disk that is nearly full takes a part of a batch before it says so. */
-async function writeWhole(
-  files: FileOperations,
-  descriptor: number,
-  batch: readonly Buffer[],
-): Promise<number> {
-  const size = batch.reduce((sum, chunk) => sum + chunk.length, 0);
-  let rest = batch;
-  let left = size;
-  while (left > 0) {
-    const taken = await files.write(descriptor, rest);
-    if (taken === 0) throw new Error('the file system took nothing and gave no reason');
-    left -= taken;
-    if (left > 0) rest = dropFirst(rest, taken);
-  }
-  return size;
-}
-
-/** The chunks without their first `bytes` bytes. */
-function dropFirst(chunks: readonly Buffer[], bytes: number): readonly Buffer[] {
-  let skip = bytes;
-  const first = chunks.findIndex((chunk) => {
-    if (chunk.length > skip) return true;
-    skip -= chunk.length;
-    return false;
-  });
-  return chunks.slice(first).map((chunk, index) => (index === 0 ? chunk.subarray(skip) : chunk));
 }
