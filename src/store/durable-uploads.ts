@@ -10,6 +10,7 @@
  */
 
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
@@ -59,6 +60,8 @@ const defaultGraceSeconds = 600;
 const sweepsPerGrace = 10;
 /** So many files that this node has replaced are reason to sweep before the timer does. */
 const replacedMax = 100;
+/** So long a stop waits for what is done beside the requests. */
+const closeMilliseconds = 1_000;
 /** Files of commits with an unknown outcome; beyond, uploads are refused before they begin. */
 const doubtfulMax = 1_000;
 
@@ -150,7 +153,9 @@ class IndexedUploads implements DurableUploads {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
-    await Promise.all([this.checked, this.#sweeping]);
+    // What is still asked of a database that does not answer ends with its connections.
+    const end = pause(closeMilliseconds, undefined, { ref: false });
+    await Promise.race([Promise.all([this.checked, this.#sweeping]), end]);
   }
 
   async #write(
