@@ -32,7 +32,7 @@ export interface LoginLimiterOptions {
   readonly now: () => Date;
 }
 
-export const windowSeconds = 60;
+const windowSeconds = 60;
 
 /**
  * Accounts, and as many addresses, that are counted at once. A window has time for some 3,000

@@ -27,7 +27,7 @@ export interface GraphqlError {
 }
 
 /** What the errors of the rest of the service are called here. */
-export const graphqlCodeOf: Readonly<Record<ErrorCode, GraphqlCode>> = {
+const graphqlCodeOf: Readonly<Record<ErrorCode, GraphqlCode>> = {
   malformed_request: 'BAD_USER_INPUT',
   invalid_host: 'BAD_USER_INPUT',
   invalid_json: 'BAD_USER_INPUT',

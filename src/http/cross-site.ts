@@ -16,7 +16,7 @@ export function refuseForeign(request: Sender, allowedOrigins: readonly string[]
 }
 
 /** True where a browser sent it for a foreign page. Other clients name no origin: never true. */
-export function isForeign(request: Sender, allowedOrigins: readonly string[]): boolean {
+function isForeign(request: Sender, allowedOrigins: readonly string[]): boolean {
   const origin = request.header('origin');
   if (origin === undefined) return request.header('sec-fetch-site') === 'cross-site';
   if (allowedOrigins.includes(origin)) return false;

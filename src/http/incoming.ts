@@ -24,7 +24,7 @@ export class Incoming extends IncomingMessage {
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
 
 /** A name or an address, with or without a port (RFC 3986 §3.2.2). */
-export function isHost(text: string): boolean {
+function isHost(text: string): boolean {
   return hostPattern.test(text);
 }
 

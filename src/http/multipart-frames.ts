@@ -16,7 +16,7 @@ export interface FrameSink {
 }
 
 /** Header block of one part; also the blanks after a delimiter. */
-export const partHeadBytesMax = 8_192;
+const partHeadBytesMax = 8_192;
 /** Text before the first and after the last delimiter, which nobody reads (RFC 2046 §5.1.1). */
 const marginBytesMax = 8_192;
 

@@ -16,7 +16,7 @@ import {
   type Protocol,
 } from './protocol.ts';
 
-export const transportDialect: Dialect = {
+const transportDialect: Dialect = {
   resultPrefix: (id) => `{"id":${JSON.stringify(id)},"type":"${MessageType.Next}","payload":`,
   error: (id, errors) => JSON.stringify({ id, type: MessageType.Error, payload: errors }),
   complete: (id) => JSON.stringify({ id, type: MessageType.Complete }),
