@@ -51,7 +51,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   if (unread) {
     endSlowly(body, asked, outlet);
   } else {
-    end(body, response);
+    endWhole(body, response);
     outlet.active.delete(response);
   }
 }
@@ -60,7 +60,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
  * Head and body in one write. `end(body)` alone corks the socket and adds an empty piece behind
  * them, and two pieces are gathered by a slower way: a tenth of a small answer.
  */
-function end(body: string | Buffer | undefined, response: ServerResponse): void {
+function endWhole(body: string | Buffer | undefined, response: ServerResponse): void {
   const { socket } = response;
   // Without a socket it waits for the answers before it; what waits already is not overtaken.
   if (body === undefined || socket === null || socket.writableLength > 0) {
