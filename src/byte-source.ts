@@ -4,9 +4,10 @@ import type { MaybePromise } from './maybe-promise.ts';
 
 export interface ByteSource {
   /**
-   * The next batch of chunks; empty at the end. Whoever takes it has it for itself, and may give
-   * its memory back. Throws, or rejects, where the bytes broke off. One batch is asked for at a
-   * time.
+   * The next batch of chunks; empty at the end. Throws, or rejects, where the bytes broke off. One
+   * batch is asked for at a time.
    */
   next(): MaybePromise<readonly Buffer[]>;
+  /** True where nothing else is in the memory of a chunk: whoever took it may give it back. */
+  isSole(chunk: Buffer): boolean;
 }

@@ -32,25 +32,34 @@ export class MultipartFrames {
   #state: State = 'preamble';
   /** Bytes that cannot be judged yet. The first delimiter needs no line end before it. */
   #held: Buffer | undefined = crlf;
+  /** Pieces of content in the bytes that were taken last, and the last of them. */
+  #pieces = 0;
+  #piece: Buffer | undefined;
 
   constructor(boundary: string, sink: FrameSink) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
     this.#sink = sink;
   }
 
-  /** Takes the next bytes; throws `invalid_multipart` and whatever the sink throws. */
-  push(chunk: Buffer): void {
+  /**
+   * Takes the next bytes; throws `invalid_multipart` and whatever the sink throws. Gives the one
+   * piece of content that was in them, where nothing else in their memory is needed any more.
+   */
+  push(chunk: Buffer): Buffer | undefined {
     const data = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
     this.#held = undefined;
+    this.#pieces = 0;
     let at = 0;
     while (at < data.length) {
       const next = this.#step(data, at);
       if (next === undefined) {
         this.#held = at === 0 ? data : data.subarray(at);
-        return;
+        return undefined;
       }
       at = next;
     }
+    const isWhole = data.byteLength === data.buffer.byteLength;
+    return isWhole && this.#pieces === 1 ? this.#piece : undefined;
   }
 
   /** The body has ended: throws `invalid_multipart` where its close has not been seen. */
@@ -83,7 +92,9 @@ export class MultipartFrames {
     const found = data.indexOf(this.#delimiter, at);
     const end = found === -1 ? this.#certainEnd(data, at) : found;
     if (end > at) {
-      this.#sink.content(at === 0 && end === data.length ? data : data.subarray(at, end));
+      this.#pieces += 1;
+      this.#piece = at === 0 && end === data.length ? data : data.subarray(at, end);
+      this.#sink.content(this.#piece);
     }
     if (found === -1) return end === at ? undefined : end;
     return this.#endPart(found);

@@ -114,6 +114,8 @@ class MultipartReading implements FrameSink {
   #current: Part | undefined;
   /** The part that arrives: the current one, or the last that waits. */
   #arriving: PartContent | undefined;
+  /** Chunks whose memory holds nothing else. */
+  readonly #sole = new WeakSet<Buffer>();
   /** Settled while no part is being read. */
   #running: Promise<void> = Promise.resolve();
   #bodyBytes = 0;
@@ -141,7 +143,8 @@ class MultipartReading implements FrameSink {
       this.#bodyBytes += chunk.length;
       const { uploadBytesMax } = this.#options.limits;
       if (this.#bodyBytes > uploadBytesMax) throw tooLarge('The multipart body', uploadBytesMax);
-      this.#frames.push(chunk);
+      const sole = this.#frames.push(chunk);
+      if (sole !== undefined) this.#sole.add(sole);
       if (this.#mustWait()) this.#source.pause();
     } catch (error) {
       this.#fail(error);
@@ -170,7 +173,7 @@ class MultipartReading implements FrameSink {
     }
     this.#partBytes = 0;
     const head = parsePartHead(block);
-    this.#arriving = new PartContent(this.#resume);
+    this.#arriving = new PartContent({ onTaken: this.#resume, sole: this.#sole });
     this.#waiting.push({ head, content: this.#arriving });
     if (this.#current === undefined) this.#running = this.#readParts();
   }

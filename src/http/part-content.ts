@@ -12,7 +12,7 @@ const batchBytes = 1024 * 1024;
 const batchChunks = 256;
 
 export class PartContent implements ByteSource {
-  readonly #onTaken: () => void;
+  readonly #options: PartContentOptions;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #ended = false;
@@ -20,9 +20,12 @@ export class PartContent implements ByteSource {
   /** Settles the promise of whoever waits for a batch. */
   #waiting: PromiseWithCallbacks | undefined;
 
-  /** `onTaken` is called when there is room again. */
-  constructor(onTaken: () => void) {
-    this.#onTaken = onTaken;
+  constructor(options: PartContentOptions) {
+    this.#options = options;
+  }
+
+  isSole(chunk: Buffer): boolean {
+    return this.#options.sole.has(chunk);
   }
 
   /** Where this is true, filling should stop until `onTaken`. */
@@ -69,9 +72,16 @@ export class PartContent implements ByteSource {
     const chunks = this.#chunks;
     this.#chunks = [];
     this.#bytes = 0;
-    this.#onTaken();
+    this.#options.onTaken();
     return chunks;
   }
+}
+
+interface PartContentOptions {
+  /** Called when there is room again. */
+  readonly onTaken: () => void;
+  /** The chunks whose memory holds nothing else. */
+  readonly sole: WeakSet<Buffer>;
 }
 
 interface PromiseWithCallbacks {

@@ -29,7 +29,7 @@ export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions
     try {
       for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
         size += await writeWhole(files, descriptor, batch);
-        releaseMemory(batch);
+        releaseMemory(batch.filter((chunk) => content.isSole(chunk)));
       }
       if (files.sync !== undefined) await files.sync(descriptor);
     } finally {

@@ -6,19 +6,17 @@
 
 import type { MessagePort } from 'node:worker_threads';
 
-/** Takes chunks that nobody reads again; one that shares its memory with others is left alone. */
+/** Takes chunks that nobody reads again, and that share their memory with nothing. */
 export type ReleaseMemory = (chunks: readonly Buffer[]) => void;
 
 export function createMemoryRelease(): ReleaseMemory {
   let drain: MessagePort | undefined;
   return (chunks) => {
-    const whole: ArrayBuffer[] = [];
-    for (const { buffer, byteLength } of chunks) {
-      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) whole.push(buffer);
-    }
-    if (whole.length === 0) return;
+    if (chunks.length === 0) return;
+    const memory: ArrayBuffer[] = [];
+    for (const { buffer } of chunks) if (buffer instanceof ArrayBuffer) memory.push(buffer);
     drain ??= openDrain();
-    drain.postMessage(undefined, whole);
+    drain.postMessage(undefined, memory);
   };
 }
 

@@ -15,6 +15,7 @@ import {
   readAll,
   readBytes,
   toRequest,
+  withOwnMemory,
 } from '../support/multipart.js';
 import { keepOthersServed } from '../support/prober.js';
 import { startServer } from '../support/server.js';
@@ -92,6 +93,21 @@ suite('reading a multipart body', () => {
       events.push((await readBytes(content)).toString());
     });
     assert.deepEqual(events, ['begin a', 'a', 'begin b', 'b', 'begin c', 'c']);
+  });
+
+  test('tells which chunks hold nothing else, so that their memory can be given back', async () => {
+    const body = multipartBody([part('a', Buffer.alloc(300_000, 1)), part('b', '2')]);
+    const source = Readable.from(cut(body, [100_000, 200_000]).map(withOwnMemory), {
+      objectMode: false,
+    });
+    const sole: boolean[] = [];
+    await read(source, async (_head, content) => {
+      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+        sole.push(...batch.map((chunk) => content.isSole(chunk)));
+      }
+    });
+    // The last chunk has the end of one part and the other part.
+    assert.deepEqual(sole, [true, true, false, false]);
   });
 
   test('throws away what a reader leaves', async () => {

@@ -62,19 +62,28 @@ export function toRequest(source: Readable, headers: Record<string, string> = {}
   };
 }
 
+/** Spoils the memory that it may give back: whatever else needed that would come out wrong. */
 export async function readBytes(content: ByteSource): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-    chunks.push(...batch);
+    for (const chunk of batch) {
+      chunks.push(Buffer.from(chunk));
+      if (content.isSole(chunk)) new Uint8Array(chunk.buffer).fill(0xaa);
+    }
   }
   return Buffer.concat(chunks);
+}
+
+/** The same bytes in memory of their own, as they come from a socket. */
+export function withOwnMemory(bytes: Buffer): Buffer {
+  return Buffer.from(Uint8Array.from(bytes).buffer);
 }
 
 export async function readAll(
   chunks: readonly Buffer[],
   options: { readonly limits?: Partial<typeof limits>; readonly type?: string } = {},
 ): Promise<ReadPart[]> {
-  const source = Readable.from(chunks, { objectMode: false });
+  const source = Readable.from(chunks.map(withOwnMemory), { objectMode: false });
   const headers = options.type === undefined ? {} : { 'content-type': options.type };
   const found: ReadPart[] = [];
   try {

@@ -51,7 +51,7 @@ export async function openUploads(
   return { directory, uploads, list: () => readdir(join(directory, folder)) };
 }
 
-/** Gives one chunk after the other, each with memory of its own: it is the taker's. */
+/** Gives one chunk after the other. */
 export function bytes(...chunks: readonly (Buffer | string)[]): ByteSource {
   const rest = chunks.map((chunk) => Buffer.from(chunk as string));
   return {
@@ -59,6 +59,7 @@ export function bytes(...chunks: readonly (Buffer | string)[]): ByteSource {
       const chunk = rest.shift();
       return chunk === undefined ? [] : [chunk];
     },
+    isSole: () => false,
   };
 }
 
