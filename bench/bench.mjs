@@ -73,7 +73,9 @@ async function record(url, request) {
     ([name]) => !['date', 'connection', 'keep-alive'].includes(name),
   );
   const bytes = Buffer.from(await response.arrayBuffer());
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${bytes.toString()}`);
+  // GraphQL refuses with 200.
+  const isRefused = !response.ok || bytes.subarray(0, 9).toString() === '{"errors"';
+  if (isRefused) throw new Error(`${method} ${path}: ${response.status} ${bytes.toString()}`);
   const answer = { status: response.status, headers: Object.fromEntries(kept) };
   return { [`${method} ${path}`]: { ...answer, body: bytes.toString('base64') } };
 }

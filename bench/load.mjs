@@ -14,7 +14,8 @@ const body = Buffer.from(request.body, 'base64');
 const numbered = body.includes('@');
 const until = Date.now() + Number(seconds) * 1000;
 const latencies = [];
-let number = 0;
+// Another start for each load: what one has sent is new in the next one too.
+let number = Math.floor(Math.random() * 1e12);
 let failed = 0;
 
 function toBytes() {

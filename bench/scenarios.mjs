@@ -41,25 +41,26 @@ export function scenarios({ token, ids }) {
     'GET /hello': { method: 'GET', path: '/hello' },
     'GET /posts/{id}': { method: 'GET', path: `/posts/${ids[7]}` },
     'GET /posts, 100 posts': { method: 'GET', path: '/posts' },
-    'POST /posts': post('/posts', { title: 'A new post', content: text }),
     'GET /profile': {
       method: 'GET',
       path: '/profile',
       headers: { Authorization: `Bearer ${token}` },
     },
+    'GraphQL allPosts, 100 posts': post('/graphql', { query: listQuery }),
+    'GraphQL postById': post('/graphql', byId(ids[7])),
+    'GraphQL batch of 10': post('/graphql', ids.slice(0, 10).map(byId)),
+    'GraphQL document never seen': post('/graphql', { query: neverSeen }),
+    'upload of 1 MiB': upload(1024 * 1024),
+    // What writes comes last: the lists before it have 100 posts.
     'PATCH /api/articles/1': {
       ...post('/api/articles/1', patch, { 'Content-Type': 'application/json-patch+json' }),
       method: 'PATCH',
     },
-    'GraphQL allPosts, 100 posts': post('/graphql', { query: listQuery }),
-    'GraphQL postById': post('/graphql', byId(ids[7])),
-    'GraphQL batch of 10': post('/graphql', ids.slice(0, 10).map(byId)),
+    'POST /posts': post('/posts', { title: 'A new post', content: text }),
     'GraphQL createPost': post('/graphql', {
       query: createQuery,
       variables: { input: { title: 'A new post', content: text } },
     }),
-    'GraphQL document never seen': post('/graphql', { query: neverSeen }),
-    'upload of 1 MiB': upload(1024 * 1024),
   };
 }
 
