@@ -62,8 +62,10 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
  */
 function endWhole(body: string | Buffer | undefined, response: ServerResponse): void {
   const { socket } = response;
-  // Without a socket it waits for the answers before it; what waits already is not overtaken.
-  if (body === undefined || socket === null || socket.writableLength > 0) {
+  // Without a socket it waits for the answers before it, and what waits already is not overtaken.
+  // Over a closed one it must not seem sent: Node would take the next request for this one.
+  const isFree = socket?.writable === true && socket.writableLength === 0;
+  if (body === undefined || !isFree) {
     response.end(body);
     return;
   }
@@ -143,7 +145,8 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outl
     finished = true;
     clearTimeout(timer);
     incoming.removeAllListeners('data').pause();
-    response.end();
+    if (incoming.socket.writable) response.end();
+    else destroyAnswer(response);
     outlet.active.delete(response);
   };
   const end = performance.now() + lingerMillisecondsMax;
