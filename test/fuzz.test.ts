@@ -14,11 +14,13 @@ import type { FuzzRequest, Known } from './support/fuzz-request.js';
 import { seeds } from './support/fuzz-routes.js';
 import { exchange, type Reply, toBytes } from './support/fuzz-wire.js';
 import type { Gap } from './support/prober-process.js';
-import { assertQuick, describeGap, startProber } from './support/prober.js';
+import { assertQuickAgain, describeGap, startProber } from './support/prober.js';
 import { type Measure, type Program, runProgram } from './support/program.js';
 
 const requestsMax = Number(process.env['FUZZ_REQUESTS'] ?? 3_000);
 const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 32);
+// Also of another run of this file that the prober asks for.
+process.env['FUZZ_SEED'] = String(seed);
 
 const connectionsAtOnce = 32;
 /**
@@ -82,7 +84,7 @@ test(`${requestsMax} requests that are almost right do no harm`, async (t) => {
   report(t, { fuzzer, gap, start, before, after });
   assertHarmless(program);
   await assertWhole(url);
-  assertQuick(gap);
+  await assertQuickAgain(gap);
   const measures = JSON.stringify({ before, after });
   assert.ok(after.inUse - before.inUse < growthMax, measures);
   assert.ok(after.resident - before.resident < growthMax, measures);

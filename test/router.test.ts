@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../dist/errors.js';
 import { createRouter, type Found, type RouteOf } from '../dist/router.js';
+import { assertSoon } from './support/pace.js';
 
 function route(method: string, path: string): RouteOf<string> {
   return { method, path, endpoint: `${method} ${path}` };
@@ -153,11 +154,11 @@ test('a bad escape is malformed, wherever it stands', () => {
   }
 });
 
-test('a long path costs little', () => {
-  const started = performance.now();
-  for (const path of ['/'.repeat(8_000), '/a'.repeat(4_000), `/ui${'/%41'.repeat(2_000)}`])
-    find(path);
-  assert.ok(performance.now() - started < 50);
+test('a long path costs little', async () => {
+  await assertSoon(50, () => {
+    for (const path of ['/'.repeat(8_000), '/a'.repeat(4_000), `/ui${'/%41'.repeat(2_000)}`])
+      find(path);
+  });
 });
 
 test('a table that contradicts itself is refused', () => {

@@ -9,6 +9,7 @@ import {
   startGraphql,
   type TestGraphql,
 } from '../support/graphql.js';
+import { assertSoon } from '../support/pace.js';
 
 const invalid = ['GRAPHQL_VALIDATION_FAILED'];
 
@@ -101,9 +102,7 @@ test('fragments that spread each other twice are judged quickly', async () => {
   for (let at = 0; at < 150; at += 1)
     query += `fragment F${at} on Post { ...F${at + 1} ...F${at + 1} } `;
   query += 'fragment F150 on Post { id }';
-  const start = performance.now();
-  dataOf(await run(query));
-  assert.ok(performance.now() - start < 2_000);
+  await assertSoon(2_000, async () => dataOf(await run(query)));
 });
 
 test('fragments that spread themselves are refused', async () => {
@@ -117,20 +116,20 @@ const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 
 test('the cycle of the schema is cut by the budget, as a whole and quickly', async () => {
   const { run, logged } = startGraphql({ posts: 100, authors: 2 });
-  const start = performance.now();
-  const result = await run(cyclic);
-  assert.ok(performance.now() - start < 1_000);
-  assert.equal('data' in result, false);
-  assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
+  await assertSoon(1_000, async () => {
+    const result = await run(cyclic);
+    assert.equal('data' in result, false);
+    assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
+  });
   assert.deepEqual(logged, []);
 });
 
 test('the cycle is cut too where the store answers with promises', async () => {
   const wrap = countStatements([]);
   const { run } = startGraphql({ posts: 100, authors: 2, wrap });
-  const start = performance.now();
-  assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
-  assert.ok(performance.now() - start < 2_000);
+  await assertSoon(2_000, async () => {
+    assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
+  });
 });
 
 test('the budget counts objects: one more than it holds is refused', async () => {

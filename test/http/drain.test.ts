@@ -45,7 +45,7 @@ test('a stop waits for an answer under way, then ends its connection at once', a
   body.push(null);
   assert.equal((await streaming.answer()).body.toString(), 'first last');
   await stopped;
-  assert.ok(performance.now() - started < 2_000);
+  assert.ok(performance.now() - started < 5_000);
 });
 
 test('a stop ends what does not finish within its limit', async (t) => {
@@ -64,5 +64,5 @@ test('a stop ends what does not finish within its limit', async (t) => {
   await asked.opened;
   const started = performance.now();
   await stop();
-  assert.ok(performance.now() - started < 2_000);
+  assert.ok(performance.now() - started < 5_000);
 });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import { jsonDepthMax, parseJson, parseJsonText } from '../../dist/http/json.js';
+import { assertSoon } from '../support/pace.js';
 
 function isRefused(json: string | Buffer): boolean {
   try {
@@ -166,18 +167,14 @@ test('numbers at the edge of a double are told apart', () => {
   for (const token of refused) assert.ok(isRefused(token), token);
 });
 
-test('no document of a mebibyte takes long', () => {
+test('no document of a mebibyte takes long', async () => {
   const size = 1_048_576;
   const documents = ['1e1,', '0.12345678901234567,', '"\\u0041",', '{},', '"",', '[[]],'];
   for (const piece of documents) {
     const json = `[${piece.repeat(size / piece.length)}0]`;
-    const started = performance.now();
-    isRefused(Buffer.from(json));
-    assert.ok(performance.now() - started < 1_000, piece);
+    await assertSoon(1_000, () => isRefused(Buffer.from(json)));
   }
   for (const json of ['['.repeat(size), `[${'9'.repeat(size)}]`, `"${'\\\\'.repeat(size / 2)}"`]) {
-    const started = performance.now();
-    isRefused(json);
-    assert.ok(performance.now() - started < 1_000);
+    await assertSoon(1_000, () => isRefused(json));
   }
 });

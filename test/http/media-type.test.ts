@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { isJsonType, negotiate, parseMediaType } from '../../dist/http/media-type.js';
+import { assertSoon } from '../support/pace.js';
 
 const json = 'application/json';
 const text = 'text/plain';
@@ -65,20 +66,20 @@ test('the best of what is offered is chosen (RFC 9110 §12.5.1)', () => {
   }
 });
 
-test('no header makes it throw or take long', () => {
+test('no header makes it throw or take long', async () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'a/*;=",\\ \tq.01'.split('')) }), (header) => {
       negotiate(header, [json]);
       isJsonType(header);
     }),
   );
-  const started = performance.now();
-  for (const piece of [' ', ';', 'a', '"', ' ;', ',', 'a/b;', '\\']) {
-    const header = `a/b;c="${piece.repeat(16_000)}`;
-    negotiate(header, [json]);
-    negotiate(piece.repeat(16_000), [json]);
-    isJsonType(header);
-    isJsonType(`a/b${piece.repeat(16_000)}!`);
-  }
-  assert.ok(performance.now() - started < 500);
+  await assertSoon(500, () => {
+    for (const piece of [' ', ';', 'a', '"', ' ;', ',', 'a/b;', '\\']) {
+      const header = `a/b;c="${piece.repeat(16_000)}`;
+      negotiate(header, [json]);
+      negotiate(piece.repeat(16_000), [json]);
+      isJsonType(header);
+      isJsonType(`a/b${piece.repeat(16_000)}!`);
+    }
+  });
 });

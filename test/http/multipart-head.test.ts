@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
 import { type PartHead, parsePartHead } from '../../dist/http/multipart-head.js';
+import { assertSoon } from '../support/pace.js';
 
 function parse(block: string): PartHead {
   return parsePartHead(Buffer.from(block));
@@ -90,7 +91,7 @@ suite('a part', () => {
     }
   });
 
-  test('is judged in linear time', () => {
+  test('is judged in linear time', async () => {
     const hostile = [
       `form-data; name="${'\\'.repeat(8_000)}`,
       `form-data; name="a"${' ;'.repeat(4_000)}x`,
@@ -98,10 +99,10 @@ suite('a part', () => {
       `form-data; name=${'a'.repeat(8_000)}"`,
       `form-data${' '.repeat(8_000)}x`,
     ];
-    const started = performance.now();
-    for (const disposition of hostile) {
-      assert.throws(() => parse(`Content-Disposition: ${disposition}`), isInvalid);
-    }
-    assert.ok(performance.now() - started < 100);
+    await assertSoon(100, () => {
+      for (const disposition of hostile) {
+        assert.throws(() => parse(`Content-Disposition: ${disposition}`), isInvalid);
+      }
+    });
   });
 });

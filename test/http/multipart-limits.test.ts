@@ -20,6 +20,7 @@ import {
 import { keepOthersServed } from '../support/prober.js';
 import { startServer } from '../support/server.js';
 import { bytes } from '../support/uploads.js';
+import { assertSoon } from '../support/pace.js';
 
 keepOthersServed(startServer);
 
@@ -57,16 +58,16 @@ suite('the limits of a multipart body', () => {
   test('refuse 100,000 parts at the first one too many', async () => {
     const one = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
     const body = Buffer.from(one.repeat(100_000));
-    const started = performance.now();
-    let parts = 0;
-    const source = Readable.from(cut(body, [60_000, 120_000, 180_000]), { objectMode: false });
-    const reading = readMultipart(toRequest(source), limits, async (_head, content) => {
-      parts += 1;
-      await readBytes(content);
+    await assertSoon(1_000, async () => {
+      let parts = 0;
+      const source = Readable.from(cut(body, [60_000, 120_000, 180_000]), { objectMode: false });
+      const reading = readMultipart(toRequest(source), limits, async (_head, content) => {
+        parts += 1;
+        await readBytes(content);
+      });
+      await assert.rejects(reading, isTooLarge);
+      assert.ok(parts <= 1_000);
     });
-    await assert.rejects(reading, isTooLarge);
-    assert.ok(parts <= 1_000);
-    assert.ok(performance.now() - started < 1_000);
   });
 
   test('hold for the text of a part, which must be UTF-8', async () => {

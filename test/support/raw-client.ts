@@ -35,7 +35,10 @@ export async function connectRaw(
   await once(socket, 'connect');
   context.after(() => socket.destroy());
   const opened = performance.now();
-  let received: Buffer = Buffer.alloc(0);
+  // Doubled when it is full: an answer of megabytes is not copied with each of its pieces.
+  let space: Buffer = Buffer.alloc(65_536);
+  let length = 0;
+  let received = space.subarray(0, 0);
   let closed = false;
   const news = new EventEmitter();
   const close = (): void => {
@@ -45,7 +48,12 @@ export async function connectRaw(
   // A reset is one of the ways in which a server ends a connection.
   socket.on('error', close).on('end', close).on('close', close);
   socket.on('data', (chunk) => {
-    received = Buffer.concat([received, chunk]);
+    const from = length - received.length;
+    if (length + chunk.length > space.length) {
+      space = Buffer.concat([space], 2 * (length + chunk.length));
+    }
+    length += chunk.copy(space, length);
+    received = space.subarray(from, length);
     news.emit('news');
   });
 
