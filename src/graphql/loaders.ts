@@ -1,7 +1,7 @@
 /**
  * Reading related records without N+1: the first of a list's posts that is asked for its author or
- * its comments loads those of the whole list. Values stay values: a store that answers at once
- * costs no promise.
+ * its comments loads those of the whole list. From a store that answers at once each is read by
+ * itself, as a value.
  */
 
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
@@ -20,13 +20,45 @@ export interface Loaders {
 const noComments: readonly Comment[] = [];
 const noPosts: readonly Post[] = [];
 
-/** Loaders for one operation: what they have read, they keep. */
+/** Loaders for one operation. */
 export function createLoaders(store: Store): Loaders {
-  return new StoreLoaders(store);
+  return store.answersAtOnce ? new DirectLoaders(store) : new BatchLoaders(store);
 }
 
-/** A class, because one is made for every operation: a small query costs little more than it. */
-class StoreLoaders implements Loaders {
+/** Each record by itself, from a store that answers at once: a batch would be work for nothing. */
+class DirectLoaders implements Loaders {
+  readonly #store: Store;
+  /** Made of many posts each: once for an author. */
+  #postsOfAuthor: Map<string, MaybePromise<readonly Post[]>> | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  expectPosts(): void {
+    // They are at hand.
+  }
+
+  author({ authorId }: Post): MaybePromise<Author | undefined> {
+    return authorId === null ? undefined : this.#store.authors.find(authorId);
+  }
+
+  comments({ id }: Post): MaybePromise<readonly Comment[]> {
+    return orElse(this.#store.comments.list(id), noComments);
+  }
+
+  posts({ id }: Author): MaybePromise<readonly Post[]> {
+    const lists = (this.#postsOfAuthor ??= new Map());
+    const known = lists.get(id);
+    if (known !== undefined) return known;
+    const list = andThen(this.#store.posts.byAuthors([id]), (found) => found.get(id) ?? noPosts);
+    lists.set(id, list);
+    return list;
+  }
+}
+
+/** What they have read, they keep. */
+class BatchLoaders implements Loaders {
   readonly #comments: Loader<readonly Comment[]>;
   readonly #authors: Loader<Author>;
   readonly #posts: Loader<readonly Post[]>;

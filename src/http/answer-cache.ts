@@ -25,7 +25,10 @@ export interface AnswerCache {
   isEmpty(): boolean;
   /** The kept answer. */
   find(key: string): Answer | undefined;
-  /** What stands now: to be asked for before an answer is made, and given to `keep` after it. */
+  /**
+   * What stands now: to be asked for before an answer is made, and given to `keep` after it.
+   * Undefined where nothing would be kept.
+   */
   revision(): number | undefined;
   /** Keeps an answer, unless something was written since `revision`. */
   keep(key: string, answer: Answer, revision: number | undefined): void;
@@ -38,7 +41,10 @@ export interface AnswerCacheOptions {
   readonly revision: () => number | undefined;
 }
 
-export function createAnswerCache({ bytesMax, revision }: AnswerCacheOptions): AnswerCache {
+export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
+  const { bytesMax } = options;
+  // Where nothing is kept, nobody need make a key.
+  const revision = bytesMax === 0 ? () => undefined : options.revision;
   const answers = new Map<string, Answer>();
   let bytes = 0;
   let validAt: number | undefined;

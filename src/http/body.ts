@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.ts';
+import type { BodySink, Incoming } from './incoming.ts';
 
 /** True where the message says that a body follows (RFC 9112 §6.3). */
 export function hasBody(incoming: IncomingMessage): boolean {
@@ -25,38 +26,61 @@ export class ClientGone extends Error {
  * chunked one as soon as it is too long: `content_too_large`. Rejects with ClientGone where the
  * body ends early.
  */
-export function readBody(incoming: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export function readBody(incoming: Incoming, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredLength(incoming) > bytesMax) {
       reject(tooLarge(bytesMax));
       return;
     }
-    const gone = (): void => reject(new ClientGone('The request ended early.'));
+    const body = new WholeBody(bytesMax, { resolve, reject });
     // Whoever asked a database first may find that its client has left: no event says so again.
     if (incoming.destroyed) {
-      gone();
+      body.cut();
       return;
     }
-    let first: Buffer | undefined;
-    let more: Buffer[] | undefined;
-    let length = 0;
-    incoming.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > bytesMax) {
-        incoming.removeAllListeners('data');
-        incoming.pause();
-        reject(tooLarge(bytesMax));
-      } else if (first === undefined) first = chunk;
-      else (more ??= [first]).push(chunk);
-    });
-    incoming.on('end', () => {
-      // `close` comes after every body, also a whole one: an Error made there costs its stack.
-      incoming.off('close', gone);
-      resolve(more ? Buffer.concat(more, length) : (first ?? noBytes));
-    });
-    incoming.on('error', gone);
-    incoming.on('close', gone);
+    // What came meanwhile is in the stream.
+    const early = incoming.readableLength > 0 ? (incoming.read() as Buffer) : noBytes;
+    if (!body.take(early)) return;
+    if (incoming.complete) body.end();
+    else incoming.pour(body);
   });
+}
+
+interface Settle {
+  readonly resolve: (body: Buffer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class WholeBody implements BodySink {
+  readonly #bytesMax: number;
+  readonly #settle: Settle;
+  #first: Buffer = noBytes;
+  #more: Buffer[] | undefined;
+  #length = 0;
+
+  constructor(bytesMax: number, settle: Settle) {
+    this.#bytesMax = bytesMax;
+    this.#settle = settle;
+  }
+
+  take(piece: Buffer): boolean {
+    this.#length += piece.length;
+    if (this.#length > this.#bytesMax) {
+      this.#settle.reject(tooLarge(this.#bytesMax));
+      return false;
+    }
+    if (this.#first.length === 0) this.#first = piece;
+    else (this.#more ??= [this.#first]).push(piece);
+    return true;
+  }
+
+  end(): void {
+    this.#settle.resolve(this.#more ? Buffer.concat(this.#more, this.#length) : this.#first);
+  }
+
+  cut(): void {
+    this.#settle.reject(new ClientGone('The request ended early.'));
+  }
 }
 
 const noBytes = Buffer.alloc(0);

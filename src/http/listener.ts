@@ -3,13 +3,13 @@
  * reply. Nothing else writes to a ServerResponse.
  */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { Found } from '../router.ts';
 import { ClientGone } from './body.ts';
-import { checkMessage, parseTarget } from './incoming.ts';
+import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { negotiate } from './media-type.ts';
 import { emptyReply, type Handler, type HttpReply } from './message.ts';
 import { toProblem } from './problem.ts';
@@ -34,9 +34,9 @@ export interface ListenerDeps {
 
 export interface Listener {
   /** For `request`. Also for `checkContinue`, with `expectsContinue`. */
-  answer(incoming: IncomingMessage, response: ServerResponse, expectsContinue?: boolean): void;
+  answer(incoming: Incoming, response: ServerResponse, expectsContinue?: boolean): void;
   /** For `checkExpectation`: something else than 100-continue is expected (RFC 9110 §10.1.1). */
-  refuseExpectation(incoming: IncomingMessage, response: ServerResponse): void;
+  refuseExpectation(incoming: Incoming, response: ServerResponse): void;
   /** From now on: 503, and every answer closes its connection. */
   drain(): void;
   /** A request id: also for what never becomes a request. */
@@ -134,7 +134,7 @@ function checkAccept(accept: string | undefined, produces: string): void {
 }
 
 /** HTTP/1.0 needs no Host: then it is the address that the client has called. */
-function ownAddress({ socket }: IncomingMessage): string {
+function ownAddress({ socket }: Incoming): string {
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

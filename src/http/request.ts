@@ -1,9 +1,10 @@
 /** One request as handlers see it, around Node's own message. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Params } from '../router.ts';
 import { declaredLength, readBody } from './body.ts';
+import type { Incoming } from './incoming.ts';
 import type { HttpRequest } from './message.ts';
 
 /** The other half, and how the client waits for it. */
@@ -15,7 +16,7 @@ export interface Exchange {
 /** What is empty here the listener fills in before the handler runs. */
 export class Request implements HttpRequest {
   readonly id: string;
-  readonly incoming: IncomingMessage;
+  readonly incoming: Incoming;
   readonly response: ServerResponse;
   readonly method: string;
   path = '';
@@ -25,7 +26,7 @@ export class Request implements HttpRequest {
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
 
-  constructor(id: string, incoming: IncomingMessage, exchange: Exchange) {
+  constructor(id: string, incoming: Incoming, exchange: Exchange) {
     this.id = id;
     this.incoming = incoming;
     this.response = exchange.response;

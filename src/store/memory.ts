@@ -57,6 +57,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   for (const post of initial.posts) keepPost(state, post);
   for (const comment of initial.comments) keepComment(state, comment);
   return {
+    answersAtOnce: true,
     posts: createPosts(state),
     comments: createComments(state),
     authors: createAuthors(state),

@@ -37,6 +37,7 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
   const feed = await openFeed({ pool, connect, log, timeoutSeconds, nodeId: randomUUID() });
   const context: PostgresContext = { pool, createId, now };
   return {
+    answersAtOnce: false,
     posts: createPosts(context),
     comments: createComments(context, feed),
     authors: createAuthors(context),

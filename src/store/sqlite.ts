@@ -31,6 +31,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
   const context: SqliteContext = { database, writes, createId, now };
   const foreign = database.prepare('PRAGMA data_version');
   return {
+    answersAtOnce: false,
     posts: createPosts(context),
     comments: createComments(context),
     authors: createAuthors(context),

@@ -92,6 +92,8 @@ export interface Articles {
 }
 
 export interface Store {
+  /** True where every answer is a value at hand: reading many records as one act saves nothing. */
+  readonly answersAtOnce: boolean;
   readonly posts: Posts;
   readonly comments: Comments;
   readonly authors: Authors;

@@ -98,7 +98,7 @@ test('an unexpected error is masked, and logged once with the request id', async
       const byIds = (): never => {
         throw new Error(secret);
       };
-      return { ...store, authors: { ...store.authors, byIds } };
+      return { ...store, answersAtOnce: false, authors: { ...store.authors, byIds } };
     },
   });
   const result = await run('{ allPosts { id author { name } } }');

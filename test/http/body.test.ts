@@ -42,3 +42,51 @@ for (const [how, read] of Object.entries(readers)) {
     assert.deepEqual(logged, []);
   });
 }
+
+for (const [what, first, rest] of [
+  ['whole', 'body', ''],
+  ['in part', 'bo', 'dy'],
+  ['not at all', '', 'body'],
+] as const) {
+  test(`a body that came ${what} before it is asked for is read whole`, async (t) => {
+    const asked = gate();
+    const { port } = await startHttp(t, {
+      routes: {
+        'POST /': async (request) => {
+          const body = request.streamBody();
+          while (body.readableLength < first.length) await turn();
+          const reading = request.readBody(4);
+          asked.open();
+          return textReply(200, String(await reading));
+        },
+      },
+    });
+    const client = await connectRaw(t, port);
+    for (let count = 0; count < 2; count += 1) {
+      client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n${first}`);
+      await asked.opened;
+      client.send(rest);
+      assert.equal((await client.answer()).body.toString(), 'body');
+    }
+  });
+
+  test(`a body that came ${what} before it is asked for is refused for its length`, async (t) => {
+    const { port, active } = await startHttp(t, {
+      routes: {
+        'POST /': async (request) => {
+          const body = request.streamBody();
+          while (body.readableLength < first.length) await turn();
+          await request.readBody(3);
+          return textReply(200, '');
+        },
+      },
+    });
+    const client = await connectRaw(t, port);
+    const chunk = (text: string): string => (text === '' ? '' : `${text.length}\r\n${text}\r\n`);
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(first)}`);
+    client.send(`${chunk(rest)}0\r\n\r\n`);
+    assert.equal((await client.answer()).status, 413);
+    await client.ended();
+    assert.equal(active(), 0);
+  });
+}

@@ -108,6 +108,7 @@ export function countStatements(counts: string[]): (store: Store) => Store {
     const { posts, comments, authors } = store;
     return {
       ...store,
+      answersAtOnce: false,
       posts: later('posts', posts) as Store['posts'],
       comments: later('comments', comments) as Store['comments'],
       authors: later('authors', authors) as Store['authors'],

@@ -80,7 +80,10 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
     const known = answers.isEmpty() ? undefined : answers.find(toKey(type, body));
     if (known !== undefined) return answerReply(known, type, 200);
     const revision = answers.revision();
-    const keep: Keep = (answer) => answers.keep(toKey(type, body), answer, revision);
+    const keep: Keep =
+      revision === undefined
+        ? keepNothing
+        : (answer) => answers.keep(toKey(type, body), answer, revision);
     return run(parseJson(body), asking, keep);
   };
   const get = (query: string, asking: Asking): Reply => {
