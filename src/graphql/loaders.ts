@@ -48,7 +48,7 @@ class DirectLoaders implements Loaders {
   }
 
   posts({ id }: Author): MaybePromise<readonly Post[]> {
-    const lists = (this.#postsOfAuthor ??= new Map());
+    const lists = (this.#postsOfAuthor ??= new Map<string, MaybePromise<readonly Post[]>>());
     const known = lists.get(id);
     if (known !== undefined) return known;
     const list = andThen(this.#store.posts.byAuthors([id]), (found) => found.get(id) ?? noPosts);

@@ -10,8 +10,7 @@ export function applyUppercase(schema: GraphQLSchema): void {
       const directives = field.astNode?.directives ?? [];
       if (!directives.some((directive) => directive.name.value === 'uppercase')) continue;
       const resolve = field.resolve ?? defaultFieldResolver;
-      field.resolve = (source, args, context, info) =>
-        andThen<unknown, unknown>(resolve(source, args, context, info), toUpperCase);
+      field.resolve = (...call) => andThen<unknown, unknown>(resolve(...call), toUpperCase);
     }
   }
 }

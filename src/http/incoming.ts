@@ -40,10 +40,11 @@ export class Incoming extends IncomingMessage {
     return more;
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+  /** What Node calls where the connection ends within the body. */
+  override destroy(error?: Error): this {
     this.sink?.cut();
     this.sink = undefined;
-    super._destroy(error, done);
+    return super.destroy(error);
   }
 }
 
