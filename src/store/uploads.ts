@@ -90,13 +90,18 @@ interface Version extends WrittenFile {
   replaced: boolean;
 }
 
+/** So many files may stay against our will before no more are taken. */
+const leftoversMax = 1_000;
+/** So many of them does the end of an upload try again. */
+const retriesMax = 16;
+
 class FolderUploads implements RunUploads {
   readonly #folder: string;
   readonly #options: UploadsOptions;
   readonly #writeFile: WriteFile;
   /** By stored name. A replaced file keeps its place (R2), as a Map has it. */
   readonly #index = new Map<string, Version>();
-  /** Files whose removal failed: tried again whenever an upload ends. */
+  /** Files whose removal failed: some are tried again whenever an upload ends. */
   #leftovers: string[] = [];
   /** Counts the names of files; the folder is this run's alone. */
   #names = 0;
@@ -118,7 +123,7 @@ class FolderUploads implements RunUploads {
       write: (storedName, content) => this.#write(storedName, content, uncommitted),
       commit: (files) => this.#commit(files, uncommitted),
       close: async () => {
-        const names = [...uncommitted, ...this.#leftovers.splice(0)];
+        const names = [...uncommitted, ...this.#leftovers.splice(0, retriesMax)];
         uncommitted.clear();
         await this.#remove(names);
       },
@@ -159,6 +164,10 @@ class FolderUploads implements RunUploads {
     uncommitted: Set<string>,
   ): Promise<WrittenFile> {
     this.#checkOpen();
+    // The end of this upload tries some again.
+    if (this.#leftovers.length >= leftoversMax) {
+      throw new AppError('storage_full', 'Files that were replaced cannot be removed.');
+    }
     this.#names += 1;
     const temporaryName = `${this.#names}.upload`;
     uncommitted.add(temporaryName);

@@ -56,6 +56,22 @@ suite('the store of uploads', () => {
     await upload.close();
   });
 
+  test('takes no more once a thousand files could not be removed, until they can', async (t) => {
+    let broken = true;
+    const remove: FileOperations['remove'] = (path) =>
+      broken ? Promise.reject(new Error('injected')) : fileOperations.remove(path);
+    const { uploads, list } = await openUploads(t, { files: { ...fileOperations, remove } });
+    for (let count = 0; count <= 1_000; count += 1) await store(uploads, { a: String(count) });
+    await assert.rejects(store(uploads, { a: 'one too many' }), withCode('storage_full'));
+    assert.deepEqual(await readAll(uploads), [['a', '1000']]);
+    assert.equal((await list()).length, 1_001);
+    broken = false;
+    await assert.rejects(store(uploads, { a: 'not yet' }), withCode('storage_full'));
+    for (let count = 0; count < 70; count += 1) await store(uploads, { a: 'again' });
+    assert.equal((await list()).length, 1);
+    assert.deepEqual(await readAll(uploads), [['a', 'again']]);
+  });
+
   test('keeps the old version until its last reader is done', async (t) => {
     const { uploads, list } = await openUploads(t);
     await store(uploads, { a: 'old' });
