@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.ts';
+import { GatheredBytes } from './gathered-bytes.ts';
 import type { BodySink, Incoming } from './incoming.ts';
 
 /** True where the message says that a body follows (RFC 9112 §6.3). */
@@ -34,14 +35,7 @@ export function readBody(incoming: Incoming, bytesMax: number): Promise<Buffer> 
     }
     const body = new WholeBody(bytesMax, { resolve, reject });
     // Whoever asked a database first may find that its client has left: no event says so again.
-    if (incoming.destroyed) {
-      body.cut();
-      return;
-    }
-    // What came meanwhile is in the stream.
-    const early = incoming.readableLength > 0 ? (incoming.read() as Buffer) : noBytes;
-    if (!body.take(early)) return;
-    if (incoming.complete) body.end();
+    if (incoming.destroyed) body.cut();
     else incoming.pour(body);
   });
 }
@@ -54,9 +48,7 @@ interface Settle {
 class WholeBody implements BodySink {
   readonly #bytesMax: number;
   readonly #settle: Settle;
-  #first: Buffer = noBytes;
-  #more: Buffer[] | undefined;
-  #length = 0;
+  readonly #bytes = new GatheredBytes();
 
   constructor(bytesMax: number, settle: Settle) {
     this.#bytesMax = bytesMax;
@@ -64,26 +56,22 @@ class WholeBody implements BodySink {
   }
 
   take(piece: Buffer): boolean {
-    this.#length += piece.length;
-    if (this.#length > this.#bytesMax) {
+    if (this.#bytes.length + piece.length > this.#bytesMax) {
       this.#settle.reject(tooLarge(this.#bytesMax));
       return false;
     }
-    if (this.#first.length === 0) this.#first = piece;
-    else (this.#more ??= [this.#first]).push(piece);
+    this.#bytes.add(piece);
     return true;
   }
 
   end(): void {
-    this.#settle.resolve(this.#more ? Buffer.concat(this.#more, this.#length) : this.#first);
+    this.#settle.resolve(this.#bytes.take());
   }
 
   cut(): void {
     this.#settle.reject(new ClientGone('The request ended early.'));
   }
 }
-
-const noBytes = Buffer.alloc(0);
 
 function tooLarge(bytesMax: number): AppError {
   return new AppError('content_too_large', `The body has more than ${bytesMax} bytes.`);

@@ -81,6 +81,8 @@ export async function runProgram(
     stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;
+  // Behind the exit its last output may still be on the way.
+  const closed = once(child, 'close') as Promise<[number | null]>;
   let announceStop: (() => void) | undefined;
   context.after(async () => {
     announceStop?.();
@@ -101,8 +103,10 @@ export async function runProgram(
     errors: () => errors,
     async ended() {
       const started = performance.now();
-      const [code] = await exited;
-      return { code, milliseconds: performance.now() - started };
+      await exited;
+      const milliseconds = performance.now() - started;
+      const [code] = await closed;
+      return { code, milliseconds };
     },
     async listening() {
       for (;;) {
