@@ -38,6 +38,10 @@ export interface WebSocketDoor {
 const closeMilliseconds = 5_000;
 /** The same while the server stops. */
 const stopMilliseconds = 1_500;
+/** Frames of one message; most clients send one. */
+const fragmentsMax = 256;
+/** Packets that one frame may come in: 256 KiB take some two hundred of the usual size. */
+const packetsMax = 1_024;
 /** However many sockets share the memory for queues, each may have this much waiting. */
 const queueBytesMin = 65_536;
 
@@ -49,6 +53,9 @@ export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: config.wsMessageBytesMax,
+    // Each takes memory beside its bytes, and a client can send each byte by itself.
+    maxFragments: fragmentsMax,
+    maxBufferedChunks: packetsMax,
     // One message a turn: a client that sends a thousand in one packet does not hold up the rest.
     allowSynchronousEvents: false,
     closeTimeout: closeMilliseconds,
