@@ -79,7 +79,7 @@ describe('a stop', { concurrency: true }, () => {
       assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close']);
       const { code, milliseconds } = await ended;
       assert.equal(code, 0);
-      assert.ok(milliseconds < 8_000, `${milliseconds} ms`);
+      assert.ok(milliseconds < 5_000, `${milliseconds} ms`);
       assert.match(server.output(), /"event":"stopping","signal":"SIG[A-Z]+"\}\n.*"stopped"\}\n$/);
       assert.deepEqual(await readdir(server.folder), []);
     });
@@ -97,7 +97,7 @@ describe('a stop', { concurrency: true }, () => {
     server.child.kill('SIGTERM');
     const { code, milliseconds } = await server.ended();
     assert.equal(code, 0);
-    assert.ok(milliseconds < 6_000, `${milliseconds} ms`);
+    assert.ok(milliseconds < 4_000, `${milliseconds} ms`);
   });
 
   test('ends at once on a second signal', async (t) => {
@@ -116,7 +116,7 @@ describe('a stop', { concurrency: true }, () => {
     server.child.kill('SIGTERM');
     const { code, milliseconds } = await server.ended();
     assert.equal(code, 1);
-    assert.ok(milliseconds < 8_000, `${milliseconds} ms`);
+    assert.ok(milliseconds < 4_000, `${milliseconds} ms`);
   });
 });
 

@@ -97,12 +97,12 @@ test('a document deeper than the stack is refused, whatever the limits say', asy
 });
 
 test('fragments that spread each other twice are judged quickly', async () => {
-  const { run } = startGraphql();
   let query = '{ allPosts { ...F0 } } ';
   for (let at = 0; at < 150; at += 1)
     query += `fragment F${at} on Post { ...F${at + 1} ...F${at + 1} } `;
   query += 'fragment F150 on Post { id }';
-  await assertSoon(2_000, async () => dataOf(await run(query)));
+  // A new engine each time: one that has judged the document keeps it.
+  await assertSoon(2_000, async () => dataOf(await startGraphql().run(query)));
 });
 
 test('fragments that spread themselves are refused', async () => {
