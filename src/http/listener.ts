@@ -4,6 +4,7 @@
  */
 
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { isPromise, type MaybePromise } from '../maybe-promise.ts';
@@ -14,7 +15,9 @@ import { negotiate } from './media-type.ts';
 import { emptyReply, type Handler, type HttpReply } from './message.ts';
 import { toProblem } from './problem.ts';
 import { Request } from './request.ts';
+import { Roster } from './roster.ts';
 import { destroyAnswer, sendReply } from './send.ts';
+import { createTurn } from './turn.ts';
 
 /** What a route leads to. */
 export interface Endpoint {
@@ -37,24 +40,27 @@ export interface Listener {
   answer(incoming: Incoming, response: ServerResponse, expectsContinue?: boolean): void;
   /** For `checkExpectation`: something else than 100-continue is expected (RFC 9110 §10.1.1). */
   refuseExpectation(incoming: Incoming, response: ServerResponse): void;
+  /** Sends the answers that are made: before anything else is written to a connection. */
+  flush(): void;
   /** From now on: 503, and every answer closes its connection. */
   drain(): void;
   /** A request id: also for what never becomes a request. */
   nextId(): string;
-  /** Answers under way; one that is made and sent at once never is. */
-  readonly active: ReadonlySet<ServerResponse>;
+  /** Requests whose answers are under way; one that is answered at once never is. */
+  readonly active: Pick<Roster<Request>, 'size' | typeof Symbol.iterator>;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
   const { log, idPrefix } = deps;
-  const outlet = { log, active: new Set<ServerResponse>(), closing: false };
+  const outlet = { log, active: new Roster<Request>(), closing: false };
   let count = 0;
 
   const nextId = (): string => {
     count += 1;
     return `${idPrefix}-${count.toString(36)}`;
   };
-  const send = (request: Request, reply: HttpReply): void => {
+  const turn = createTurn<Answered>(({ request, reply }) => sendNow(request, reply));
+  const sendNow = (request: Request, reply: HttpReply): void => {
     try {
       sendReply(reply, request, outlet);
     } catch (error) {
@@ -62,9 +68,17 @@ export function createListener(deps: ListenerDeps): Listener {
       sendReply(toProblem(error, request.id, log), request, outlet);
     }
   };
+  const send = (request: Request, reply: HttpReply): void => {
+    // A stream can fail at any time, and a connection can be ended as soon as the server stops.
+    if (outlet.closing || reply.body instanceof Readable) sendNow(request, reply);
+    else {
+      outlet.active.delete(request);
+      turn.send({ request, reply });
+    }
+  };
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {
-      outlet.active.delete(request.response);
+      outlet.active.delete(request);
       destroyAnswer(request.response);
     } else send(request, toProblem(error, request.id, log));
   };
@@ -72,7 +86,7 @@ export function createListener(deps: ListenerDeps): Listener {
     try {
       const reply = respond(request);
       if (isPromise(reply)) {
-        outlet.active.add(request.response);
+        outlet.active.add(request);
         reply.then(
           (found) => send(request, found),
           (error: unknown) => fail(request, error),
@@ -98,10 +112,18 @@ export function createListener(deps: ListenerDeps): Listener {
         throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
       });
     },
+    flush: () => turn.flush(),
     drain() {
       outlet.closing = true;
+      turn.flush();
     },
   };
+}
+
+/** An answer that is made, and not sent yet. */
+interface Answered {
+  readonly request: Request;
+  readonly reply: HttpReply;
 }
 
 /** Finds the endpoint and asks it. Throws for everything that is not the endpoint's to judge. */

@@ -6,6 +6,7 @@ import type { Params } from '../router.ts';
 import { declaredLength, readBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { HttpRequest } from './message.ts';
+import type { Member } from './roster.ts';
 
 /** The other half, and how the client waits for it. */
 export interface Exchange {
@@ -14,7 +15,7 @@ export interface Exchange {
 }
 
 /** What is empty here the listener fills in before the handler runs. */
-export class Request implements HttpRequest {
+export class Request implements HttpRequest, Member {
   readonly id: string;
   readonly incoming: Incoming;
   readonly response: ServerResponse;
@@ -25,6 +26,7 @@ export class Request implements HttpRequest {
   params: Params = {};
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
+  place = -1;
 
   constructor(id: string, incoming: Incoming, exchange: Exchange) {
     this.id = id;

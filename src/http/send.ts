@@ -6,9 +6,10 @@ import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../log.ts';
 import { ClientGone, hasBody } from './body.ts';
 import type { HttpReply } from './message.ts';
+import type { Member, Roster } from './roster.ts';
 
 /** The request that a reply belongs to. */
-export interface Asked {
+export interface Asked extends Member {
   readonly id: string;
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
@@ -19,8 +20,8 @@ export interface Asked {
 /** What all answers of a server share. */
 export interface Outlet {
   readonly log: Log;
-  /** Answers that take longer than one turn of the loop. */
-  readonly active: Set<ServerResponse>;
+  /** Requests whose answers take longer than one turn of the loop. */
+  readonly active: Pick<Roster<Asked>, 'add' | 'delete'>;
   /** The server is stopping: connections end with their answers. */
   readonly closing: boolean;
 }
@@ -31,7 +32,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
     destroyAnswer(response);
-    outlet.active.delete(response);
+    outlet.active.delete(asked);
     return;
   }
   const unread = hasUnreadBody(asked);
@@ -52,7 +53,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
     endSlowly(body, asked, outlet);
   } else {
     endWhole(body, response);
-    outlet.active.delete(response);
+    outlet.active.delete(asked);
   }
 }
 
@@ -84,14 +85,15 @@ export function destroyAnswer(response: ServerResponse): void {
   response.destroy();
 }
 
-function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: Outlet): void {
+function sendStream(body: Readable, asked: Asked, outlet: Outlet): void {
+  const { id, incoming, response } = asked;
   if (incoming.method === 'HEAD') {
     body.destroy();
     response.end();
-    outlet.active.delete(response);
+    outlet.active.delete(asked);
     return;
   }
-  outlet.active.add(response);
+  outlet.active.add(asked);
   // A client that has ended its side may still read, or be gone: the stream knows what it expects.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
@@ -100,7 +102,7 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
   // hears that it has gone.
   const leave = (): void => {
     body.destroy();
-    outlet.active.delete(response);
+    outlet.active.delete(asked);
   };
   socket.once('close', leave);
   pipeline(body, response, (error) => {
@@ -111,7 +113,7 @@ function sendStream(body: Readable, { id, incoming, response }: Asked, outlet: O
     if (error && !isTheirs) {
       outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });
     }
-    outlet.active.delete(response);
+    outlet.active.delete(asked);
   });
 }
 
@@ -135,7 +137,7 @@ function hasUnreadBody({ incoming, awaited }: Asked): boolean {
  */
 function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outlet): void {
   const { incoming, response } = asked;
-  outlet.active.add(response);
+  outlet.active.add(asked);
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   let rest = 0;
@@ -147,7 +149,7 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outl
     incoming.removeAllListeners('data').pause();
     if (incoming.socket.writable) response.end();
     else destroyAnswer(response);
-    outlet.active.delete(response);
+    outlet.active.delete(asked);
   };
   const end = performance.now() + lingerMillisecondsMax;
   const timer = setTimeout(finish, lingerSilenceMilliseconds);

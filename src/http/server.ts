@@ -71,10 +71,12 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     listener.refuseExpectation(incoming, response),
   );
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
+    listener.flush();
     upgraded.add(socket);
     deps.upgrade(incoming, socket, head);
   });
   server.on('connect', (_incoming, socket) => {
+    listener.flush();
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
     refuse(socket, error, listener.nextId());
   });
@@ -124,7 +126,7 @@ interface Silence {
  * two requests, and before one is whole, other limits count.
  */
 function limitSilence({ sockets, upgraded, listener, limit }: Silence): void {
-  const busy = new Set([...listener.active].map((response) => response.req.socket));
+  const busy = new Set(Array.from(listener.active, ({ response }) => response.req.socket));
   for (const socket of sockets) {
     if (upgraded.has(socket) || socket.timeout === limit) continue;
     if (busy.has(socket) || socket.writableLength > 0) socket.setTimeout(limit);
@@ -161,7 +163,7 @@ function endOnceAnswered(socket: Socket, listener: Listener): void {
 }
 
 function answerUnderWay(socket: Duplex, listener: Listener): ServerResponse | undefined {
-  for (const response of listener.active) {
+  for (const { response } of listener.active) {
     if (response.req.socket === socket && !response.destroyed) return response;
   }
   return undefined;
@@ -176,6 +178,7 @@ interface Refusing {
 /** Bytes that are no HTTP request, too long headers, or a request that took too long. */
 function refuseBadMessage(error: BadMessage, socket: Duplex, refusing: Refusing): void {
   const { listener, refused } = refusing;
+  listener.flush();
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     // One that is being ended has a time limit of its own; the parser fails on every packet.
     if (!socket.writableEnded) socket.destroy();

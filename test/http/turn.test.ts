@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { describe, it, type TestContext } from 'node:test';
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { textReply } from '../../dist/http/message.js';
+import { createTurn } from '../../dist/http/turn.js';
+import { startHttp } from '../support/http-kit.ts';
+import { connectRaw, type RawClient } from '../support/raw-client.ts';
+
+/** More than leave one by one. */
+const many = 16;
+
+function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index);
+}
+
+function wait(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
+
+describe('the answers of a turn', () => {
+  /** A turn after a busy one, and what it has written. */
+  async function startBusy() {
+    const written: number[] = [];
+    const turn = createTurn<number>((answer) => void written.push(answer));
+    for (const answer of numbers(many)) turn.send(answer);
+    await turnOfLoop();
+    assert.deepEqual(written.splice(0), numbers(many));
+    return { turn, written };
+  }
+
+  it('leave one by one while there are few of them', async () => {
+    const written: number[] = [];
+    const turn = createTurn<number>((answer) => void written.push(answer));
+    for (let round = 0; round < 3; round += 1) {
+      turn.send(round);
+      assert.equal(written.at(-1), round);
+      await turnOfLoop();
+    }
+    assert.deepEqual(written, numbers(3));
+  });
+
+  it('leave at its end, in their order, after a turn that had many', async () => {
+    const { turn, written } = await startBusy();
+    turn.send(0);
+    turn.send(1);
+    assert.deepEqual(written, []);
+    await turnOfLoop();
+    assert.deepEqual(written, [0, 1]);
+  });
+
+  it('leave one by one again after a turn that had few', async () => {
+    const { turn, written } = await startBusy();
+    turn.send(0);
+    await turnOfLoop();
+    turn.send(1);
+    assert.deepEqual(written, [0, 1]);
+  });
+
+  it('leave before its end where they are told to', async () => {
+    const { turn, written } = await startBusy();
+    turn.send(0);
+    turn.flush();
+    assert.deepEqual(written, [0]);
+    await turnOfLoop();
+    assert.deepEqual(written, [0]);
+  });
+
+  it('do not wait where they are too many', async () => {
+    const { turn, written } = await startBusy();
+    for (const answer of numbers(100)) turn.send(answer);
+    assert.ok(written.length >= 64, String(written.length));
+    await turnOfLoop();
+    assert.deepEqual(written, numbers(100));
+  });
+
+  it('do not wait for more than one that takes long', async () => {
+    const { turn, written } = await startBusy();
+    turn.send(0);
+    wait(3);
+    turn.send(1);
+    assert.deepEqual(written, [0, 1]);
+  });
+
+  it('are followed by those that are made while they are written', async () => {
+    const written: number[] = [];
+    const turn = createTurn<number>((answer) => {
+      written.push(answer);
+      if (answer === many) turn.send(answer + 1);
+    });
+    for (const answer of numbers(many)) turn.send(answer);
+    await turnOfLoop();
+    turn.send(many);
+    await turnOfLoop();
+    await turnOfLoop();
+    assert.deepEqual(written, numbers(many + 2));
+  });
+});
+
+describe('a busy server', () => {
+  function get(path: string, ...headers: readonly string[]): string {
+    return `${[`GET ${path} HTTP/1.1`, 'Host: a', ...headers].join('\r\n')}\r\n\r\n`;
+  }
+
+  /** A server whose last turn had many answers, and a client of it. */
+  async function startBusy(t: TestContext) {
+    let stopped: Promise<void> | undefined;
+    const { port, stop } = await startHttp(t, {
+      routes: {
+        'GET /broken': () => {
+          const body = new Readable({ read: () => undefined });
+          body.destroy(new Error('the disk is gone'));
+          return { status: 200, headers: [], body };
+        },
+        'GET /stop': () => {
+          stopped = stop();
+          return textReply(200, 'stopping');
+        },
+      },
+    });
+    const clients = await Promise.all(numbers(many).map(() => connectRaw(t, port)));
+    const askAll = async (): Promise<void> => {
+      for (const client of clients) client.send(get('/hello'));
+      for (const client of clients) assert.equal((await client.answer()).status, 200);
+    };
+    // Connections are accepted one in a turn; once they are, all are heard in the same one.
+    await askAll();
+    await askAll();
+    const client = await connectRaw(t, port);
+    return { client, clients, askAll, stopped: () => stopped };
+  }
+
+  async function assertHello(client: RawClient): Promise<void> {
+    assert.equal((await client.answer()).body.toString(), 'hello');
+  }
+
+  it('answers everybody, turn after turn', async (t) => {
+    const { askAll } = await startBusy(t);
+    for (let round = 0; round < 20; round += 1) await askAll();
+  });
+
+  it('answers pipelined requests in their order', async (t) => {
+    const { client } = await startBusy(t);
+    client.send(`${get('/hello')}${get('/nowhere')}`.repeat(50));
+    for (let round = 0; round < 50; round += 1) {
+      await assertHello(client);
+      assert.equal((await client.answer()).status, 404);
+    }
+  });
+
+  it('answers a request before it refuses the bad bytes behind it', async (t) => {
+    const { client } = await startBusy(t);
+    client.send(`${get('/hello')}rubbish\r\n\r\n`);
+    await assertHello(client);
+    assert.equal((await client.answer()).status, 400);
+    await client.ended();
+  });
+
+  it('answers a request before the upgrade behind it', async (t) => {
+    const { client } = await startBusy(t);
+    client.send(get('/hello') + get('/', 'Connection: Upgrade', 'Upgrade: websocket'));
+    await assertHello(client);
+    assert.equal((await client.answer()).status, 404);
+    await client.ended();
+  });
+
+  it('answers a request before the CONNECT behind it', async (t) => {
+    const { client } = await startBusy(t);
+    client.send(`${get('/hello')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
+    await assertHello(client);
+    assert.equal((await client.answer()).status, 405);
+    await client.ended();
+  });
+
+  it('answers a client that has ended its side', async (t) => {
+    const { client } = await startBusy(t);
+    client.send(get('/hello'));
+    client.halfClose();
+    await assertHello(client);
+    await client.ended();
+  });
+
+  it('survives an answer that fails before it is sent', async (t) => {
+    const { client, askAll } = await startBusy(t);
+    client.send(get('/broken'));
+    await client.ended();
+    await askAll();
+  });
+
+  it('answers what it has heard when it is told to stop', async (t) => {
+    const { clients, stopped } = await startBusy(t);
+    const [first, second] = clients;
+    assert.ok(first && second);
+    first.send(get('/hello'));
+    second.send(get('/stop'));
+    await assertHello(first);
+    assert.equal((await second.answer()).body.toString(), 'stopping');
+    await stopped();
+  });
+});
