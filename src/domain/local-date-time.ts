@@ -21,6 +21,19 @@ const isoDateTime = new RegExp(
   'i',
 );
 
+/**
+ * What is as it is written already, but for the last days of months: every record has one, and it
+ * is read with each answer.
+ */
+const plainDateTime = new RegExp(
+  [
+    /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T/,
+    /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{0,8}[1-9])?$/,
+  ]
+    .map((piece) => piece.source)
+    .join(''),
+);
+
 /** The years that Java's `Year` has. */
 const yearMax = 999_999_999;
 /** The widest offset, in seconds: ±18:00. */
@@ -31,6 +44,7 @@ const offsetSecondsMax = 18 * 3_600;
  * offset and a zone are dropped and shift nothing.
  */
 export function parseLocalDateTime(text: string): string | undefined {
+  if (plainDateTime.test(text)) return text;
   if (text.length > textLengthMax) return undefined;
   const found = isoDateTime.exec(text);
   if (found === null) return undefined;

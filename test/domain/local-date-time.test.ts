@@ -141,3 +141,25 @@ test('every date that is written can be read, and stands for the same instant', 
     }),
   );
 });
+
+test('a date-time without offset is read as the same one with an offset, or refused as it is', () => {
+  const number = (length: number, max: number): fc.Arbitrary<string> =>
+    fc.nat({ max }).map((value) => String(value).padStart(length, '0'));
+  const digits = fc.string({ unit: fc.constantFrom('0', '1', '9'), maxLength: 10 });
+  const texts = fc
+    .record({
+      date: fc.tuple(number(4, 10_000), number(2, 13), number(2, 32)),
+      clock: fc.tuple(number(2, 24), number(2, 60), number(2, 60)),
+      fraction: fc.option(digits),
+    })
+    .map(({ date, clock, fraction }) => {
+      const end = fraction === null ? '' : `.${fraction}`;
+      return `${date.join('-')}T${clock.join(':')}${end}`;
+    });
+  fc.assert(
+    fc.property(texts, (text) => {
+      assert.equal(parseLocalDateTime(text), parseLocalDateTime(`${text}Z`));
+    }),
+    { numRuns: 2_000 },
+  );
+});
