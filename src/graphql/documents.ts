@@ -16,6 +16,7 @@ import {
 import type { Config } from '../config.ts';
 import { type GraphqlError, toPlainError, toRequestError } from './errors.ts';
 import { type DocumentMeasures, measureDocument } from './limits.ts';
+import { isPlainlyValid } from './plain-documents.ts';
 import { createTextCache } from './text-cache.ts';
 
 export interface ValidDocument {
@@ -75,11 +76,13 @@ function readAnew(
   try {
     document = parse(text, { maxTokens: config.graphqlTokensMax, maxComments: commentsMax });
     const measures = measureDocument(document, config);
-    const errors = validate(schema, document, undefined, {
-      maxErrors: config.graphqlErrorsMax,
-      hideSuggestions: true,
-    });
-    if (errors.length > 0) return invalid(errors);
+    if (!isPlainlyValid(schema, document)) {
+      const errors = validate(schema, document, undefined, {
+        maxErrors: config.graphqlErrorsMax,
+        hideSuggestions: true,
+      });
+      if (errors.length > 0) return invalid(errors);
+    }
     for (const definition of document.definitions) {
       if ('selectionSet' in definition) dropEmptyLists(definition.selectionSet);
     }
