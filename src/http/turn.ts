@@ -19,8 +19,11 @@ export interface Turn<T> {
   flush(): void;
 }
 
-/** `write`: sends one answer. It must not throw. */
-export function createTurn<T>(write: (answer: T) => void): Turn<T> {
+/** `write`: sends one answer; it must not throw. `now`: milliseconds of a clock that only rises. */
+export function createTurn<T>(
+  write: (answer: T) => void,
+  now: () => number = () => performance.now(),
+): Turn<T> {
   let held: T[] = [];
   let heldSince = 0;
   let count = 0;
@@ -46,10 +49,10 @@ export function createTurn<T>(write: (answer: T) => void): Turn<T> {
         write(answer);
         return;
       }
-      const now = performance.now();
-      if (held.length === 0) heldSince = now;
+      const at = now();
+      if (held.length === 0) heldSince = at;
       held.push(answer);
-      if (held.length >= heldMax || now - heldSince > heldMillisecondsMax) flush();
+      if (held.length >= heldMax || at - heldSince > heldMillisecondsMax) flush();
     },
   };
 }
