@@ -113,6 +113,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     allowed: (path) => router.allowed(path),
     log,
     targetBytesMax: config.targetBytesMax,
+    pipelinedRequestsMax: config.pipelinedRequestsMax,
     idPrefix: randomBytes(6).toString('base64url'),
   });
 

@@ -14,6 +14,7 @@ import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { negotiate } from './media-type.ts';
 import { emptyReply, type Handler, type HttpReply } from './message.ts';
 import { toProblem } from './problem.ts';
+import { createPipelineLimit } from './pipeline-limit.ts';
 import { Request } from './request.ts';
 import { Roster } from './roster.ts';
 import { destroyAnswer, sendReply } from './send.ts';
@@ -31,6 +32,8 @@ export interface ListenerDeps {
   readonly allowed: (path: string) => string | undefined;
   readonly log: Log;
   readonly targetBytesMax: number;
+  /** Requests of one connection in one turn of the loop. */
+  readonly pipelinedRequestsMax: number;
   /** First part of every request id of this process. */
   readonly idPrefix: string;
 }
@@ -51,14 +54,9 @@ export interface Listener {
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const { log, idPrefix } = deps;
+  const { log } = deps;
   const outlet = { log, active: new Roster<Request>(), closing: false };
-  let count = 0;
-
-  const nextId = (): string => {
-    count += 1;
-    return `${idPrefix}-${count.toString(36)}`;
-  };
+  const { nextId, take } = createIntake(deps);
   const turn = createTurn<Answered>(({ request, reply }) => sendNow(request, reply));
   const sendNow = (request: Request, reply: HttpReply): void => {
     try {
@@ -105,10 +103,13 @@ export function createListener(deps: ListenerDeps): Listener {
     active: outlet.active,
     nextId,
     answer(incoming, response, expectsContinue = false) {
-      run(new Request(nextId(), incoming, { response, expectsContinue }), respond);
+      const request = take(incoming, response, expectsContinue);
+      if (request !== undefined) run(request, respond);
     },
     refuseExpectation(incoming, response) {
-      run(new Request(nextId(), incoming, { response, expectsContinue: false }), () => {
+      const request = take(incoming, response, false);
+      if (request === undefined) return;
+      run(request, () => {
         throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
       });
     },
@@ -118,6 +119,31 @@ export function createListener(deps: ListenerDeps): Listener {
       turn.flush();
     },
   };
+}
+
+/** Messages → requests, each with an id. */
+function createIntake({
+  idPrefix,
+  pipelinedRequestsMax,
+}: Pick<ListenerDeps, 'idPrefix' | 'pipelinedRequestsMax'>) {
+  const admit = createPipelineLimit(pipelinedRequestsMax);
+  let count = 0;
+  const nextId = (): string => {
+    count += 1;
+    return `${idPrefix}-${count.toString(36)}`;
+  };
+  /** Undefined for what is dropped: as if it had come after the end of the connection. */
+  const take = (
+    incoming: Incoming,
+    response: ServerResponse,
+    expectsContinue: boolean,
+  ): Request | undefined => {
+    const admission = admit(incoming.socket);
+    if (admission === 'drop') return undefined;
+    const isLast = admission === 'last';
+    return new Request(nextId(), incoming, { response, expectsContinue, isLast });
+  };
+  return { nextId, take };
 }
 
 /** An answer that is made, and not sent yet. */

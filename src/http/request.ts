@@ -12,6 +12,8 @@ import type { Member } from './roster.ts';
 export interface Exchange {
   readonly response: ServerResponse;
   readonly expectsContinue: boolean;
+  /** No request of the connection is answered after this one. */
+  readonly isLast: boolean;
 }
 
 /** What is empty here the listener fills in before the handler runs. */
@@ -26,6 +28,7 @@ export class Request implements HttpRequest, Member {
   params: Params = {};
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
+  readonly isLast: boolean;
   place = -1;
 
   constructor(id: string, incoming: Incoming, exchange: Exchange) {
@@ -34,6 +37,7 @@ export class Request implements HttpRequest, Member {
     this.response = exchange.response;
     this.method = incoming.method ?? '';
     this.awaited = exchange.expectsContinue;
+    this.isLast = exchange.isLast;
   }
 
   get remoteAddress(): string {

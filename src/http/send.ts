@@ -15,6 +15,8 @@ export interface Asked extends Member {
   readonly response: ServerResponse;
   /** The client still waits for `100 Continue`: its body will not come. */
   readonly awaited: boolean;
+  /** No request of the connection is answered after this one. */
+  readonly isLast: boolean;
 }
 
 /** What all answers of a server share. */
@@ -37,7 +39,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   }
   const unread = hasUnreadBody(asked);
   const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
-  if ((outlet.closing || unread) && !reply.headers.includes('Connection')) {
+  if ((outlet.closing || unread || asked.isLast) && !reply.headers.includes('Connection')) {
     headers.push('Connection', 'close');
   }
   if (typeof body === 'object' && body instanceof Readable) {

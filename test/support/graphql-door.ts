@@ -145,6 +145,7 @@ async function serve(
     allowed: () => undefined,
     log,
     targetBytesMax: config.targetBytesMax,
+    pipelinedRequestsMax: config.pipelinedRequestsMax,
     idPrefix: 'test',
   });
   const server = createHttpServer({

@@ -44,8 +44,9 @@ export async function startHttp(
       return { method, path, endpoint: { handler } };
     }),
   );
-  const { targetBytesMax } = config;
-  const listener = createListener({ ...router, log, targetBytesMax, idPrefix: 'test' });
+  const { targetBytesMax, pipelinedRequestsMax } = config;
+  const limits = { targetBytesMax, pipelinedRequestsMax };
+  const listener = createListener({ ...router, ...limits, log, idPrefix: 'test' });
   const server = createHttpServer({
     listener,
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
