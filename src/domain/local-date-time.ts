@@ -10,14 +10,12 @@ const textLengthMax = 100;
  * Year (4 digits, or a sign and 4 to 10), date, `T`, time with optional seconds and 0 to 9 digits
  * of a fraction; then an offset, and only after one a zone in brackets. Letters in either case.
  */
-const isoDateTime = new RegExp(
+const isoDateTime = joinPatterns(
   [
     /^([+-]?)(\d{4,10})-(\d{2})-(\d{2})T/,
     /(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?/,
     /(?:(?:Z|[+-](\d{2}):(\d{2})(?::(\d{2}))?)(?:\[[A-Za-z0-9+-][A-Za-z0-9~/._+:-]*\])?)?$/,
-  ]
-    .map((piece) => piece.source)
-    .join(''),
+  ],
   'i',
 );
 
@@ -25,14 +23,10 @@ const isoDateTime = new RegExp(
  * What is as it is written already, but for the last days of months: every record has one, and it
  * is read with each answer.
  */
-const plainDateTime = new RegExp(
-  [
-    /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T/,
-    /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{0,8}[1-9])?$/,
-  ]
-    .map((piece) => piece.source)
-    .join(''),
-);
+const plainDateTime = joinPatterns([
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T/,
+  /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{0,8}[1-9])?$/,
+]);
 
 /** The years that Java's `Year` has. */
 const yearMax = 999_999_999;
@@ -109,4 +103,9 @@ function isDay(year: number, month: number, day: number): boolean {
 function isOffset(hours = '0', minutes = '0', seconds = '0'): boolean {
   if (Number(minutes) > 59 || Number(seconds) > 59) return false;
   return Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds) <= offsetSecondsMax;
+}
+
+/** Patterns that follow one another, as one. */
+function joinPatterns(pieces: readonly RegExp[], flags?: string): RegExp {
+  return new RegExp(pieces.map((piece) => piece.source).join(''), flags);
 }

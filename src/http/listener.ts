@@ -67,12 +67,10 @@ export function createListener(deps: ListenerDeps): Listener {
     }
   };
   const send = (request: Request, reply: HttpReply): void => {
+    outlet.active.delete(request);
     // A stream can fail at any time, and a connection can be ended as soon as the server stops.
     if (outlet.closing || reply.body instanceof Readable) sendNow(request, reply);
-    else {
-      outlet.active.delete(request);
-      turn.send({ request, reply });
-    }
+    else turn.send({ request, reply });
   };
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {

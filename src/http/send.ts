@@ -28,13 +28,13 @@ export interface Outlet {
   readonly closing: boolean;
 }
 
+/** `asked` is not active yet; it is from here on where its answer does not leave at once. */
 export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void {
   const { response } = asked;
   const { body } = reply;
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
     destroyAnswer(response);
-    outlet.active.delete(asked);
     return;
   }
   const unread = hasUnreadBody(asked);
@@ -51,12 +51,8 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   // RFC 9110 §8.6: these two have no content, and so no length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
-  if (unread) {
-    endSlowly(body, asked, outlet);
-  } else {
-    endWhole(body, response);
-    outlet.active.delete(asked);
-  }
+  if (unread) endSlowly(body, asked, outlet);
+  else endWhole(body, response);
 }
 
 /**
@@ -92,7 +88,6 @@ function sendStream(body: Readable, asked: Asked, outlet: Outlet): void {
   if (incoming.method === 'HEAD') {
     body.destroy();
     response.end();
-    outlet.active.delete(asked);
     return;
   }
   outlet.active.add(asked);

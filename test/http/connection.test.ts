@@ -4,16 +4,12 @@ import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textReply, type Handler } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
-import { connectRaw } from '../support/raw-client.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
 import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 
 const hello: Handler = () => textReply(200, 'hello');
-
-function get(path: string, ...headers: readonly string[]): string {
-  return `${[`GET ${path} HTTP/1.1`, 'Host: a', ...headers].join('\r\n')}\r\n\r\n`;
-}
 
 /** `/slow` is answered once the gate is open. */
 async function startSlow(t: TestContext) {

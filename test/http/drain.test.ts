@@ -3,11 +3,7 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { textReply } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.ts';
-import { connectRaw } from '../support/raw-client.ts';
-
-function get(path: string): string {
-  return `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
-}
+import { connectRaw, get } from '../support/raw-client.ts';
 
 test('a stop waits for an answer under way, then ends its connection at once', async (t) => {
   const asked = gate();

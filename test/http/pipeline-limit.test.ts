@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { textReply } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { keepOthersServed } from '../support/prober.ts';
-import { connectRaw, type RawClient } from '../support/raw-client.ts';
+import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
 keepOthersServed();
 
-const head = 'GET /count HTTP/1.1\r\nHost: a\r\n\r\n';
+const one = get('/count');
 
 /** `/count` answers with how often it was asked, `/echo` with the length of what it got. */
 async function start(t: TestContext, max: string) {
@@ -51,37 +51,33 @@ function counted(count: number, isLast: boolean): [string, boolean][] {
 test('as many requests as that are answered, and the connection stays open', async (t) => {
   const { port } = await start(t, '10');
   const client = await connectRaw(t, port);
-  client.send(head.repeat(9));
+  client.send(one.repeat(9));
   assert.deepEqual(await readAll(client, 9), counted(9, false));
-  client.send(head);
+  client.send(one);
   assert.deepEqual(await readAll(client, 1), [['10', false]]);
 });
 
-test('the last one that is answered says so, and those behind it are not run', async (t) => {
-  const { port, asked } = await start(t, '10');
-  const client = await connectRaw(t, port);
-  client.send(head.repeat(2_000));
-  assert.deepEqual(await readAll(client, 10), counted(10, true));
-  await client.ended();
-  assert.equal(asked(), 10);
-});
-
-test('what stays unread behind the last one does not take its answer away', async (t) => {
-  const { port, asked } = await start(t, '10');
-  const client = await connectRaw(t, port);
-  client.send(head.repeat(40_000));
-  assert.deepEqual(await readAll(client, 10), counted(10, true));
-  await client.ended();
-  assert.equal(asked(), 10);
-});
+for (const [what, sent] of [
+  ['the last one that is answered says so, and those behind it are not run', 2_000],
+  ['what stays unread behind the last one does not take its answer away', 40_000],
+] as const) {
+  test(what, async (t) => {
+    const { port, asked } = await start(t, '10');
+    const client = await connectRaw(t, port);
+    client.send(one.repeat(sent));
+    assert.deepEqual(await readAll(client, 10), counted(10, true));
+    await client.ended();
+    assert.equal(asked(), 10);
+  });
+}
 
 test('what comes later behind the last one is not run either', async (t) => {
   const { port, slow, asked } = await start(t, '10');
   const client = await connectRaw(t, port);
-  client.send(`${head.repeat(7)}${head.replace('count', 'slow')}${head.repeat(3)}`);
+  client.send(`${one.repeat(7)}${get('/slow')}${one.repeat(3)}`);
   assert.deepEqual(await readAll(client, 7), counted(7, false));
   for (let round = 0; round < 5; round += 1) {
-    client.send(head.repeat(5));
+    client.send(one.repeat(5));
     await delay(20);
   }
   slow.open();
@@ -99,7 +95,7 @@ test('each turn of the loop counts anew', async (t) => {
   const { port } = await start(t, '10');
   const client = await connectRaw(t, port);
   for (let round = 0; round < 10; round += 1) {
-    client.send(head.repeat(9));
+    client.send(one.repeat(9));
     const answers = await readAll(client, 9);
     assert.deepEqual(
       answers.map(([, ends]) => ends),
@@ -111,7 +107,7 @@ test('each turn of the loop counts anew', async (t) => {
 test('each connection is counted by itself', async (t) => {
   const { port } = await start(t, '10');
   const clients = await Promise.all(Array.from({ length: 5 }, () => connectRaw(t, port)));
-  for (const client of clients) client.send(head.repeat(9));
+  for (const client of clients) client.send(one.repeat(9));
   for (const client of clients) {
     const answers = await readAll(client, 9);
     assert.ok(answers.every(([, ends]) => !ends));
@@ -121,7 +117,7 @@ test('each connection is counted by itself', async (t) => {
 test('the last one is read whole, also where its body comes later', async (t) => {
   const { port } = await start(t, '10');
   const client = await connectRaw(t, port);
-  client.send(`${head.repeat(9)}POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n`);
+  client.send(`${one.repeat(9)}POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n`);
   assert.deepEqual(await readAll(client, 9), counted(9, false));
   client.send('x'.repeat(300_000));
   assert.deepEqual(await readAll(client, 1), [['300000', true]]);
@@ -131,9 +127,9 @@ test('the last one is read whole, also where its body comes later', async (t) =>
 test('the last one may wait behind a slow one', async (t) => {
   const { port, slow } = await start(t, '10');
   const client = await connectRaw(t, port);
-  client.send(`${head.replace('count', 'slow')}${head.repeat(100)}`);
+  client.send(`${get('/slow')}${one.repeat(100)}`);
   const other = await connectRaw(t, port);
-  other.send(head);
+  other.send(one);
   assert.deepEqual(await readAll(other, 1), [['10', false]]);
   slow.open();
   const answers = await readAll(client, 10);

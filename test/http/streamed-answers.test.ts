@@ -4,11 +4,9 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { keepOthersServed } from '../support/prober.ts';
-import { connectRaw } from '../support/raw-client.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
 
 keepOthersServed();
-
-const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 
 test('a stream that fails cuts its answer short, with one log record', async (t) => {
   const { port, logged, active } = await startHttp(t, {

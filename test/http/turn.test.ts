@@ -5,7 +5,7 @@ import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { textReply } from '../../dist/http/message.js';
 import { createTurn } from '../../dist/http/turn.js';
 import { startHttp } from '../support/http-kit.ts';
-import { connectRaw, type RawClient } from '../support/raw-client.ts';
+import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
 /** More than leave one by one. */
 const many = 16;
@@ -104,10 +104,6 @@ describe('the answers of a turn', () => {
 });
 
 describe('a busy server', () => {
-  function get(path: string, ...headers: readonly string[]): string {
-    return `${[`GET ${path} HTTP/1.1`, 'Host: a', ...headers].join('\r\n')}\r\n\r\n`;
-  }
-
   /** A server whose last turn had many answers, and a client of it. */
   async function startBusy(t: TestContext) {
     let stopped: Promise<void> | undefined;

@@ -99,6 +99,11 @@ export async function ask(
   return client.answer();
 }
 
+/** A request without a body, as `send` writes it; several of them can be sent as one text. */
+export function get(path: string, ...headers: readonly string[]): string {
+  return toLines([`GET ${path} HTTP/1.1`, 'Host: a', ...headers]);
+}
+
 /** Header lines as an array: the empty line at their end is added. */
 function toLines(lines: readonly string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`;
