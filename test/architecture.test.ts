@@ -13,11 +13,12 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const ground = ['errors', 'maybe-promise', 'byte-source'];
+const ground = ['errors', 'maybe-promise', 'memory-pool', 'byte-source'];
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
   'maybe-promise': { uses: [] },
+  'memory-pool': { uses: [] },
   'byte-source': { uses: ['maybe-promise'] },
   errors: { uses: [] },
   log: { uses: [] },
