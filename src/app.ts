@@ -29,6 +29,7 @@ import { createAnswerCache } from './http/answer-cache.ts';
 import { createListener, type Listener } from './http/listener.ts';
 import type { UpgradeListener } from './http/server.ts';
 import type { Log } from './log.ts';
+import { createMemoryPool } from './memory-pool.ts';
 import { createRouter } from './router.ts';
 import { fileOperations } from './store/file-operations.ts';
 import type { Account, Comment } from './store/model.ts';
@@ -65,6 +66,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
+  const pool = createMemoryPool(config.waitingBytesMax);
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
@@ -75,17 +77,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 
   const uploads = await openUploads(store, config, { run, createId, log });
 
-  const { bearer, login } = createAccess(store, config, {
-    log,
-    now,
-    decoyHash: accounts[0]?.passwordHash,
-  });
+  const { bearer, login } = createAccess(store, config, { log, now, accounts });
   const graphql = createGraphqlHandlers({
     store,
     comments,
     commentAdded: added,
     uploads,
     answers,
+    pool,
     createUuid: createId,
     viewerOf: bearer.authenticateIfSent,
     writesNeedToken: config.requireAuth === 'writes',
@@ -93,7 +92,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     log,
     config,
   });
-  const sockets = createGraphqlSockets({ graphql, bearer, createRequestId: createId, log, config });
+  const sockets = createGraphqlSockets({
+    graphql,
+    bearer,
+    pool,
+    createRequestId: createId,
+    log,
+    config,
+  });
 
   const router = createRouter(
     createRoutes({
@@ -158,14 +164,14 @@ async function openUploads(
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now'> {
-  readonly decoyHash: string | undefined;
+  readonly accounts: readonly Account[];
 }
 
 /** Who may do what (Spec §5). */
 function createAccess(
   store: Store,
   config: Config,
-  { log, now, decoyHash }: AccessDeps,
+  { log, now, accounts }: AccessDeps,
 ): { readonly bearer: Bearer; readonly login: Login } {
   const tokens = createTokens({
     secrets: getSecrets(config, log),
@@ -179,7 +185,7 @@ function createAccess(
     limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now }),
     checker: createPasswordChecker({
       queueMax: config.loginQueueMax,
-      decoyHash,
+      decoyHash: accounts[0]?.passwordHash,
     }),
   });
   return { bearer, login };

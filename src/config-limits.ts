@@ -65,6 +65,11 @@ export const limitSettings = {
     fallback: 16 * MiB,
     meaning: 'Answers kept until the next write; 0: none.',
   }),
+  waitingBytesMax: bytes('WAITING_BYTES_MAX', {
+    fallback: 128 * MiB,
+    min: MiB,
+    meaning: 'What all requests hold together: bodies, operations, answers, events.',
+  }),
   // Documents
   patchOperationsMax: integer('PATCH_OPERATIONS_MAX', {
     fallback: 1_000,
@@ -186,11 +191,6 @@ export const limitSettings = {
     fallback: MiB,
     min: 65_536,
     meaning: 'Bytes that wait for one subscriber; beyond: 1013 (R30).',
-  }),
-  wsQueuesBytesMax: bytes('WS_QUEUES_BYTES_MAX', {
-    fallback: 128 * MiB,
-    min: MiB,
-    meaning: 'Bytes that wait for all; each gets an equal part, and 64 KiB at least.',
   }),
   subscriptionsDistinctMax: integer('SUBSCRIPTIONS_DISTINCT_MAX', {
     fallback: 1_000,

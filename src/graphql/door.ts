@@ -6,6 +6,7 @@
 import type { Config } from '../config.ts';
 import type { HttpReply, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { MemoryPool } from '../memory-pool.ts';
 import { createEngine, type Engine, type EngineDeps } from './engine.ts';
 import { type MultipartDeps, runMultipart } from './http/multipart.ts';
 import { type Asking, createRunner, type RunnerDeps, toRefusalReply } from './http/runner.ts';
@@ -30,6 +31,8 @@ export interface GraphqlDoor {
 
 export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
   readonly answers: RunnerDeps['answers'];
+  /** What answers and events take while they are made and sent. */
+  readonly pool: MemoryPool;
   readonly config: EngineDeps['config'] &
     MultipartDeps['config'] &
     EventStreamsDeps['config'] &

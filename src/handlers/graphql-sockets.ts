@@ -3,8 +3,7 @@
 import type { Bearer } from '../auth/bearer.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
-import type { OperationDeps } from '../graphql/ws/operation.ts';
-import type { WebSocketDoor } from '../graphql/ws/upgrade.ts';
+import type { WebSocketDoor, WebSocketDoorDeps } from '../graphql/ws/upgrade.ts';
 import { refuse } from '../http/bare-answer.ts';
 import type { UpgradeListener } from '../http/server.ts';
 import type { GraphqlHandlers } from './graphql.ts';
@@ -15,7 +14,10 @@ export interface GraphqlSockets {
   close(): Promise<void>;
 }
 
-export interface GraphqlSocketsDeps extends Pick<OperationDeps, 'createRequestId' | 'log'> {
+export interface GraphqlSocketsDeps extends Pick<
+  WebSocketDoorDeps,
+  'createRequestId' | 'log' | 'pool'
+> {
   readonly bearer: Pick<Bearer, 'authenticateIfSent'>;
   readonly graphql: Pick<GraphqlHandlers, 'openDoor' | 'closeStreams'>;
   readonly config: Config;

@@ -117,7 +117,7 @@ describe('clients', { concurrency: 4 }, () => {
 
   test('share one budget for what waits: the more streams, the smaller each', async (t) => {
     const env = {
-      WS_QUEUES_BYTES_MAX: String(1024 * 1024),
+      WAITING_BYTES_MAX: String(1024 * 1024),
       WS_QUEUE_BYTES_MAX: '1048576',
       IDLE_TIMEOUT_SECONDS: '300',
     };

@@ -206,7 +206,7 @@ describe('peers', { concurrency: 4 }, () => {
   });
 
   test('queues share one budget: the more sockets, the smaller each', async (t) => {
-    const env = { WS_QUEUES_BYTES_MAX: String(1024 * 1024), WS_QUEUE_BYTES_MAX: '1048576' };
+    const env = { WAITING_BYTES_MAX: String(1024 * 1024), WS_QUEUE_BYTES_MAX: '1048576' };
     const door = await startDoor(t, { env });
     const clients = [];
     for (let count = 0; count < 16; count += 1) {

@@ -14,6 +14,7 @@ import { createListener } from '../../dist/http/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server.js';
 import type { Log } from '../../dist/log.js';
+import { createMemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Comment } from '../../dist/store/model.js';
@@ -86,8 +87,10 @@ export async function startDoor(
     authorizations.push(authorization);
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
+  const pool = createMemoryPool(config.waitingBytesMax);
   const door = createWebSocketDoor({
     engine,
+    pool,
     subscriptions,
     viewerOf,
     createRequestId: () => 'test',

@@ -36,7 +36,7 @@ export interface EventStreamsDeps {
   readonly subscriptions: Subscriptions;
   readonly config: Pick<
     Config,
-    'wsSocketsMax' | 'wsQueueBytesMax' | 'wsQueuesBytesMax' | 'wsPingSeconds' | 'idleTimeoutSeconds'
+    'wsSocketsMax' | 'wsQueueBytesMax' | 'waitingBytesMax' | 'wsPingSeconds' | 'idleTimeoutSeconds'
   >;
 }
 
@@ -74,7 +74,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   const { engine, subscriptions, config } = deps;
   const streams = new Set<EventStream>();
   const queueBytesMax = (): number => {
-    const share = Math.max(queueBytesMin, config.wsQueuesBytesMax / streams.size);
+    const share = Math.max(queueBytesMin, config.waitingBytesMax / streams.size);
     return Math.min(config.wsQueueBytesMax, share);
   };
   // More often than a silent connection is ended.

@@ -12,6 +12,7 @@ import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { refuse } from '../../http/bare-answer.ts';
 import type { Log } from '../../log.ts';
+import type { MemoryPool } from '../../memory-pool.ts';
 import { Connection } from './connection.ts';
 import { toFrame } from './frames.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';
@@ -21,6 +22,8 @@ import type { SocketPort } from './socket-port.ts';
 
 export interface WebSocketDoorDeps extends OperationDeps {
   readonly config: Config;
+  /** What operations, answers and events of all sockets take. */
+  readonly pool: MemoryPool;
   /** Milliseconds of any clock that only goes forward. */
   readonly now: () => number;
 }
@@ -65,7 +68,7 @@ export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
   let closing = false;
 
   const queueBytesMax = (): number => {
-    const share = Math.max(queueBytesMin, config.wsQueuesBytesMax / peers.size);
+    const share = Math.max(queueBytesMin, config.waitingBytesMax / peers.size);
     return Math.min(config.wsQueueBytesMax, share);
   };
   const accept = (webSocket: WebSocket, socket: Socket, handshake: Handshake): void => {
