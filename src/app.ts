@@ -66,7 +66,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const pool = createMemoryPool(config.waitingBytesMax);
+  const shared = { log, config, pool: createMemoryPool(config.waitingBytesMax) };
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
@@ -79,27 +79,18 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 
   const { bearer, login } = createAccess(store, config, { log, now, accounts });
   const graphql = createGraphqlHandlers({
+    ...shared,
     store,
     comments,
     commentAdded: added,
     uploads,
     answers,
-    pool,
     createUuid: createId,
     viewerOf: bearer.authenticateIfSent,
     writesNeedToken: config.requireAuth === 'writes',
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
-    log,
-    config,
   });
-  const sockets = createGraphqlSockets({
-    graphql,
-    bearer,
-    pool,
-    createRequestId: createId,
-    log,
-    config,
-  });
+  const sockets = createGraphqlSockets({ ...shared, graphql, bearer, createRequestId: createId });
 
   const router = createRouter(
     createRoutes({
