@@ -37,7 +37,10 @@ import {
 import { removeDeadFolders } from './upload-folder.ts';
 
 export interface DurableUploads extends Uploads {
-  /** Removes what nobody needs any more, as the timer does. Never rejects. */
+  /**
+   * Removes what nobody needs any more, as the timer does; also what became so while an earlier
+   * round was under way. Never rejects.
+   */
   sweep(): Promise<void>;
   /** Over when the check of the start is. Never rejects. */
   readonly checked: Promise<void>;
@@ -106,7 +109,10 @@ class IndexedUploads implements DurableUploads {
   #given: Set<string> | undefined = new Set();
   /** Files that this node has replaced since it swept. */
   #replaced = 0;
-  #sweeping: Promise<void> | undefined;
+  /** The last round that was asked for; they run one after the other. */
+  #lastSweep: Promise<void> = Promise.resolve();
+  /** The same round until it begins: whoever asks before that needs no other. */
+  #nextSweep: Promise<void> | undefined;
   #closed = false;
 
   constructor(options: IndexedOptions) {
@@ -144,10 +150,12 @@ class IndexedUploads implements DurableUploads {
   }
 
   sweep(): Promise<void> {
-    this.#sweeping ??= this.#sweepOnce().finally(() => {
-      this.#sweeping = undefined;
+    this.#nextSweep ??= this.#lastSweep.then(() => {
+      this.#nextSweep = undefined;
+      return this.#sweepOnce();
     });
-    return this.#sweeping;
+    this.#lastSweep = this.#nextSweep;
+    return this.#lastSweep;
   }
 
   async close(): Promise<void> {
@@ -155,7 +163,7 @@ class IndexedUploads implements DurableUploads {
     clearInterval(this.#timer);
     // What is still asked of a database that does not answer ends with its connections.
     const end = pause(closeMilliseconds, undefined, { ref: false });
-    await Promise.race([Promise.all([this.checked, this.#sweeping]), end]);
+    await Promise.race([Promise.all([this.checked, this.#lastSweep]), end]);
   }
 
   async #write(
