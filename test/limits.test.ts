@@ -18,10 +18,8 @@ keepOthersServed();
 
 test('every limit and time is set by a test of its own', () => {
   const folder = join(projectFolder, 'test');
-  // They give settings for other reasons.
-  const others = new Set(['config.test.ts', 'fuzz.test.ts']);
   const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts') && !others.has(name))
+    .filter((name) => /\.(?:test|long)\.ts$/.test(name) && name !== 'config.test.ts')
     .map((name) => readFileSync(join(folder, name), 'utf8'))
     .join('\n');
   const limits = Object.values(settings)

@@ -6,11 +6,14 @@ import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type Asked, download, file, form, post, refusal, stored } from '../support/files.js';
+import { rounds } from '../support/long.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
+
+const kills = rounds('INKWELL_KILLS', { short: 2, long: 20 });
 
 type Env = Readonly<Record<string, string>>;
 type Node = NodeProcess & Asked;
@@ -48,7 +51,7 @@ async function uploadUntilKilled(
 async function killAndLook(context: TestContext, env: Env, nodes: number): Promise<void> {
   const acknowledged: string[] = [];
   const asked = new Map<string, string>();
-  for (let round = 0; round < Number(process.env['INKWELL_KILLS'] ?? 3); round += 1) {
+  for (let round = 0; round < kills; round += 1) {
     const running = await Promise.all(Array.from({ length: nodes }, () => start(context, env)));
     const uploading = running.flatMap((node, at) =>
       [0, 1].map((writer) => uploadUntilKilled(node, `${round}-${at}-${writer}`)),

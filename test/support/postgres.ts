@@ -20,7 +20,7 @@ export interface PostgresServer {
   createDatabase(): Promise<string>;
   /** One statement on a connection of its own. */
   query(url: string, text: string): Promise<readonly Record<string, unknown>[]>;
-  /** Ends every connection, as `pg_terminate_backend` does. */
+  /** Ends every connection, as an administrator does, and waits until they are gone. */
   cutConnections(): Promise<void>;
   /** SIGINT: as an administrator stops it. SIGQUIT: as if it had crashed. */
   stop(signal?: 'SIGINT' | 'SIGQUIT'): Promise<void>;
@@ -85,7 +85,7 @@ export async function startPostgres(
     async cutConnections() {
       await server.query(
         url('postgres'),
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
          WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
       );
     },

@@ -1,21 +1,19 @@
 /**
- * Is the service still quick for others? A process beside the test calls `/hello` all the while,
- * and no answer may take longer than half a second, but for what the machine itself has taken.
+ * Is the service still there for others? In `npm run test:long` a process beside the test calls
+ * `/hello` all the while, and no answer may take longer than some seconds, but for what the machine
+ * itself has taken.
  */
 
 import assert from 'node:assert/strict';
-import { fork, spawn } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before } from 'node:test';
 import { type Announcement, announcements, clock } from './announce.js';
+import { isLong } from './long.js';
 import { type Gap, type Order, proberProgram } from './prober-process.js';
 
-export const gapMilliseconds = 500;
-
-/** Of a file of tests, until a gap counts. */
-const runsMax = 3;
-/** Which run of the file this is, from 1, in the environment. */
-const runName = 'PROBER_RUN';
+/** Many times what a quiet machine shows: a machine with other work is no fault of the service. */
+const gapMilliseconds = 3_000;
 
 export interface Prober {
   /** Ends the calls. */
@@ -47,13 +45,15 @@ export async function startProber(
 type End = () => Promise<void>;
 
 /**
- * For a whole file of hostile tests: one line of it. Every server that a test starts is called
- * until it is stopped; the file fails where others had to wait for one. Tests of a part alone hand
- * in `startServer`: then a whole service runs in their process, on the thread that they use.
+ * For a whole file of hostile tests: one line of it, which `npm run test:long` alone obeys. Every
+ * server that a test starts is called until it is stopped; the file fails where others had to wait
+ * for one. Tests of a part alone hand in `startServer`: then a whole service runs in their process,
+ * on the thread that they use.
  */
 export function keepOthersServed(
   startBeside: (context: { after(end: End): unknown }) => Promise<unknown> = async () => undefined,
 ): void {
+  if (!isLong) return;
   const ends: End[] = [];
   let probing: Probing | undefined;
   let servers = 0;
@@ -72,32 +72,12 @@ export function keepOthersServed(
     const gap = await probing?.report();
     await probing?.end();
     assert.ok(gap !== undefined && (gap.calls > 0 || servers === 0), 'no server was called');
-    await assertQuickAgain(gap);
+    assertServed(gap);
   });
 }
 
-export function assertQuick(gap: Gap): void {
+export function assertServed(gap: Gap): void {
   assert.ok(gap.own < gapMilliseconds, `/hello of ${gap.name}: ${describeGap(gap)}`);
-}
-
-/**
- * Where the gap was too long, the file of tests that runs is run again, up to twice. What the
- * service does to others, it does every time; what others on the same hardware do to it, which no
- * process can see, does not come three times.
- */
-export async function assertQuickAgain(gap: Gap): Promise<void> {
-  const run = Number(process.env[runName] ?? 1);
-  const [program, file] = process.argv;
-  if (gap.own < gapMilliseconds || run === runsMax || file === undefined) {
-    assertQuick(gap);
-    return;
-  }
-  const env: NodeJS.ProcessEnv = { ...process.env, [runName]: String(run + 1) };
-  // By which the runner of tests would take the other run for a part of this one.
-  delete env['NODE_TEST_CONTEXT'];
-  const again = spawn(program ?? 'node', [...process.execArgv, file], { env, stdio: 'ignore' });
-  const [code] = (await once(again, 'exit')) as [number | null];
-  if (code !== 0) assertQuick(gap);
 }
 
 export function describeGap({ waited, own }: Gap): string {

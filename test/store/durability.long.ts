@@ -13,7 +13,7 @@ import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { skipSqlite } from '../support/sqlite.js';
 
-const kills = Number(process.env['INKWELL_KILLS'] ?? '10');
+const kills = Number(process.env['INKWELL_KILLS'] ?? '30');
 
 /** What was asked for, and whether the answer said that it was done. */
 interface Asked {
