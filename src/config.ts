@@ -28,9 +28,8 @@ export const settings = {
   // Where it listens
   host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
   port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
-  publicUrl: text('PUBLIC_URL', {
+  publicUrl: baseUrl('PUBLIC_URL', {
     meaning: 'Base URL in absolute links; empty: scheme and host of the request.',
-    check: baseUrl,
   }),
   allowedOrigins: list('ALLOWED_ORIGINS', {
     unit: 'origins, by comma',

@@ -82,6 +82,20 @@ export function text(
   return { name, fallback, unit, meaning, parse };
 }
 
+/**
+ * Scheme and host, and nothing else of a URL; empty where left out. The value is written as
+ * browsers write an origin: ASCII, in lower case, without a default port.
+ */
+export function baseUrl(name: string, { unit = '', meaning }: Described): Setting<string> {
+  const parse = (given: string): string | Error => {
+    if (given === '') return '';
+    return /^https?:\/\/[^/?#@\\]+$/i.test(given) && URL.canParse(given)
+      ? new URL(given).origin
+      : new Error('must be a base URL without a path, such as https://example.org');
+  };
+  return { name, fallback: '', unit, meaning, parse };
+}
+
 /** Values separated by commas; blanks around them do not count. */
 export function list(
   name: string,
@@ -104,12 +118,6 @@ export function origin(value: string): string | undefined {
   return URL.canParse(value) && new URL(value).origin === value
     ? undefined
     : 'must be an origin such as https://example.org';
-}
-
-export function baseUrl(value: string): string | undefined {
-  return /^https?:\/\/[^/?#]+$/.test(value) && URL.canParse(value)
-    ? undefined
-    : 'must be a base URL without a path, such as https://example.org';
 }
 
 /** As long as a hash of SHA-256, below which HMAC loses strength (RFC 7518 §3.2). */

@@ -92,6 +92,13 @@ test('flags, words, origins and base URLs are read or refused', () => {
     readConfig({ PUBLIC_URL: 'https://a.example:8443' }).publicUrl,
     'https://a.example:8443',
   );
+  // As a header can carry it, and as browsers write it.
+  for (const [given, written] of [
+    ['http://例え.jp', 'http://xn--r8jz45g.jp'],
+    ['HTTPS://Blog.Example:443', 'https://blog.example'],
+  ] as const) {
+    assert.equal(readConfig({ PUBLIC_URL: given }).publicUrl, written);
+  }
   const origins = readConfig({
     ALLOWED_ORIGINS: ' https://a.example ,http://b:81,',
   }).allowedOrigins;
@@ -103,6 +110,9 @@ test('flags, words, origins and base URLs are read or refused', () => {
     'https://a?b',
     'https://',
     'http:///a',
+    'https://user@a',
+    'https://a\\b',
+    'https://a b',
   ]) {
     assert.notEqual(faultsOf({ PUBLIC_URL: url }), '', url);
   }

@@ -7,7 +7,7 @@ import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import type * as MultipartReader from '../http/multipart-read.ts';
-import type { MultipartLimits, PartHead } from '../http/multipart-read.ts';
+import type { MultipartRules, PartHead } from '../http/multipart-read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
 import type { Log } from '../log.ts';
 import { andThen } from '../maybe-promise.ts';
@@ -21,7 +21,7 @@ export interface FileHandlers {
 
 export interface FileHandlersOptions {
   readonly uploads: Uploads;
-  readonly config: MultipartLimits & { readonly bodyBytesMax: number };
+  readonly config: MultipartRules & { readonly bodyBytesMax: number };
   readonly log: Log;
   /** For files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;

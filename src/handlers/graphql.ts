@@ -4,7 +4,6 @@ import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { DoorDeps, GraphqlDoor } from '../graphql/door.ts';
 import type { Asking } from '../graphql/http/runner.ts';
-import { refuseForeign } from '../http/cross-site.ts';
 import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -24,7 +23,7 @@ export interface GraphqlHandlers {
 }
 
 export interface GraphqlDeps extends DoorDeps {
-  readonly config: DoorDeps['config'] & Pick<Config, 'bodyBytesMax' | 'allowedOrigins'>;
+  readonly config: DoorDeps['config'] & Pick<Config, 'bodyBytesMax'>;
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewerOf: (request: HttpRequest) => MaybePromise<Account | undefined>;
 }
@@ -75,8 +74,6 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
         return (door ?? (await openDoor())).post(body, toAsking(request));
       }
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
-      // Browsers send forms to other sites without asking them first: R27.
-      refuseForeign(request, config.allowedOrigins);
       await checkWriter(request);
       return (await openDoor()).postMultipart(request, toAsking(request));
     },

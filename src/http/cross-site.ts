@@ -8,18 +8,25 @@ export interface Sender {
   header(name: string): string | undefined;
 }
 
-/** Throws `foreign_origin` where the page is, by the browser's word, neither ours nor allowed. */
-export function refuseForeign(request: Sender, allowedOrigins: readonly string[]): void {
-  if (isForeign(request, allowedOrigins)) {
+/** Where pages come from that may send forms and open sockets, beside the host of the request. */
+export interface OwnOrigins {
+  readonly allowedOrigins: readonly string[];
+  /** An origin, or empty. Behind a proxy that changes `Host`, the service's own pages have it. */
+  readonly publicUrl: string;
+}
+
+/** Throws `foreign_origin` where the browser says that the page is neither own nor allowed. */
+export function refuseForeign(request: Sender, own: OwnOrigins): void {
+  if (isForeign(request, own)) {
     throw new AppError('foreign_origin', 'Pages of other sites may not send this request.');
   }
 }
 
 /** True where a browser sent it for a foreign page. Other clients name no origin: never true. */
-function isForeign(request: Sender, allowedOrigins: readonly string[]): boolean {
+function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): boolean {
   const origin = request.header('origin');
   if (origin === undefined) return request.header('sec-fetch-site') === 'cross-site';
-  if (allowedOrigins.includes(origin)) return false;
+  if (allowedOrigins.includes(origin) || (publicUrl !== '' && origin === publicUrl)) return false;
   if (request.header('sec-fetch-site') === 'cross-site') return true;
   return !isOnHost(origin, request.host);
 }

@@ -10,6 +10,7 @@ import type { Readable } from 'node:stream';
 import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import { ClientGone } from './body.ts';
+import { type OwnOrigins, refuseForeign } from './cross-site.ts';
 import { parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 import { MultipartFrames, type FrameSink } from './multipart-frames.ts';
@@ -18,7 +19,7 @@ import { PartContent } from './part-content.ts';
 
 export type { PartHead } from './multipart-head.ts';
 
-export interface MultipartLimits {
+export interface MultipartRules extends OwnOrigins {
   /** The whole body. */
   readonly uploadBytesMax: number;
   /** The content of one part. */
@@ -33,18 +34,22 @@ export interface MultipartLimits {
 export type PartReader = (part: PartHead, content: ByteSource) => Promise<void>;
 
 /**
- * Reads all parts. Rejects with `unsupported_media_type`, `invalid_multipart`,
+ * Reads all parts. Rejects with `unsupported_media_type`, `foreign_origin`, `invalid_multipart`,
  * `content_too_large`, ClientGone, or with what `onPart` rejected with; by then no part is being
  * read and nothing listens to the request any more.
+ *
+ * A browser sends forms of this type to other sites without asking them first, so that R27 stands
+ * here, where no route that takes one can leave it out.
  */
 export async function readMultipart(
   request: HttpRequest,
-  limits: MultipartLimits,
+  rules: MultipartRules,
   onPart: PartReader,
 ): Promise<void> {
   const boundary = findBoundary(request.header('content-type'));
-  if (Number(request.header('content-length')) > limits.uploadBytesMax) {
-    throw tooLarge('The multipart body', limits.uploadBytesMax);
+  refuseForeign(request, rules);
+  if (Number(request.header('content-length')) > rules.uploadBytesMax) {
+    throw tooLarge('The multipart body', rules.uploadBytesMax);
   }
   const body = request.streamBody();
   if (body.destroyed) throw new ClientGone('The request ended early.');
@@ -53,7 +58,7 @@ export async function readMultipart(
       if (error === undefined) resolve();
       else reject(error);
     };
-    new MultipartReading(body, { boundary, limits, onPart, settle }).start();
+    new MultipartReading(body, { boundary, limits: rules, onPart, settle }).start();
   });
 }
 
@@ -99,7 +104,7 @@ interface Part {
 
 interface ReadingOptions {
   readonly boundary: string;
-  readonly limits: MultipartLimits;
+  readonly limits: MultipartRules;
   readonly onPart: PartReader;
   readonly settle: (error?: Error) => void;
 }

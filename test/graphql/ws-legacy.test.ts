@@ -103,6 +103,35 @@ describe('the older protocol', { concurrency: 2 }, () => {
         await client.close();
       });
 
+      test('an operation in the newer words waits for connection_init too', async () => {
+        const client = await connect();
+        client.send({ id: '1', type: 'subscribe', payload: { query: typename } });
+        client.send({ type: 'connection_init' });
+        assert.deepEqual(await next(client), { type: 'connection_ack' });
+        assert.equal((await next(client)).type, 'next');
+        await client.close();
+      });
+
+      test('an operation stopped before the acknowledgement never runs', async () => {
+        const client = await connect();
+        client.send(start('1', typename));
+        client.send({ id: '1', type: 'stop' });
+        client.send({ type: 'connection_init' });
+        client.send(start('2', typename));
+        const types = [];
+        for (let count = 0; count < 4; count += 1) types.push(await next(client));
+        assert.deepEqual(
+          types.map(({ id, type }) => [id, type]),
+          [
+            ['1', 'complete'],
+            [undefined, 'connection_ack'],
+            ['2', 'data'],
+            ['2', 'complete'],
+          ],
+        );
+        await client.close();
+      });
+
       test('without connection_init the socket closes with 4408', async () => {
         const client = await connect();
         assert.equal((await client.closed).code, 4408);

@@ -58,12 +58,19 @@ describe('graphql-transport-ws', () => {
       });
     });
 
-    test('that does not come closes with 4408 though pings and operations come', async () => {
+    test('that does not come closes with 4408 though pings come', async () => {
       const client = await connect();
       client.send({ type: 'ping' });
-      client.send(subscribe('1', introspection));
       assert.deepEqual(await client.next(), { type: 'pong' });
       assert.equal((await client.closed).code, 4408);
+      assert.deepEqual(client.received, []);
+    });
+
+    test('that comes after an operation is too late: 4401 (R28)', async () => {
+      const client = await connect();
+      client.send(subscribe('1', introspection));
+      client.send({ type: 'connection_init' });
+      assert.deepEqual(await client.closed, { code: 4401, reason: 'Unauthorized' });
       assert.deepEqual(client.received, []);
     });
 

@@ -8,7 +8,13 @@ import { readMultipart } from '../../dist/http/multipart-read.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
-const limits = { uploadBytesMax: 9_999, fileBytesMax: 9_999, uploadPartsMax: 9 };
+const limits = {
+  uploadBytesMax: 9_999,
+  fileBytesMax: 9_999,
+  uploadPartsMax: 9,
+  allowedOrigins: [],
+  publicUrl: '',
+};
 
 /** By what a door reads with. */
 const readers = {

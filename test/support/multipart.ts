@@ -40,7 +40,13 @@ export function multipartBody(parts: readonly SentPart[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
 }
 
-export const limits = { uploadBytesMax: 1 << 26, fileBytesMax: 1 << 26, uploadPartsMax: 1_000 };
+export const limits = {
+  uploadBytesMax: 1 << 26,
+  fileBytesMax: 1 << 26,
+  uploadPartsMax: 1_000,
+  allowedOrigins: [],
+  publicUrl: '',
+};
 
 export interface ReadPart extends PartHead {
   readonly bytes: Buffer;

@@ -9,7 +9,7 @@ import { type ReceivedFile, receiveFile, toLogFacts } from '../../domain/files.t
 import { AppError } from '../../errors.ts';
 import { parseJsonText } from '../../http/json.ts';
 import type { HttpReply, HttpRequest } from '../../http/message.ts';
-import { readMultipart, readPartText } from '../../http/multipart-read.ts';
+import { type MultipartRules, readMultipart, readPartText } from '../../http/multipart-read.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
 import type { Engine } from '../engine.ts';
@@ -21,10 +21,7 @@ export interface MultipartDeps {
   readonly uploads: Uploads;
   /** For files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
-  readonly config: Pick<
-    Config,
-    'bodyBytesMax' | 'uploadBytesMax' | 'fileBytesMax' | 'uploadPartsMax'
-  >;
+  readonly config: MultipartRules & Pick<Config, 'bodyBytesMax'>;
 }
 
 /**

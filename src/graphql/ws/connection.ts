@@ -164,8 +164,12 @@ export class Connection {
   }
 
   #start(start: Start, bytes: number): void {
-    const { limits, port } = this.#deps;
+    const { limits, port, protocol } = this.#deps;
     const { id, dialect } = start;
+    if (this.#state === 'new' && protocol.uninitialised !== undefined) {
+      this.close(protocol.uninitialised);
+      return;
+    }
     if (this.#operations.has(id)) {
       if (!dialect.replacesSameId) {
         this.close({ code: 4409, reason: cutId(id) });

@@ -21,15 +21,8 @@ export function checkHandshake(
   if (target.path !== '/graphql') {
     throw new AppError('not_found', 'There is no WebSocket at this path.');
   }
-  const { allowedOrigins, publicUrl } = config;
-  refuseForeign(
-    {
-      host: target.host ?? incoming.headers.host ?? '',
-      header: (name) => toText(incoming.headers[name]),
-    },
-    // Behind a proxy that changes `Host`, the public URL is where our own pages come from.
-    publicUrl === '' ? allowedOrigins : [...allowedOrigins, new URL(publicUrl).origin],
-  );
+  const host = target.host ?? incoming.headers.host ?? '';
+  refuseForeign({ host, header: (name) => toText(incoming.headers[name]) }, config);
   const offered = incoming.headers['sec-websocket-protocol'];
   if (offered === undefined) return legacyWs;
   const protocol = chooseProtocol(offered.split(',').map((name) => name.trim()));

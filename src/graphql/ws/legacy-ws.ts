@@ -52,6 +52,7 @@ export const legacyWs: Protocol = {
     reason: message,
   }),
   tooManyMessages: { code: 1008, reason: 'Too many messages' },
+  uninitialised: undefined,
   secondInit: undefined,
   keepAlive: '{"type":"ka"}',
 };

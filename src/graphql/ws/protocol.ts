@@ -55,6 +55,8 @@ export interface Protocol {
   refusal(message: string, id: string | undefined): { readonly answer?: string } & Closing;
   /** What a client is told that is closed because it sends too many messages. */
   readonly tooManyMessages: Closing;
+  /** An operation before any `connection_init` closes the socket, or waits for one (R28). */
+  readonly uninitialised: Closing | undefined;
   /** A second `connection_init` closes the socket, or is acknowledged again. */
   readonly secondInit: Closing | undefined;
   /** Sent now and then so that proxies keep the connection. */

@@ -30,6 +30,7 @@ export const transportWs: Protocol = {
   unreadable: invalid,
   refusal: (message) => ({ code: CloseCode.Forbidden, reason: message }),
   tooManyMessages: { code: 4429, reason: 'Too many messages' },
+  uninitialised: { code: CloseCode.Unauthorized, reason: 'Unauthorized' },
   secondInit: {
     code: CloseCode.TooManyInitialisationRequests,
     reason: 'Too many initialisation requests',

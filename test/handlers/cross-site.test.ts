@@ -1,0 +1,110 @@
+/** No route takes what a browser sends for a page of another site without asking first (R27). */
+
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { filesOnDisk, refusal, stored } from '../support/files.js';
+import { multipartBody, multipartType, part, type SentPart } from '../support/multipart.js';
+import { connectRaw, type RawAnswer } from '../support/raw-client.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+const operations = '{"query":"mutation ($f: Upload!) { upload(file: $f) }","variables":{"f":null}}';
+
+/** Every route that takes a form, with one that it stores. */
+const forms = [
+  ['/api/multiparts/simple', [part('part', 'x', { fileName: 'a.txt' })]],
+  ['/api/multiparts/list', [part('any', 'x', { fileName: 'a.txt' })]],
+  [
+    '/graphql',
+    [
+      part('operations', operations),
+      part('map', '{"0":["variables.f"]}'),
+      part('0', 'x', { fileName: 'a.txt' }),
+    ],
+  ],
+] as const;
+
+const env = { ALLOWED_ORIGINS: 'https://ui.example', PUBLIC_URL: 'HTTPS://Blog.Example:443' };
+
+/** By hand: `fetch` sets some of these headers itself. */
+async function send(
+  t: TestContext,
+  server: TestServer,
+  form: { readonly path: string; readonly parts: readonly SentPart[]; readonly headers: object },
+): Promise<RawAnswer> {
+  const { path, parts, headers } = form;
+  const body = multipartBody(parts);
+  const lines = [`POST ${path} HTTP/1.1`, `Host: 127.0.0.1:${server.port}`, 'Connection: close'];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  lines.push(`Content-Type: ${multipartType}`, `Content-Length: ${body.length}`, '', '');
+  const client = await connectRaw(t, server.port);
+  client.send(Buffer.concat([Buffer.from(lines.join('\r\n')), body]));
+  return client.answer();
+}
+
+for (const [path, parts] of forms) {
+  suite(`a form sent to ${path}`, () => {
+    for (const [name, headers] of [
+      ['with a foreign origin', { Origin: 'https://evil.example' }],
+      ['with the origin null', { Origin: 'null' }],
+      ['with the host on another port', { Origin: 'http://127.0.0.1:1' }],
+      ['from another site, without an origin', { 'Sec-Fetch-Site': 'cross-site' }],
+    ] as const) {
+      test(`${name} is refused with 403 and stores nothing`, async (t) => {
+        const server = await startServer(t, { env });
+        const answer = await send(t, server, { path, parts, headers });
+        assert.equal(answer.status, 403);
+        assert.match(answer.body.toString(), /foreign_origin|BAD_USER_INPUT/);
+        assert.deepEqual(await stored(server), []);
+        assert.deepEqual(await filesOnDisk(server), []);
+      });
+    }
+
+    for (const [name, headers] of [
+      ['without an origin', {}],
+      ['with an allowed origin', { Origin: 'https://ui.example' }],
+      ['with the origin of PUBLIC_URL', { Origin: 'https://blog.example' }],
+      ['from a page of this host', { 'Sec-Fetch-Site': 'same-origin' }],
+    ] as const) {
+      test(`${name} is stored`, async (t) => {
+        const server = await startServer(t, { env });
+        const answer = await send(t, server, { path, parts, headers });
+        assert.equal(answer.status, 200, answer.body.toString());
+        assert.equal((await stored(server)).length, 1);
+      });
+    }
+  });
+}
+
+test('what else a page can send without asking is no type that a route takes', async (t) => {
+  const server = await startServer(t);
+  const posts = (await (await server.fetch('/posts')).json()) as { id: string }[];
+  const before = await contentOf(server);
+  for (const path of [
+    '/graphql',
+    '/posts',
+    `/posts/${posts[0]?.id}/comments`,
+    '/auth/login',
+    '/api/multiparts/simple',
+    '/api/multiparts/list',
+    '/api/todos',
+    '/api/articles',
+  ]) {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', undefined]) {
+      const response = await server.fetch(path, {
+        method: 'POST',
+        // Bytes have no type of their own that would be sent.
+        body: Buffer.from('{"title":"t","content":"c","query":"{__typename}"}'),
+        headers: type === undefined ? {} : { 'Content-Type': type },
+      });
+      const found = await refusal(response);
+      assert.deepEqual(found, [415, 'unsupported_media_type'], `${path} ${type}`);
+    }
+  }
+  assert.equal(await contentOf(server), before);
+});
+
+async function contentOf(server: TestServer): Promise<string> {
+  const paths = ['/posts', '/api/todos', '/api/articles'];
+  const texts = paths.map(async (path) => (await server.fetch(path)).text());
+  return (await Promise.all(texts)).join('\n');
+}
