@@ -73,44 +73,66 @@ function endOfString(json: string, start: number): number {
   }
 }
 
-/** A whole number of so many digits is always held exactly by a double. */
-const plainDigitsMax = 15;
+/**
+ * Two decimals of so many digits are never the same double, as long as they are neither tiny nor
+ * huge: such a number is always written as it was read (the `DBL_DIG` of C, `float.h`).
+ */
+const exactDigitsMax = 15;
+/** Doubles below hold fewer digits (`DBL_MIN`). */
+const exactMin = 2.2250738585072014e-308;
+/** The letter and two more: an exponent of that length makes nothing tiny or huge. */
+const exponentLengthMax = 3;
 
 /** The index of the number's last character. */
 function checkNumber(json: string, start: number): number {
   let end = start + 1;
-  let plain = true;
+  let exponentAt = -1;
   for (; end < json.length; end += 1) {
     const code = json.charCodeAt(end);
     if (code >= 0x30 && code <= 0x39) continue;
-    // '.', 'e', 'E', '+', '-'
-    if (code !== 0x2e && code !== 0x65 && code !== 0x45 && code !== 0x2b && code !== 0x2d) break;
-    plain = false;
+    if (code === 0x65 || code === 0x45) exponentAt = end;
+    // '.', '+', '-'
+    else if (code !== 0x2e && code !== 0x2b && code !== 0x2d) break;
   }
-  if (plain && end - start <= plainDigitsMax) return end - 1;
-  const token = json.slice(start, end);
-  const value = Number(token);
-  if (!Number.isFinite(value) || toDecimal(token) !== toDecimal(String(value))) {
+  // The sign and the point count as digits: the rule need not be sharp.
+  const digits = (exponentAt === -1 ? end : exponentAt) - start;
+  const isPlain = exponentAt === -1 || end - exponentAt <= exponentLengthMax;
+  if (isPlain && digits <= exactDigitsMax) return end - 1;
+  if (!isKept(json.slice(start, end), digits)) {
     throw invalid('it holds a number that cannot be kept without rounding');
   }
   return end - 1;
 }
 
-/** Sign, digits without zeros at either end, and exponent: equal for equal decimal values. */
-function toDecimal(token: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
-    /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(token) ?? [];
-  const digits = (whole + fraction).replace(/^0+/, '');
-  const significant = trimZeros(digits);
-  if (significant === '') return '0';
-  const power = Number(exponent) - fraction.length + digits.length - significant.length;
-  return `${sign}${significant}e${power}`;
+/** Whether a double, when it is written, has exactly the decimal value of `token`. */
+function isKept(token: string, digits: number): boolean {
+  const value = Number(token);
+  const magnitude = Math.abs(value);
+  if (digits <= exactDigitsMax && magnitude >= exactMin && magnitude < Infinity) return true;
+  const written = String(value);
+  if (written === token) return true;
+  return Number.isFinite(value) && toDecimal(token) === toDecimal(written);
 }
 
-function trimZeros(digits: string): string {
-  let end = digits.length;
-  while (end > 0 && digits.charCodeAt(end - 1) === 0x30) end -= 1;
-  return digits.slice(0, end);
+/** Sign, digits without zeros at either end, and exponent: equal for equal decimal values. */
+function toDecimal(token: string): string {
+  let exponentAt = token.indexOf('e');
+  if (exponentAt === -1) exponentAt = token.indexOf('E');
+  const mantissa = exponentAt === -1 ? token : token.slice(0, exponentAt);
+  const sign = token.charCodeAt(0) === 0x2d ? '-' : '';
+  const point = mantissa.indexOf('.');
+  const digits =
+    point === -1
+      ? mantissa.slice(sign.length)
+      : mantissa.slice(sign.length, point) + mantissa.slice(point + 1);
+  let first = 0;
+  while (digits.charCodeAt(first) === 0x30) first += 1;
+  if (first === digits.length) return '0';
+  let last = digits.length;
+  while (digits.charCodeAt(last - 1) === 0x30) last -= 1;
+  const fraction = point === -1 ? 0 : mantissa.length - point - 1;
+  const exponent = exponentAt === -1 ? 0 : Number(token.slice(exponentAt + 1));
+  return `${sign}${digits.slice(first, last)}e${exponent - fraction + digits.length - last}`;
 }
 
 /** At most `jsonDepthMax` levels: the recursion is bounded. */

@@ -125,11 +125,35 @@ const numberToken = fc
   .map(([sign, whole, fraction, exponent]) => {
     return `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`;
   });
+/** About as many digits as a double always keeps, and exponents over all that it can hold. */
+const shortToken = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    fc.constantFrom('0', '1', '9', '5', '123'),
+    digits(0, 15),
+    fc.integer({ min: -345, max: 312 }),
+    fc.constantFrom('e', 'E', 'e0'),
+  )
+  .map(([sign, whole, fraction, power, letter]) => {
+    const point = fraction === '' ? '' : `.${fraction}`;
+    const zeros = letter === 'e0' ? (power < 0 ? 'e-0' : 'e+0') + Math.abs(power) : letter + power;
+    return `${sign}${whole}${point}${zeros}`;
+  });
+const plainToken = fc
+  .tuple(fc.nat(99_999_999), digits(1, 9))
+  .map(([whole, fraction]) => `${whole}.${fraction}`);
 const doubleToken = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => `${value}`);
+const anyToken = fc.oneof(
+  numberToken,
+  shortToken,
+  plainToken,
+  doubleToken,
+  fc.bigInt().map(String),
+);
 
 test('a number is kept exactly or refused: never rounded, never null', () => {
   fc.assert(
-    fc.property(fc.oneof(numberToken, doubleToken, fc.bigInt().map(String)), (token) => {
+    fc.property(anyToken, (token) => {
       const value = Number(token);
       const exact = Number.isFinite(value) && sameValue(toDecimal(token), toDecimal(`${value}`));
       assert.equal(isRefused(`[${token}]`), !exact, token);
