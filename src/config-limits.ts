@@ -106,7 +106,7 @@ export const limitSettings = {
   graphqlTokensMax: integer('GRAPHQL_TOKENS_MAX', {
     fallback: 2_000,
     min: 10,
-    meaning: 'Tokens of a document.',
+    meaning: 'Tokens of a document; twice as many pairs of fields to merge.',
   }),
   graphqlDepthMax: integer('GRAPHQL_DEPTH_MAX', {
     fallback: 20,

@@ -13,12 +13,16 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
+import { Overlaps } from './overlaps.ts';
 import { UploadedFile } from './uploaded-file.ts';
 
 export type DocumentLimits = Pick<
   Config,
-  'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
+  'graphqlTokensMax' | 'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
 >;
+
+/** Pairs of fields to compare, for each token that a document may have. */
+const pairsPerToken = 2;
 
 /** How much there is of what is limited. */
 export interface DocumentMeasures {
@@ -32,7 +36,13 @@ export interface DocumentMeasures {
 
 /** Throws a GraphQLError for a document beyond a limit, and RangeError for one too deep to walk. */
 export function measureDocument(document: DocumentNode, limits: DocumentLimits): DocumentMeasures {
-  const walk = new Walk(document);
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) {
+      fragments.set(definition.name.value, definition);
+    }
+  }
+  const walk = new Walk(fragments);
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION) walk.operation(definition.selectionSet);
     if ('directives' in definition) walk.directives += definition.directives?.length ?? 0;
@@ -41,6 +51,12 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
   check('levels', depth, limits.graphqlDepthMax);
   check('aliases', aliases, limits.graphqlAliasesMax);
   check('directives', directives, limits.graphqlDirectivesMax);
+  const overlaps = new Overlaps(fragments, limits.graphqlTokensMax * pairsPerToken);
+  for (const definition of document.definitions) {
+    if ('selectionSet' in definition) {
+      overlaps.check([definition.selectionSet], limits.graphqlDepthMax);
+    }
+  }
   return { depth, aliases, directives, introspections };
 }
 
@@ -74,16 +90,12 @@ class Walk {
   aliases = 0;
   directives = 0;
   introspections = 0;
-  readonly #fragments = new Map<string, FragmentDefinitionNode>();
+  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   /** Levels of a fragment; 0 while it is being walked, so that a cycle ends. */
   readonly #levels = new Map<string, number>();
 
-  constructor(document: DocumentNode) {
-    for (const definition of document.definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION) {
-        this.#fragments.set(definition.name.value, definition);
-      }
-    }
+  constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>) {
+    this.#fragments = fragments;
   }
 
   operation(selections: SelectionSetNode): void {
