@@ -10,7 +10,7 @@
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import { AppError } from '../errors.ts';
 import type { Json } from '../store/model.ts';
-import { copyJson, isEqualJson, isJsonArray, type CopyBudget } from './json-value.ts';
+import { copyJson, copyMembers, isEqualJson, isJsonArray, type CopyBudget } from './json-value.ts';
 import {
   findChild,
   findValue,
@@ -216,7 +216,7 @@ function getOwnParent(work: Work, { tokens }: JsonPointer): Container {
 function toOwn(work: Work, value: Json | undefined): Container {
   if (!isContainer(value)) throw new NotApplicable(noTarget);
   if (work.own.has(value)) return value as Container; // made below, in this patch
-  const copy = isJsonArray(value) ? value.slice() : { ...value };
+  const copy = isJsonArray(value) ? value.slice() : copyMembers(value);
   work.own.add(copy);
   return copy;
 }
