@@ -43,6 +43,8 @@ import { createUploads, type Uploads } from './store/uploads.ts';
 export interface AppDeps {
   readonly log: Log;
   readonly now: () => Date;
+  /** Milliseconds of a clock that only goes forward, whatever happens to `now`. */
+  readonly monotonicNow: () => number;
   /** Whose folder of uploads is whose. */
   readonly run: Run;
 }
@@ -77,7 +79,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 
   const uploads = await openUploads(store, config, { run, createId, log });
 
-  const { bearer, login } = createAccess(store, config, { log, now, accounts });
+  const { bearer, login } = createAccess(store, config, { ...deps, accounts });
   const graphql = createGraphqlHandlers({
     ...shared,
     store,
@@ -154,7 +156,7 @@ async function openUploads(
   });
 }
 
-interface AccessDeps extends Pick<AppDeps, 'log' | 'now'> {
+interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
   readonly accounts: readonly Account[];
 }
 
@@ -162,7 +164,7 @@ interface AccessDeps extends Pick<AppDeps, 'log' | 'now'> {
 function createAccess(
   store: Store,
   config: Config,
-  { log, now, accounts }: AccessDeps,
+  { log, now, monotonicNow, accounts }: AccessDeps,
 ): { readonly bearer: Bearer; readonly login: Login } {
   const tokens = createTokens({
     secrets: getSecrets(config, log),
@@ -173,7 +175,7 @@ function createAccess(
   const login = createLogin({
     store,
     tokens,
-    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now }),
+    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: monotonicNow }),
     checker: createPasswordChecker({
       queueMax: config.loginQueueMax,
       decoyHash: accounts[0]?.passwordHash,

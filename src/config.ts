@@ -13,6 +13,7 @@ import {
   integer,
   list,
   MiB,
+  network,
   origin,
   readSettings,
   seconds,
@@ -35,6 +36,11 @@ export const settings = {
     unit: 'origins, by comma',
     meaning: 'Foreign origins that may open sockets and send forms from a browser.',
     check: origin,
+  }),
+  trustedProxies: list('TRUSTED_PROXIES', {
+    unit: 'networks, by comma',
+    meaning: 'Proxies that are believed who their client is; it counts for failed logins.',
+    check: network,
   }),
   // What it holds
   environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
@@ -94,7 +100,7 @@ export const settings = {
     fallback: 10,
     min: 1,
     unit: 'per account and minute',
-    meaning: 'Failed logins before 429; ten times as many per address.',
+    meaning: 'Failed logins from one address; beyond: 429.',
   }),
   loginQueueMax: integer('LOGIN_QUEUE_MAX', {
     fallback: 16,

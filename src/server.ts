@@ -62,7 +62,12 @@ interface Outlets {
 async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
   let app: App;
   try {
-    app = await createApp(config, { log, now, run: describeRun() });
+    app = await createApp(config, {
+      log,
+      now,
+      monotonicNow: () => performance.now(),
+      run: describeRun(),
+    });
   } catch (error) {
     process.stderr.write(`inkwell: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);

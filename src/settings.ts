@@ -1,5 +1,7 @@
 /** How one setting is read from the environment: its kind, default, unit, bounds and meaning. */
 
+import { isIP } from 'node:net';
+
 /** In bytes. */
 export const MiB = 1024 * 1024;
 
@@ -118,6 +120,15 @@ export function origin(value: string): string | undefined {
   return URL.canParse(value) && new URL(value).origin === value
     ? undefined
     : 'must be an origin such as https://example.org';
+}
+
+/** An address, or a network: an address, a slash and the number of its leading bits. */
+export function network(value: string): string | undefined {
+  const found = /^([0-9A-Fa-f.:]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(value);
+  const version = isIP(found?.[1] ?? '');
+  return version !== 0 && Number(found?.[2] ?? 0) <= (version === 4 ? 32 : 128)
+    ? undefined
+    : 'must be an address or a network, such as 192.0.2.1 or 2001:db8::/32';
 }
 
 /** As long as a hash of SHA-256, below which HMAC loses strength (RFC 7518 §3.2). */

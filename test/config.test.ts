@@ -121,6 +121,23 @@ test('flags, words, origins and base URLs are read or refused', () => {
   }
 });
 
+test('trusted proxies are addresses and networks', () => {
+  const given = ' 127.0.0.1, 10.0.0.0/8 ,2001:db8::/32,::1';
+  const proxies = readConfig({ TRUSTED_PROXIES: given }).trustedProxies;
+  assert.deepEqual(proxies, ['127.0.0.1', '10.0.0.0/8', '2001:db8::/32', '::1']);
+  for (const text of [
+    '10.0.0.0/33',
+    '::/129',
+    '10/8',
+    '10.0.0.1/',
+    '10.0.0.1/8/8',
+    'proxy',
+    '/8',
+  ]) {
+    assert.notEqual(faultsOf({ TRUSTED_PROXIES: text }), '', text);
+  }
+});
+
 test('a secret counts in bytes', () => {
   assert.equal(faultsOf({ JWT_SECRET: 'ü'.repeat(16) }), '');
   assert.notEqual(faultsOf({ JWT_SECRET: 'x'.repeat(31) }), '');

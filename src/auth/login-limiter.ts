@@ -1,113 +1,94 @@
 /**
- * Counts failed logins per account and per address and refuses more than a few in a minute (R21),
- * in bounded memory.
+ * Limits failed logins (R21). Those of one account from one address lock that account for that
+ * address, and for no other. Many of one account, or of one address, lock nothing: from then on
+ * logins under it take turns, so that nobody can shut out others.
  */
 
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { AppError } from '../errors.ts';
+import { createFailureCounts } from './failure-counts.ts';
+import { createLoginTurns } from './login-turns.ts';
 
 /** Who tries. */
 export interface LoginAttempt {
   readonly username: string;
-  /** The peer's address as its socket tells it. */
+  /** The client's, in canonical text (R34). */
   readonly address: string;
 }
 
-/**
- * Whoever fails often enough under a name keeps its owner out too, for the rest of the minute:
- * that is the price of a limit that many addresses together cannot get round.
- */
 export interface LoginLimiter {
-  /** Throws `too_many_requests` where the account or the address has failed too often. */
-  check(attempt: LoginAttempt): void;
+  /**
+   * Resolves when the password may be checked. Rejects with `too_many_requests` where this account
+   * has failed too often from this address, with `overloaded` where too many wait for their turn.
+   */
+  enter(attempt: LoginAttempt): Promise<void>;
   fail(attempt: LoginAttempt): void;
-  /** Forgets the failures of the account, not those of the address. */
+  /** Forgets the failures of this account from this address, not those of either by itself. */
   succeed(attempt: LoginAttempt): void;
 }
 
 export interface LoginLimiterOptions {
-  /** Per account in one window; ten times as many per address, which many people may share. */
+  /** Of one account from one address in a minute. */
   readonly failuresMax: number;
-  readonly now: () => Date;
+  /** Milliseconds of a clock that only goes forward: one that is set back would prolong a lock. */
+  readonly now: () => number;
 }
 
-const windowSeconds = 60;
-
-/**
- * Accounts, and as many addresses, that are counted at once. A window has time for some 3,000
- * checks of a password, so that nobody can push a count out before its window ends.
- */
-export const countedMax = 10_000;
+/** So many times `failuresMax` an account or an address has failed when its logins take turns. */
+const wideFactor = 10;
 
 export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions): LoginLimiter {
-  const accounts = createFailures(failuresMax);
-  const addresses = createFailures(failuresMax * 10);
-  return {
-    check({ username, address }) {
-      const time = now().getTime();
-      const untilAccount = accounts.refusedUntil(toAccountKey(username), time);
-      const untilAddress = addresses.refusedUntil(toAddressKey(address), time);
-      const wait = Math.max(untilAccount, untilAddress) - time;
-      if (wait <= 0) return;
-      throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
-        retryAfterSeconds: Math.ceil(wait / 1000),
-      });
-    },
-    fail({ username, address }) {
-      const time = now().getTime();
-      accounts.add(toAccountKey(username), time);
-      addresses.add(toAddressKey(address), time);
-    },
-    succeed({ username }) {
-      accounts.forget(toAccountKey(username));
-    },
-  };
-}
+  const pairs = createFailureCounts(now);
+  const wides = createFailureCounts(now);
+  const turns = createLoginTurns();
 
-interface Failures {
-  /** In milliseconds; 0 where nothing is refused. */
-  refusedUntil(key: string, time: number): number;
-  add(key: string, time: number): void;
-  forget(key: string): void;
-}
-
-/** A window begins with the first failure. All are equally long: the first to begin ends first. */
-function createFailures(failuresMax: number): Failures {
-  const windows = new Map<string, { readonly end: number; count: number }>();
-
-  const makeRoom = (time: number): void => {
-    for (const [key, { end }] of windows) {
-      if (end > time && windows.size < countedMax) return;
-      windows.delete(key);
-    }
+  const checkPair = (pair: string): void => {
+    if (pairs.count(pair) < failuresMax) return;
+    throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
+      retryAfterSeconds: Math.ceil(pairs.millisecondsLeft(pair) / 1000),
+    });
   };
 
   return {
-    refusedUntil(key, time) {
-      const found = windows.get(key);
-      return found !== undefined && found.count >= failuresMax && found.end > time ? found.end : 0;
+    async enter(attempt) {
+      const { pair, account, network } = toKeys(attempt);
+      checkPair(pair);
+      // The address first: one that floods waits for itself, and not in the account's queue.
+      for (const key of [network, account]) {
+        if (wides.count(key) < failuresMax * wideFactor) continue;
+        await turns.take(key, { who: pair, failures: pairs.count(pair) });
+        checkPair(pair);
+      }
     },
-    add(key, time) {
-      makeRoom(time);
-      const found = windows.get(key);
-      if (found === undefined) windows.set(key, { end: time + windowSeconds * 1000, count: 1 });
-      else found.count += 1;
+    fail(attempt) {
+      const { pair, account, network } = toKeys(attempt);
+      pairs.add(pair);
+      wides.add(account);
+      wides.add(network);
     },
-    forget(key) {
-      windows.delete(key);
+    succeed(attempt) {
+      pairs.forget(toKeys(attempt).pair);
     },
   };
 }
 
-/** As long for a name of a megabyte as for any other. */
-function toAccountKey(username: string): string {
-  return createHash('sha256').update(username).digest('base64');
+interface Keys {
+  readonly pair: string;
+  readonly account: string;
+  readonly network: string;
+}
+
+/** As short for a name of a megabyte as for any other; no name makes the key of an address. */
+function toKeys({ username, address }: LoginAttempt): Keys {
+  const account = createHash('sha256').update(username).digest('base64');
+  const network = toNetwork(address);
+  return { account, network, pair: `${account} ${network}` };
 }
 
 /** One subscriber has a whole /64 of IPv6 (RFC 6177 §2), so that its addresses count as one. */
-function toAddressKey(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address;
+function toNetwork(address: string): string {
+  if (!isIPv6(address)) return address;
   const [front = '', back] = address.split('::');
   const groups = front === '' ? [] : front.split(':');
   if (back !== undefined) {

@@ -9,14 +9,14 @@ import type { PasswordChecker } from './password.ts';
 export interface Credentials {
   readonly username: string;
   readonly password: string;
-  /** The peer's address, for the count of failures. */
+  /** The client's (R34), for the count of failures. */
   readonly address: string;
 }
 
 /**
- * A token for whoever knows the password. Throws `invalid_credentials` alike for an unknown user
+ * A token for who knows the password. Throws `invalid_credentials` alike for an unknown user
  * and a wrong password, after the same work; `too_many_requests` after too many failures;
- * `overloaded` where too many logins are being checked.
+ * `overloaded` where too many logins are being checked, or wait for their turn.
  */
 export type Login = (credentials: Credentials) => Promise<string>;
 
@@ -29,7 +29,7 @@ export interface LoginDeps {
 
 export function createLogin({ store, limiter, checker, tokens }: LoginDeps): Login {
   return async (credentials) => {
-    limiter.check(credentials);
+    await limiter.enter(credentials);
     const account = await store.accounts.findForLogin(credentials.username);
     // Those that are under way or wait at this moment may all still fail: the count can pass its
     // limit by as many as the checker lets in at once.

@@ -4,6 +4,7 @@ import type { Bearer } from '../auth/bearer.ts';
 import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import { invalidBody } from '../errors.ts';
+import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
 import type { Handler, HttpReply } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
@@ -20,11 +21,12 @@ export interface AccountHandlers {
 export interface AccountHandlersDeps {
   readonly login: Login;
   readonly bearer: Bearer;
-  readonly config: Pick<Config, 'bodyBytesMax'>;
+  readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
 }
 
 export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
   const { bearer, config } = deps;
+  const clientAddress = createClientAddress(config.trustedProxies);
   // A record never changes (store/model.ts), so that its answer is written once. Weak: an answer
   // goes with its record.
   const profiles = new WeakMap<Account, HttpReply>();
@@ -41,7 +43,7 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
   return {
     async login(request) {
       // Read first: once a peer has hung up it has no address that a failure could count against.
-      const address = request.remoteAddress;
+      const address = clientAddress(request);
       const { username, password } = decodeLogin(await readJson(request, config.bodyBytesMax));
       return privateReply({ access_token: await deps.login({ username, password, address }) });
     },

@@ -17,7 +17,7 @@ export interface HttpRequest {
   readonly query: string;
   /** The path's parameters by their name in the route, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** The peer's address; empty where the socket is already gone. */
+  /** The connection's, which may be a proxy's (R34); empty where the socket is already gone. */
   readonly remoteAddress: string;
   /** The value of `Host`, checked (RFC 9112 §3.2). */
   readonly host: string;

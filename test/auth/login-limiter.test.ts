@@ -1,106 +1,193 @@
-/** Failed logins are counted per account and per address, for a minute, in bounded memory (R21). */
+/** Failed logins lock an account for one address; many of either make logins take turns (R21). */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { countedMax, createLoginLimiter } from '../../dist/auth/login-limiter.js';
+import { type TestContext, test } from 'node:test';
+import { countedMax, createFailureCounts } from '../../dist/auth/failure-counts.js';
+import { createLoginLimiter } from '../../dist/auth/login-limiter.js';
+import { waitingMax } from '../../dist/auth/login-turns.js';
 import { AppError } from '../../dist/errors.js';
 
-function createFixture(failuresMax = 3) {
-  const clock = { milliseconds: 1_700_000_000_000 };
-  const now = () => new Date(clock.milliseconds);
-  const limiter = createLoginLimiter({ failuresMax, now });
+type Outcome = 'entered' | 'waits' | `${string} ${number}`;
+
+function createFixture(t: TestContext, failuresMax = 3) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const clock = { milliseconds: 5_000 };
+  const limiter = createLoginLimiter({ failuresMax, now: () => clock.milliseconds });
   const fail = (username: string, address: string, times = 1): void => {
     for (let time = 0; time < times; time += 1) limiter.fail({ username, address });
   };
-  /** Seconds to wait, or undefined where the attempt may be made. */
-  const waitOf = (username: string, address: string): number | undefined => {
-    try {
-      limiter.check({ username, address });
-      return undefined;
-    } catch (error) {
-      assert.ok(error instanceof AppError);
-      assert.equal(error.code, 'too_many_requests');
-      return error.facts.retryAfterSeconds;
-    }
+  /** Begins an attempt; tells what has become of it whenever it is asked. */
+  const enter = (username: string, address: string): (() => Promise<Outcome>) => {
+    let outcome: Outcome = 'waits';
+    limiter.enter({ username, address }).then(
+      () => (outcome = 'entered'),
+      (error: unknown) => {
+        assert.ok(error instanceof AppError);
+        outcome = `${error.code} ${error.facts.retryAfterSeconds ?? 0}`;
+      },
+    );
+    return async () => {
+      await new Promise(setImmediate);
+      return outcome;
+    };
   };
-  return { clock, limiter, fail, waitOf };
+  const outcomeOf = (username: string, address: string): Promise<Outcome> =>
+    enter(username, address)();
+  /** Lets one turn pass. */
+  const tick = async (): Promise<void> => {
+    t.mock.timers.tick(500);
+    await new Promise(setImmediate);
+  };
+  return { clock, limiter, fail, enter, outcomeOf, tick };
 }
 
-test('an account is refused after its failures, from every address, and no other one is', () => {
-  const { fail, waitOf } = createFixture();
+const locked = 'too_many_requests';
+
+test('an account is locked after its failures for that address, and for no other', async (t) => {
+  const { fail, outcomeOf } = createFixture(t);
   fail('ann', '192.0.2.1', 2);
-  assert.equal(waitOf('ann', '192.0.2.1'), undefined);
-  fail('ann', '192.0.2.2');
-  assert.equal(waitOf('ann', '192.0.2.1'), 60);
-  assert.equal(waitOf('ann', '192.0.2.9'), 60);
-  assert.equal(waitOf('bob', '192.0.2.1'), undefined);
-  assert.equal(waitOf('Ann', '192.0.2.1'), undefined);
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), 'entered');
+  fail('ann', '192.0.2.1');
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), `${locked} 60`);
+  assert.equal(await outcomeOf('ann', '192.0.2.9'), 'entered');
+  assert.equal(await outcomeOf('bob', '192.0.2.1'), 'entered');
+  assert.equal(await outcomeOf('Ann', '192.0.2.1'), 'entered');
 });
 
-test('the wait ends a minute after the first failure', () => {
-  const { clock, fail, waitOf } = createFixture();
+test('the lock ends a minute after the first failure', async (t) => {
+  const { clock, fail, outcomeOf } = createFixture(t);
   fail('ann', '192.0.2.1');
   clock.milliseconds += 20_500;
   fail('ann', '192.0.2.1', 2);
-  assert.equal(waitOf('ann', '192.0.2.1'), 40);
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), `${locked} 40`);
   clock.milliseconds += 39_499;
-  assert.equal(waitOf('ann', '192.0.2.1'), 1);
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), `${locked} 1`);
   clock.milliseconds += 1;
-  assert.equal(waitOf('ann', '192.0.2.1'), undefined);
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), 'entered');
   fail('ann', '192.0.2.1', 2);
-  assert.equal(waitOf('ann', '192.0.2.1'), undefined);
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), 'entered');
 });
 
-test('an address is refused after ten times as many failures, whatever the names', () => {
-  const { fail, waitOf } = createFixture();
-  for (let index = 0; index < 29; index += 1) fail(`user${index}`, '192.0.2.1');
-  assert.equal(waitOf('ann', '192.0.2.1'), undefined);
-  fail('one more', '192.0.2.1');
-  assert.equal(waitOf('ann', '192.0.2.1'), 60);
-  assert.equal(waitOf('ann', '192.0.2.2'), undefined);
-});
-
-test('a success clears the account and not the address', () => {
-  const { limiter, fail, waitOf } = createFixture();
+test('a success clears the account for that address, and nothing else', async (t) => {
+  const { limiter, fail, outcomeOf } = createFixture(t);
   fail('ann', '192.0.2.1', 2);
+  fail('ann', '192.0.2.2', 3);
   limiter.succeed({ username: 'ann', address: '192.0.2.1' });
   fail('ann', '192.0.2.1', 2);
-  assert.equal(waitOf('ann', '192.0.2.1'), undefined);
-  for (let index = 0; index < 30; index += 1) fail(`user${index}`, '192.0.2.1');
-  limiter.succeed({ username: 'ann', address: '192.0.2.1' });
-  assert.equal(waitOf('ann', '192.0.2.1'), 60);
+  assert.equal(await outcomeOf('ann', '192.0.2.1'), 'entered');
+  assert.equal(await outcomeOf('ann', '192.0.2.2'), `${locked} 60`);
 });
 
-test('addresses of one IPv6 network of 64 bits count as one, others do not', () => {
-  const { fail, waitOf } = createFixture();
-  for (let index = 0; index < 30; index += 1) fail(`user${index}`, `2001:db8:1:2::${index}`);
-  assert.equal(waitOf('ann', '2001:db8:1:2:a:b:c:d'), 60);
-  assert.equal(waitOf('ann', '2001:db8:1:3::1'), undefined);
-  assert.equal(waitOf('ann', '2001:db8::1:2:0:1'), undefined);
-  assert.equal(waitOf('ann', '::1'), undefined);
-  for (let index = 0; index < 30; index += 1) fail(`name${index}`, '::ffff:192.0.2.1');
-  assert.equal(waitOf('ann', '::ffff:192.0.2.1'), 60);
-  assert.equal(waitOf('ann', '::ffff:192.0.2.2'), undefined);
+test('addresses of one IPv6 network of 64 bits count as one, others do not', async (t) => {
+  const { fail, outcomeOf } = createFixture(t);
+  for (let index = 0; index < 3; index += 1) fail('ann', `2001:db8:1:2::${index}`);
+  assert.equal(await outcomeOf('ann', '2001:db8:1:2:a:b:c:d'), `${locked} 60`);
+  for (const address of ['2001:db8:1:3::1', '2001:db8::1:2:0:1', '::1']) {
+    assert.equal(await outcomeOf('ann', address), 'entered', address);
+  }
 });
 
-test('names of any length and kind are keys of their own', () => {
-  const { fail, waitOf } = createFixture();
+for (const [what, failWidely, attempt] of [
+  [
+    'an account over many addresses',
+    (index: number) => ['ann', `192.0.2.${index}`],
+    (name: string) => ['ann', name],
+  ],
+  [
+    'an address over many accounts',
+    (index: number) => [`user${index}`, '192.0.2.1'],
+    (name: string) => [name, '192.0.2.1'],
+  ],
+] as const) {
+  test(`${what} takes turns after ten times as many failures, and is not locked`, async (t) => {
+    const { clock, fail, enter, tick } = createFixture(t);
+    const begin = (name: string) => {
+      const [username = '', address = ''] = attempt(name);
+      return enter(username, address);
+    };
+    const failOnce = (index: number): void => {
+      const [username = '', address = ''] = failWidely(index);
+      fail(username, address);
+    };
+    for (let index = 0; index < 29; index += 1) failOnce(index);
+    for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered');
+    failOnce(29);
+    const [first, second, third] = [begin('a'), begin('b'), begin('c')];
+    const outcomes = () => Promise.all([first(), second(), third()]);
+    assert.deepEqual(await outcomes(), ['entered', 'waits', 'waits']);
+    await tick();
+    assert.deepEqual(await outcomes(), ['entered', 'entered', 'waits']);
+    await tick();
+    assert.deepEqual(await outcomes(), ['entered', 'entered', 'entered']);
+    // Once nobody has waited for a turn, the next attempt need not either.
+    await tick();
+    await tick();
+    assert.equal(await begin('d')(), 'entered');
+    clock.milliseconds += 60_000;
+    for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered');
+  });
+}
+
+test('those who failed least go first, and what an address has waiting counts too', async (t) => {
+  const { fail, enter, tick } = createFixture(t);
+  for (let index = 0; index < 30; index += 1) fail('ann', `192.0.2.${index}`);
+  const first = enter('ann', '198.51.100.1');
+  const attacker = enter('ann', '192.0.2.1');
+  const crowd = [1, 2, 3].map(() => enter('ann', '198.51.100.2'));
+  const owner = enter('ann', '203.0.113.1');
+  const outcomes = async () =>
+    Promise.all([first(), crowd[0]?.(), owner(), attacker(), crowd[1]?.(), crowd[2]?.()]);
+  for (let entered = 1; entered <= 6; entered += 1) {
+    const expected = Array.from({ length: 6 }, (_, index) =>
+      index < entered ? 'entered' : 'waits',
+    );
+    assert.deepEqual(await outcomes(), expected);
+    await tick();
+  }
+});
+
+test('beyond the bound the one who failed most is refused, not the one who comes', async (t) => {
+  const { fail, enter, outcomeOf } = createFixture(t);
+  for (let index = 0; index < 100; index += 1) fail('ann', `192.0.2.${index}`);
+  await outcomeOf('ann', '198.51.100.1');
+  const attackers = Array.from({ length: waitingMax }, (_, index) =>
+    enter('ann', `192.0.2.${index}`),
+  );
+  const owner = enter('ann', '203.0.113.1');
+  const outcomes = await Promise.all(attackers.map((outcome) => outcome()));
+  assert.equal(outcomes.at(-1), 'overloaded 20');
+  assert.deepEqual(new Set(outcomes.slice(0, -1)), new Set(['waits']));
+  assert.equal(await owner(), 'waits');
+  assert.equal(await outcomeOf('ann', '192.0.2.99'), 'overloaded 20');
+});
+
+test('who is locked while waiting is refused when the turn comes', async (t) => {
+  const { fail, enter, tick } = createFixture(t);
+  for (let index = 0; index < 30; index += 1) fail('ann', `192.0.2.${index}`);
+  const [, second] = [enter('ann', '198.51.100.1'), enter('ann', '198.51.100.1')];
+  fail('ann', '198.51.100.1', 3);
+  await tick();
+  assert.equal(await second?.(), `${locked} 60`);
+});
+
+test('names of any length and kind are keys of their own', async (t) => {
+  const { fail, outcomeOf } = createFixture(t);
   const long = 'x'.repeat(1_000_000);
   fail(long, '192.0.2.1', 3);
   fail('__proto__', '192.0.2.1', 3);
-  assert.equal(waitOf(long, '192.0.2.1'), 60);
-  assert.equal(waitOf(`${long}y`, '192.0.2.1'), undefined);
-  assert.equal(waitOf('__proto__', '192.0.2.1'), 60);
-  assert.equal(waitOf('constructor', '192.0.2.1'), undefined);
+  assert.equal(await outcomeOf(long, '192.0.2.1'), `${locked} 60`);
+  assert.equal(await outcomeOf(`${long}y`, '192.0.2.1'), 'entered');
+  assert.equal(await outcomeOf('__proto__', '192.0.2.1'), `${locked} 60`);
+  assert.equal(await outcomeOf('constructor', '192.0.2.1'), 'entered');
 });
 
 test('beyond the bound the oldest counts are dropped, the newest kept', () => {
-  const { fail, waitOf } = createFixture(1);
-  fail('first', '192.0.2.1');
-  for (let index = 1; index < countedMax; index += 1) fail(`user${index}`, `address ${index}`);
-  assert.equal(waitOf('first', '192.0.2.1'), 60);
-  fail('last', '192.0.2.2');
-  assert.equal(waitOf('first', '192.0.2.9'), undefined);
-  assert.equal(waitOf('last', '192.0.2.9'), 60);
-  assert.equal(waitOf('user2', '192.0.2.9'), 60);
+  const counts = createFailureCounts(() => 0);
+  for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
+  assert.equal(counts.count('key 0'), 1);
+  counts.add('one more');
+  assert.deepEqual(
+    ['key 0', 'key 1', 'one more'].map((key) => counts.count(key)),
+    [0, 1, 1],
+  );
 });

@@ -23,7 +23,7 @@ function createFixture() {
     store: {
       accounts: { findForLogin: (name) => (name === account.username ? account : undefined) },
     },
-    limiter: createLoginLimiter({ failuresMax: 2, now }),
+    limiter: createLoginLimiter({ failuresMax: 2, now: () => 0 }),
     checker: {
       check: (password, hash) => {
         checked.push(hash);

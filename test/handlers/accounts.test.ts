@@ -191,22 +191,6 @@ test('a file of accounts replaces the demo accounts; in production there are non
   );
 });
 
-test('after too many failures an account has to wait, and no other one', async (t) => {
-  const clock = { milliseconds: 1_800_000_000_000 };
-  const env = { LOGIN_FAILURES_MAX: '2' };
-  const server = await startServer(t, { env, now: () => new Date(clock.milliseconds) });
-  for (let time = 0; time < 2; time += 1) {
-    assert.equal((await login(server, 'user', 'guess')).status, 401);
-  }
-  const refused = await login(server, 'user', 'password');
-  assert.equal(refused.status, 429);
-  assert.equal(refused.headers.get('retry-after'), '60');
-  assert.equal((await problemOf(refused)).code, 'too_many_requests');
-  assert.equal((await login(server, 'admin', 'password')).status, 200);
-  clock.milliseconds += 60_000;
-  assert.equal((await login(server, 'user', 'password')).status, 200);
-});
-
 test('with REQUIRE_AUTH=writes whatever changes data needs a token, and reading does not', async (t) => {
   const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
   const writes = [

@@ -34,6 +34,7 @@ export interface ServerOptions {
   /** Settings by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly now?: () => Date;
+  readonly monotonicNow?: () => number;
   /** False where a prober's connection would be one too many. */
   readonly probed?: boolean;
 }
@@ -52,6 +53,7 @@ export async function startServer(
   const app = await createApp(config, {
     log,
     now: options.now ?? ((): Date => new Date()),
+    monotonicNow: options.monotonicNow ?? ((): number => performance.now()),
     run: { host: 'test', pid: 1, startedAt: 0, isRunning: () => true },
   });
   const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });

@@ -1,0 +1,101 @@
+/**
+ * The address of a client (R34): the connection's own, or, where that is a trusted proxy's, the one
+ * that the proxies name in `Forwarded` (RFC 7239) or `X-Forwarded-For`.
+ */
+
+import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import type { HttpRequest } from './message.ts';
+
+/** Canonical text: an IPv4 address that is written as IPv6 is an IPv4 address. */
+export type ClientAddress = (request: Pick<HttpRequest, 'remoteAddress' | 'header'>) => string;
+
+/** `trustedProxies`: checked addresses, and networks such as `10.0.0.0/8`. */
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const trusted = new BlockList();
+  for (const text of trustedProxies) {
+    const [address = '', bits] = text.split('/');
+    trusted.addSubnet(address, Number(bits ?? (isIPv4(address) ? 32 : 128)), familyOf(address));
+  }
+  const isTrusted = (address: string): boolean => trusted.check(address, familyOf(address));
+
+  return (request) => {
+    const peer = toAddress(request.remoteAddress) ?? '';
+    if (peer === '' || !isTrusted(peer)) return peer;
+    const forwarded = request.header('forwarded');
+    const listed = request.header('x-forwarded-for');
+    // Proxies write one of the two and may pass on the other as a client sent it.
+    const named = [
+      ...(forwarded === undefined ? [] : [findClient(readForwarded(forwarded), isTrusted)]),
+      ...(listed === undefined ? [] : [findClient(listed.split(','), isTrusted)]),
+    ];
+    const [first, second = first] = named;
+    return first !== undefined && first === second ? first : peer;
+  };
+}
+
+/**
+ * Each proxy adds at the right whom it was asked by, so that the rightmost address that is not
+ * trusted is the last one that a trusted proxy has seen. All to its left is the client's word.
+ * Undefined where no address stands there; where all are trusted, the first of them is it.
+ */
+function findClient(
+  nodes: readonly string[],
+  isTrusted: (address: string) => boolean,
+): string | undefined {
+  let address: string | undefined;
+  for (const node of nodes.toReversed()) {
+    address = readNode(node.trim());
+    if (address === undefined || !isTrusted(address)) return address;
+  }
+  return address;
+}
+
+/** RFC 7239 §6: an address with or without a port; `unknown` and hidden names are none. */
+function readNode(node: string): string | undefined {
+  const [, inBrackets, plain] = nodeForm.exec(node) ?? [];
+  return toAddress(inBrackets ?? plain ?? node);
+}
+
+const nodeForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::(?:[0-9]{1,5}|_[0-9A-Za-z._-]+))?$/;
+
+/**
+ * The `for` of each element, from left to right; empty text where an element has none. No elements
+ * where the header is malformed: a quote that a client leaves open must not hide what follows it.
+ */
+function readForwarded(header: string): readonly string[] {
+  const nodes: string[] = [];
+  let node = '';
+  let at = 0;
+  while (at <= header.length) {
+    pairForm.lastIndex = at;
+    const [all, name = '', token, quoted, end] = pairForm.exec(header) ?? [];
+    if (all === undefined) return [];
+    if (name.toLowerCase() === 'for') node = token ?? unquote(quoted ?? '');
+    at += all.length;
+    if (end === ';') continue;
+    nodes.push(node);
+    node = '';
+    if (end === '') break;
+  }
+  return nodes;
+}
+
+/** RFC 7239 §4, RFC 9110 §5.6: one pair, and the mark behind it. Reads nothing twice. */
+const pairForm =
+  /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z:[\]-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([,;]|$)/y;
+
+function unquote(quoted: string): string {
+  return quoted.replaceAll(/\\(.)/g, '$1');
+}
+
+/** Undefined for what is no address. */
+function toAddress(text: string): string | undefined {
+  if (isIPv4(text)) return text;
+  if (!isIPv6(text)) return undefined;
+  const { address } = new SocketAddress({ address: text, family: 'ipv6' });
+  return /^::ffff:([0-9.]+)$/.exec(address)?.[1] ?? address;
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv4(address) ? 'ipv4' : 'ipv6';
+}
