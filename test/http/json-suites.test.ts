@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { isLong } from '../support/long.ts';
 import { startServer } from '../support/server.ts';
 import { keepOthersServed } from '../support/prober.ts';
 
@@ -40,11 +41,13 @@ test('JSONTestSuite: what is not JSON is 400, what is JSON is never a failure', 
   if (absent !== false) return t.skip(absent);
   const server = await startServer(t);
   const counts = { y: 0, n: 0, i: 0 };
-  for (const name of documents) {
+  for (const [at, name] of documents.entries()) {
     const kind = name.slice(0, 1) as keyof typeof counts; // y, n or i, by the suite's README
     counts[kind] += 1;
     const body = readFileSync(join(parsing, name));
-    for (const [method, path, type] of doors) {
+    // At length each document goes to all doors, else to one of them in turn.
+    const own = isLong ? doors : doors.slice(at % doors.length).slice(0, 1);
+    for (const [method, path, type] of own) {
       const headers = { 'Content-Type': type };
       const { status } = await server.fetch(path, { method, headers, body });
       if (kind === 'n') assert.equal(status, 400, `${path} ${name}`);
@@ -61,7 +64,8 @@ test('JSONTestSuite: what is not JSON is 400, what is JSON is never a failure', 
 test('naughty strings come back exactly, or are refused for being blank', async (t) => {
   const file = join(suites, 'blns/blns.json');
   if (!namesIn(join(suites, 'blns')).includes('blns.json')) return t.skip(`no data at ${file}`);
-  const strings = JSON.parse(readFileSync(file, 'utf8')) as string[];
+  const all = JSON.parse(readFileSync(file, 'utf8')) as string[];
+  const strings = all.filter((_, at) => isLong || at % 4 === 0);
   const server = await startServer(t);
   const check = async (text: string): Promise<void> => {
     const created = await server.send('POST', '/posts', { title: text, content: text });

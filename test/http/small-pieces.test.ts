@@ -9,6 +9,7 @@ import * as fc from 'fast-check';
 import { GatheredBytes } from '../../dist/http/gathered-bytes.js';
 import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.ts';
+import { isLong } from '../support/long.ts';
 import { runProgram } from '../support/program.ts';
 import { connectRaw } from '../support/raw-client.ts';
 
@@ -90,8 +91,8 @@ describe('a chunked body', () => {
   });
 });
 
-const bytesOfBody = 1_000_000;
-const connections = 3;
+const chunks = isLong ? 1_000_000 : 100_000;
+const connections = isLong ? 3 : 1;
 const growthMax = 100 * 1024 * 1024;
 const form = '--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n';
 
@@ -105,7 +106,7 @@ for (const { path, type, first, last, status } of [
     status: 200,
   },
 ]) {
-  test(`a million chunks of a byte for ${path} take no more memory than a file`, async (t) => {
+  test(`${chunks} chunks of a byte for ${path} take no more memory than a file`, async (t) => {
     const program = await runProgram(t, { measured: true });
     const server = await program.listening();
     const start = await program.measure();
@@ -117,7 +118,7 @@ for (const { path, type, first, last, status } of [
       const socket = connect(server.port, '127.0.0.1');
       const answered = once(socket, 'data') as Promise<[Buffer]>;
       socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk(first)}`);
-      for (let sent = 0; sent < bytesOfBody; sent += 10_000) {
+      for (let sent = 0; sent < chunks; sent += 10_000) {
         if (!socket.write(bytes)) await once(socket, 'drain');
       }
       socket.write(`${chunk(last)}0\r\n\r\n`);

@@ -6,6 +6,7 @@ import { AppError } from '../../dist/errors.js';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
+import { rounds } from '../support/long.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory, openUploads, readAll, store } from '../support/uploads.js';
@@ -100,7 +101,8 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     const { uploads } = await openDurable(records, t, { directory });
     const expected = new Map<string, string>();
     let refused = 0;
-    for (let turn = 0; turn < 40; turn += 1) {
+    const turns = rounds('CUTS', { short: 12, long: 100 });
+    for (let turn = 0; turn < turns; turn += 1) {
       const cutting = turn % 2 === 0 ? server.cutConnections() : undefined;
       const [name, text] = [`file ${turn}`, `text ${turn}`];
       const error = await store(uploads, { [name]: text }).catch((reason: unknown) => reason);
@@ -111,7 +113,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
       }
       await cutting;
     }
-    t.diagnostic(`${refused} of 40 refused`);
+    t.diagnostic(`${refused} of ${turns} refused`);
     await uploads.sweep();
     const found = new Map(await readAll(uploads));
     for (const [name, text] of expected) assert.equal(found.get(name), text);

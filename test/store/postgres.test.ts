@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
 import type { DriverOptions } from '../../dist/store/driver.js';
+import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
@@ -71,4 +75,71 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
   const [found] = await server.query(url, statement);
   // One more listens for comments of other nodes.
   assert.equal(found?.['connections'], 3);
+});
+
+test('a database is made once by ten nodes that start at the same time', { skip }, async (t) => {
+  const url = await server.createDatabase();
+  const stores = await Promise.all(Array.from({ length: 10 }, () => open(t, url)));
+  for (const store of stores) assert.equal((await store.posts.list()).length, 3);
+});
+
+test('a store tells every node of every comment, in the stored order', { skip }, async (t) => {
+  const url = await server.createDatabase();
+  const nodes = await Promise.all([1, 2, 3].map(() => open(t, url)));
+  const heard = nodes.map(() => [] as string[]);
+  const allHeard = nodes.map(
+    (node, at) =>
+      new Promise<void>((resolve) => {
+        node.comments.watch?.(({ id: heardId }) => {
+          if (heard[at]?.push(heardId) === 300) resolve();
+        });
+      }),
+  );
+  const { id } = await (nodes[0] as Store).posts.create({
+    title: 'a',
+    content: 'b',
+    authorId: null,
+  });
+  await Promise.all(
+    Array.from({ length: 300 }, async (_, at) => nodes[at % 3]?.comments.add(id, String(at))),
+  );
+  await Promise.all(allHeard);
+  const stored = (await nodes[0]?.comments.list(id))?.map((comment) => comment.id);
+  for (const ids of heard) assert.deepEqual(ids, stored);
+});
+
+test(
+  'a database is refused, and left as it is, where a newer version made it',
+  { skip },
+  async (t) => {
+    const url = await server.createDatabase();
+    await (await open(t, url)).close();
+    await server.query(url, 'UPDATE inkwell.schema_state SET version = 1000');
+    await assert.rejects(openStore(url, driverOptions()), {
+      message: 'STORE_URL: the database was written by a newer version of this program.',
+    });
+  },
+);
+
+test('a URL is refused with one line where there is no such database', { skip }, async () => {
+  const url = (await server.createDatabase()).replace(/\w+$/, 'nothing');
+  await assert.rejects(openStore(url, driverOptions()), {
+    message: /^STORE_URL: .*nothing.*3D000/,
+  });
+});
+
+test('PostgreSQL is refused with one line where the package is missing', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-bare-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await cp('dist', join(folder, 'dist'), { recursive: true });
+  await cp('package.json', join(folder, 'package.json'));
+  // A package without files: none that lies in a folder above is found.
+  await mkdir(join(folder, 'node_modules/postgres'), { recursive: true });
+  await writeFile(join(folder, 'node_modules/postgres/package.json'), '{"exports":{}}');
+  const bare = (await import(join(folder, 'dist/store/open.js'))) as {
+    openStore: typeof OpenStore;
+  };
+  await assert.rejects(bare.openStore('postgres://127.0.0.1/x', driverOptions()), {
+    message: 'STORE_URL: postgres:// needs one more package: npm install postgres',
+  });
 });

@@ -6,14 +6,13 @@ import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type Asked, download, file, form, post, refusal, stored } from '../support/files.js';
-import { rounds } from '../support/long.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
 
-const kills = rounds('INKWELL_KILLS', { short: 2, long: 20 });
+const kills = Number(process.env['INKWELL_KILLS'] ?? 10);
 
 type Env = Readonly<Record<string, string>>;
 type Node = NodeProcess & Asked;
