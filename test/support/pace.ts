@@ -3,11 +3,16 @@
 import assert from 'node:assert/strict';
 import { isLong } from './long.js';
 
+/** At length, fails where something took more milliseconds by the clock than that. */
+export function assertWithin(milliseconds: number, taken: number): void {
+  if (isLong) assert.ok(taken < milliseconds, `${taken.toFixed()} ms, more than ${milliseconds}`);
+}
+
 /** Does the work; at length, fails where it took more milliseconds of this processor than that. */
 export async function assertSoon(milliseconds: number, work: () => unknown): Promise<void> {
   const before = process.cpuUsage();
   await work();
   const { user, system } = process.cpuUsage(before);
   const taken = (user + system) / 1_000;
-  if (isLong) assert.ok(taken < milliseconds, `${taken.toFixed()} ms, more than ${milliseconds}`);
+  assertWithin(milliseconds, taken);
 }

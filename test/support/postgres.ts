@@ -118,7 +118,7 @@ export async function startPostgres(
 }
 
 async function answering(ask: () => Promise<unknown>): Promise<void> {
-  const end = Date.now() + 20_000;
+  const end = Date.now() + 120_000;
   for (;;) {
     try {
       await ask();

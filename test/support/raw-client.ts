@@ -24,7 +24,8 @@ export interface RawClient {
   destroy(): void;
 }
 
-const waitMilliseconds = 15_000;
+/** A connection that says nothing for so long has been forgotten. */
+const waitMilliseconds = 120_000;
 
 /** A connection that ends with the test. */
 export async function connectRaw(
