@@ -56,6 +56,8 @@ export interface ErrorFacts {
   readonly acceptPatch?: string;
   /** Whole seconds to wait, for `Retry-After` (429, 503). */
   readonly retryAfterSeconds?: number;
+  /** The version of WebSocket that is spoken here (RFC 6455 §4.4). */
+  readonly webSocketVersion?: string;
   /** RFC 6750 `error` attribute for `WWW-Authenticate`, where a token was sent (401). */
   readonly bearerError?: 'invalid_request' | 'invalid_token';
   /** The connection cannot be used further: answer, then close. */

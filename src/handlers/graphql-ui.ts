@@ -51,8 +51,7 @@ export function createGraphqlUiHandlers(options: GraphqlUiOptions): GraphqlUiHan
       return emptyReply(308, ['Location', `${root}${query}`]);
     },
     file: (request) => {
-      // The path as sent: shipped names are plain ASCII, and an encoded one is another name.
-      const name = request.path.slice(root.length);
+      const name = request.params['*'] ?? '';
       return files.reply(request, name === '' ? 'index.html' : name);
     },
   };

@@ -47,6 +47,9 @@ export function toProblemText({ code, message, facts }: AppError): ProblemText {
   if (facts.allow !== undefined) headers.push('Allow', facts.allow);
   if (facts.accept !== undefined) headers.push('Accept', facts.accept);
   if (facts.acceptPatch !== undefined) headers.push('Accept-Patch', facts.acceptPatch);
+  if (facts.webSocketVersion !== undefined) {
+    headers.push('Sec-WebSocket-Version', facts.webSocketVersion);
+  }
   if (facts.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(facts.retryAfterSeconds));
   }

@@ -44,14 +44,21 @@ for (const [name, status, changes, target] of [
   ['no key', 400, { 'Sec-WebSocket-Key': undefined }],
   ['a short key', 400, { 'Sec-WebSocket-Key': 'YQ==' }],
   ['an unknown version', 400, { 'Sec-WebSocket-Version': '12' }],
+  ['a version that is of another time', 400, { 'Sec-WebSocket-Version': '8' }],
   ['no version', 400, { 'Sec-WebSocket-Version': undefined }],
+  ['a declared body', 400, { 'Content-Length': '1' }],
+  ['a chunked body', 400, { 'Transfer-Encoding': 'chunked' }],
 ] as const) {
-  test(`${name} is refused with ${status} in plain HTTP`, async (t) => {
+  test(`${name} is refused with ${status} and a problem`, async (t) => {
     const { port, door } = await startDoor(t);
     const answer = await askUpgrade(port, upgradeLines(changes, target));
     assert.equal(answer.status, status);
     const [head = '', body = ''] = answer.text.split('\r\n\r\n');
     assert.match(head, /^connection: close$/im);
+    assert.match(head, /^content-type: application\/problem\+json$/im);
+    assert.equal((JSON.parse(body) as { status: number }).status, status);
+    const badVersion = name.includes('version');
+    assert.equal(/^sec-websocket-version: 13$/im.test(head), badVersion);
     const length = /^content-length: ([0-9]+)$/im.exec(head)?.[1];
     assert.equal(Number(length), Buffer.byteLength(body));
     assert.equal(door.size, 0);

@@ -50,6 +50,13 @@ describe('messages', { concurrency: 4 }, () => {
     });
   }
 
+  test('pongs of WebSocket itself that answer no ping count too', async (t) => {
+    const { port } = await startDoor(t, { env: { WS_MESSAGES_PER_SECOND_MAX: '20' } });
+    const client = await connectReady(port, { protocols });
+    for (let count = 0; count < 41; count += 1) client.socket.pong();
+    assert.deepEqual(await client.closed, { code: 4429, reason: 'Too many messages' });
+  });
+
   test('pings of WebSocket itself count too', async (t) => {
     const { port } = await startDoor(t, { env: { WS_MESSAGES_PER_SECOND_MAX: '20' } });
     const client = await connectReady(port, { protocols });

@@ -62,6 +62,10 @@ for (const [path, parts] of forms) {
     for (const [name, headers] of [
       ['without an origin', {}],
       ['with an allowed origin', { Origin: 'https://ui.example' }],
+      [
+        'with an allowed origin on another site',
+        { Origin: 'https://ui.example', 'Sec-Fetch-Site': 'cross-site' },
+      ],
       ['with the origin of PUBLIC_URL', { Origin: 'https://blog.example' }],
       ['from a page of this host', { 'Sec-Fetch-Site': 'same-origin' }],
     ] as const) {

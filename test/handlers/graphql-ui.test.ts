@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { AppError } from '../../dist/errors.js';
 import { createGraphqlUiHandlers } from '../../dist/handlers/graphql-ui.js';
+import { startServer } from '../support/server.js';
 import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
 
 const folder = join(import.meta.dirname, '..', '..', 'dist', 'graphql-ui');
@@ -10,7 +11,8 @@ const ui = createGraphqlUiHandlers({ folder });
 
 function get(target: string): HttpReply | Promise<HttpReply> {
   const [path = '', query = ''] = target.split('?');
-  const request = { method: 'GET', path, query, header: () => undefined } as unknown as HttpRequest;
+  const params = { '*': path.slice('/graphql-ui/'.length) };
+  const request = { query, params, header: () => undefined } as unknown as HttpRequest;
   return path === '/graphql-ui' ? ui.redirect(request) : ui.file(request);
 }
 
@@ -68,6 +70,22 @@ describe('the browser UI', () => {
     const options = await textOf('/graphql-ui/options.js');
     assert.match(options, /new URL\('\.\.\/graphql', document\.baseURI\)/);
     assert.doesNotMatch(options, /localhost|127\.0\.0\.1|8080/);
+  });
+
+  it('is served under each spelling of a path that is the same', async (t) => {
+    const server = await startServer(t);
+    for (const path of [
+      '/%67raphql-ui/index.html',
+      '/graphql-ui/%69ndex%2Ehtml',
+      '/%67raphql-ui/',
+    ]) {
+      const response = await server.fetch(path);
+      assert.equal(response.status, 200, path);
+      assert.equal(await response.text(), await page());
+    }
+    for (const path of ['/graphql-ui%2Findex.html', '/graphql-ui/x%2F..%2Findex.html']) {
+      assert.equal((await server.fetch(path)).status, 404, path);
+    }
   });
 
   it('is not found under any other name', async () => {

@@ -1,4 +1,4 @@
-/** GraphQL multipart requests through real sockets (Spec §4.1 rule 4, R19, R26, R27). */
+/** GraphQL multipart requests through real sockets (Spec §4.1 rule 4, R19, R26). */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -46,6 +46,27 @@ test('parts may come in any order', async (context) => {
   ];
   assert.equal((await send(server, parts)).status, 200);
   assert.deepEqual(await stored(server), { 'a.txt': 'x' });
+});
+
+test('in a variable of another type a file shows nothing of itself', async (context) => {
+  const server = await startServer(context);
+  const find = 'query ($v: String!) { postById(postId: $v) { id } }';
+  const create = 'mutation ($v: CreatePostInput!) { createPost(createPostInput: $v) }';
+  for (const [query, variables, path] of [
+    [find, { v: null }, 'variables.v'],
+    [find, { v: [null] }, 'variables.v.0'],
+    [create, { v: null }, 'variables.v'],
+    [create, { v: { title: null, content: 'x' } }, 'variables.v.title'],
+  ] as const) {
+    const { body } = await send(server, [
+      ['operations', { query, variables }],
+      ['map', { '0': [path] }],
+      ['0', 'x', 'a.txt', 'text/plain'],
+    ]);
+    const text = JSON.stringify(body);
+    assert.match(text, /BAD_USER_INPUT/);
+    assert.doesNotMatch(text, /temporaryName|UploadedFile|a\.txt|facts|keep/);
+  }
 });
 
 test('without a map a variable of type Upload names its part', async (context) => {
@@ -237,34 +258,6 @@ test('more files than may be kept are refused with a code, and nothing stays', a
   assert.deepEqual(errors[0]?.path, ['b']);
   assert.deepEqual(await stored(server), { 'a.txt': '1' });
   assert.equal(await filesOnDisk(server), 1);
-});
-
-test('a form is refused from a foreign page only', async (context) => {
-  const server = await startServer(context, { env: { ALLOWED_ORIGINS: 'https://friend.example' } });
-  const parts: Part[] = [
-    ['operations', one],
-    ['map', { '0': ['variables.file'] }],
-    ['0', 'x', 'a.txt'],
-  ];
-  const refused = [
-    { Origin: 'https://evil.example' },
-    { Origin: 'null' },
-    { 'Sec-Fetch-Site': 'cross-site' },
-    { Origin: `http://127.0.0.1:1` },
-  ];
-  for (const headers of refused) {
-    assert.equal((await send(server, parts, headers)).status, 403, JSON.stringify(headers));
-  }
-  assert.deepEqual(await stored(server), {});
-  const granted = [
-    {},
-    { Origin: server.url },
-    { Origin: server.url, 'Sec-Fetch-Site': 'same-origin' },
-    { Origin: 'https://friend.example', 'Sec-Fetch-Site': 'cross-site' },
-  ];
-  for (const headers of granted) {
-    assert.equal((await send(server, parts, headers)).status, 200, JSON.stringify(headers));
-  }
 });
 
 test('with REQUIRE_AUTH=writes an upload needs a token', async (context) => {

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import { hasBody } from '../../http/body.ts';
 import { refuseForeign } from '../../http/cross-site.ts';
 import { checkMessage, parseTarget } from '../../http/incoming.ts';
 import { legacyWs } from './legacy-ws.ts';
@@ -17,12 +18,20 @@ export function checkHandshake(
   config: Pick<Config, 'allowedOrigins' | 'publicUrl' | 'targetBytesMax'>,
 ): Protocol {
   checkMessage(incoming);
+  if (hasBody(incoming)) {
+    throw new AppError('malformed_request', 'A WebSocket handshake has no body.');
+  }
   const target = parseTarget(incoming.url ?? '', config.targetBytesMax);
   if (target.path !== '/graphql') {
     throw new AppError('not_found', 'There is no WebSocket at this path.');
   }
   const host = target.host ?? incoming.headers.host ?? '';
   refuseForeign({ host, header: (name) => toText(incoming.headers[name]) }, config);
+  if (incoming.headers['sec-websocket-version'] !== '13') {
+    throw new AppError('malformed_request', 'The version of WebSocket here is 13.', {
+      webSocketVersion: '13',
+    });
+  }
   const offered = incoming.headers['sec-websocket-protocol'];
   if (offered === undefined) return legacyWs;
   const protocol = chooseProtocol(offered.split(',').map((name) => name.trim()));

@@ -65,6 +65,10 @@ export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
     handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
   };
   const server = new WebSocketServer(options);
+  // Without a listener `ws` would answer in HTML.
+  server.on('wsClientError', (_error, socket) => {
+    refuse(socket, new AppError('malformed_request', 'The WebSocket handshake is not valid.'));
+  });
   let closing = false;
 
   const queueBytesMax = (): number => {
@@ -140,6 +144,8 @@ class Peer implements SocketPort {
   readonly #socket: Socket;
   readonly #deps: PeerDeps;
   #heard = true;
+  /** A ping was sent, and no pong has come since. */
+  #pinged = false;
   #sent = 0;
   #waited = false;
 
@@ -155,6 +161,9 @@ class Peer implements SocketPort {
     });
     webSocket.on('pong', () => {
       this.#heard = true;
+      // The answer to a ping is free, any other pong a message like all.
+      if (this.#pinged) this.#pinged = false;
+      else this.connection.countMessage();
     });
     // A frame that breaks the rules, or a reset: `ws` closes the socket by itself.
     webSocket.on('error', () => this.connection.ended());
@@ -211,6 +220,7 @@ class Peer implements SocketPort {
     this.#sent = sent;
     this.#waited = writableLength > 0;
     if (!this.#isOpen()) return;
+    this.#pinged = true;
     this.#webSocket.ping();
     this.connection.keepAlive();
   }
