@@ -15,17 +15,18 @@ const readBytesMax = 256 * 1024;
 export type WriteFile = (name: string, content: ByteSource) => Promise<number>;
 
 interface FileWriterOptions {
-  readonly folder: string;
   readonly files: FileOperations;
+  /** A descriptor for a new file of this name. */
+  readonly create: (name: string) => Promise<number>;
   /** Throws where the store is closed, and its folder perhaps gone: that goes before a failure. */
   readonly checkOpen: () => void;
 }
 
-export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions): WriteFile {
+export function createFileWriter({ files, create, checkOpen }: FileWriterOptions): WriteFile {
   const releaseMemory = createMemoryRelease();
-  const write = async (path: string, content: ByteSource): Promise<number> => {
+  const write = async (name: string, content: ByteSource): Promise<number> => {
     let size = 0;
-    const descriptor = await files.create(path);
+    const descriptor = await create(name);
     try {
       for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
         size += await writeWhole(files, descriptor, batch);
@@ -39,7 +40,7 @@ export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions
   };
   return async (name, content) => {
     try {
-      return await write(join(folder, name), content);
+      return await write(name, content);
     } catch (error) {
       checkOpen();
       throw toAppError(error);
