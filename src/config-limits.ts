@@ -143,6 +143,11 @@ export const limitSettings = {
     min: 100,
     meaning: 'Objects that one request, batch or event may produce.',
   }),
+  answerBytesMax: bytes('ANSWER_BYTES_MAX', {
+    fallback: 16 * MiB,
+    min: 65_536,
+    meaning: 'One GraphQL answer, batch or event.',
+  }),
   graphqlDocumentsMax: integer('GRAPHQL_DOCUMENTS_MAX', {
     fallback: 500,
     min: 1,

@@ -1,20 +1,34 @@
 /**
- * What one request may cost, counted while it runs. The schema has a cycle (`author { posts {
- * author …`): a short query could ask for millions of objects, and no limit on the text sees it.
+ * What one request may cost, counted while it runs: objects, and the bytes of its answer. The
+ * schema has a cycle (`author { posts { author …`) and texts of a mebibyte: a short query could ask
+ * for millions of objects or gibibytes of text, and no limit on the query sees it.
  */
 
+import { AppError } from '../errors.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
+
 export interface Budget {
+  /** In objects. */
   readonly max: number;
-  /** What was asked for so far, also what was refused. */
+  /** Objects that were asked for so far, also what was refused. */
   readonly spent: number;
-  /** From the first refusal on; it never goes back. */
-  readonly exceeded: boolean;
-  /** Takes `units`; false where less is left, and from then on always. */
-  covers(units: number): boolean;
+  /** About what the results take in memory before they are JSON. */
+  readonly bytes: number;
+  /**
+   * From the first refusal on, for good: `content_too_large` where the request asks for too much,
+   * `overloaded` where all requests together hold too much.
+   */
+  readonly refusal: AppError | undefined;
+  /** Takes objects, and bytes of results; false where less is left, and from then on always. */
+  covers(objects: number, bytes: number): boolean;
   /** As `covers`, but throws a BudgetError in the place of false. */
-  charge(units: number): void;
+  charge(objects: number, bytes: number): void;
+  /** As `covers`, for JSON that was made of the results. */
+  coversJson(bytes: number): boolean;
   /** Starts again, for the next event of a subscription. */
   renew(): void;
+  /** Gives back what it holds of the pool. Whoever makes a budget calls it, on every way out. */
+  release(): void;
 }
 
 /** The request asked for more than its budget. */
@@ -24,37 +38,94 @@ export class BudgetError extends Error {
   readonly path: readonly string[] = [];
 }
 
-/** A budget of `max` objects. */
-export function createBudget(max: number): Budget {
-  return new CountedBudget(max);
+export interface BudgetLimits {
+  readonly objectsMax: number;
+  /** Of the results, and of the JSON that is made of them. */
+  readonly bytesMax: number;
+  /** Holds both while they are made. */
+  readonly pool: Pick<MemoryPool, 'open'>;
 }
 
+export function createBudget(limits: BudgetLimits): Budget {
+  return new CountedBudget(limits);
+}
+
+/** What is taken of the pool at a time: a request that takes less is not counted there. */
+const stepBytes = 65_536;
+
 class CountedBudget implements Budget {
-  readonly max: number;
-  spent = 0;
+  readonly #limits: BudgetLimits;
+  #held: Reservation | undefined;
+  #jsonBytes = 0;
   /** One error for all: many resolvers may run into it before the execution is through. */
-  #refusal: BudgetError | undefined;
+  #error: BudgetError | undefined;
+  spent = 0;
+  bytes = 0;
+  refusal: AppError | undefined;
 
-  constructor(max: number) {
-    this.max = max;
+  constructor(limits: BudgetLimits) {
+    this.#limits = limits;
   }
 
-  get exceeded(): boolean {
-    return this.spent > this.max;
+  get max(): number {
+    return this.#limits.objectsMax;
   }
 
-  covers(units: number): boolean {
+  covers(objects: number, bytes: number): boolean {
     // Never less than before: from the first refusal on everything is refused.
-    this.spent += units;
-    return this.spent <= this.max;
+    this.spent += objects;
+    this.bytes += bytes;
+    return this.#check();
   }
 
-  charge(units: number): void {
-    if (this.covers(units)) return;
-    throw (this.#refusal ??= new BudgetError(`The request asks for over ${this.max} objects.`));
+  charge(objects: number, bytes: number): void {
+    if (!this.covers(objects, bytes)) throw (this.#error ??= new BudgetError());
+  }
+
+  coversJson(bytes: number): boolean {
+    this.#jsonBytes += bytes;
+    return this.#check();
   }
 
   renew(): void {
+    this.release();
     this.spent = 0;
+    this.bytes = 0;
+    this.#jsonBytes = 0;
+    this.refusal = undefined;
   }
+
+  release(): void {
+    this.#held?.release();
+    this.#held = undefined;
+  }
+
+  #check(): boolean {
+    if (this.refusal !== undefined) return false;
+    const { objectsMax, bytesMax } = this.#limits;
+    if (this.spent > objectsMax) this.refusal = tooMuch(`${objectsMax} objects`);
+    else if (Math.max(this.bytes, this.#jsonBytes) > bytesMax) {
+      this.refusal = tooMuch(`${bytesMax} bytes`);
+    } else if (this.bytes + this.#jsonBytes > stepBytes && !this.#hold()) {
+      this.refusal = new AppError('overloaded', 'Too many answers are being made or sent.', {
+        retryAfterSeconds: 1,
+      });
+    }
+    if (this.refusal === undefined) return true;
+    // Nothing of it will be sent.
+    this.release();
+    return false;
+  }
+
+  /** Step by step, so that the pool is not asked for each object. */
+  #hold(): boolean {
+    const held = (this.#held ??= this.#limits.pool.open());
+    const missing = this.bytes + this.#jsonBytes - held.bytes;
+    return missing <= 0 || held.grow(Math.max(missing, stepBytes));
+  }
+}
+
+function tooMuch(limit: string): AppError {
+  const message = `The request asks for more than ${limit}; ask for less at a time.`;
+  return new AppError('content_too_large', message);
 }

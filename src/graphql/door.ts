@@ -6,7 +6,6 @@
 import type { Config } from '../config.ts';
 import type { HttpReply, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { MemoryPool } from '../memory-pool.ts';
 import { createEngine, type Engine, type EngineDeps } from './engine.ts';
 import { type MultipartDeps, runMultipart } from './http/multipart.ts';
 import { type Asking, createRunner, type RunnerDeps, toRefusalReply } from './http/runner.ts';
@@ -31,8 +30,6 @@ export interface GraphqlDoor {
 
 export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
   readonly answers: RunnerDeps['answers'];
-  /** What answers and events take while they are made and sent. */
-  readonly pool: MemoryPool;
   readonly config: EngineDeps['config'] &
     MultipartDeps['config'] &
     EventStreamsDeps['config'] &
@@ -41,10 +38,10 @@ export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'co
 }
 
 export function createDoor(deps: DoorDeps): GraphqlDoor {
-  const { config, log, answers } = deps;
+  const { config, log, answers, pool } = deps;
   const engine = createEngine(deps);
   const distinctMax = config.subscriptionsDistinctMax;
-  const subscriptions = createSubscriptions({ engine, distinctMax, log });
+  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
   const streams = createEventStreams({ engine, subscriptions, config });
   const runner = createRunner({ engine, streams, answers, config });
   const multipart = { ...deps, engine };

@@ -5,6 +5,7 @@
  */
 
 import {
+  createSourceEventStream,
   type DocumentNode,
   execute,
   type ExecutionArgs,
@@ -12,18 +13,23 @@ import {
   GraphQLError,
   type GraphQLSchema,
   type OperationDefinitionNode,
-  type OperationTypeNode,
-  subscribe,
+  OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
+import type { Answer } from '../http/answer-cache.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { MemoryPool } from '../memory-pool.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { type ContextDeps, createContext, type RequestScope } from './context.ts';
 import { createDocuments, type DocumentsConfig } from './documents.ts';
-import { type GraphqlError, toBudgetError, toFieldErrors, toPlainError } from './errors.ts';
+import { type GraphqlError, toFieldErrors, toPlainError } from './errors.ts';
+import { createFieldCounts } from './fields.ts';
 import { type DocumentMeasures, hasMoreValues } from './limits.ts';
 import { createDocumentTexts, type TrustedDocuments } from './persisted.ts';
+import type { GraphqlResult } from './result.ts';
 import { createSchema } from './schema.ts';
+import { serialize, type Serialized, toBudgetRefusal } from './serialize.ts';
+import { createTurns, type Turns } from './turns.ts';
 
 /** One operation as a client asks for it, decoded: every member has its type or is absent. */
 export interface GraphqlRequest {
@@ -51,36 +57,45 @@ export interface RefusedRequest {
 
 export type Prepared = ReadyOperation | RefusedRequest;
 
-/** What an operation answers. Without `data`: it did not run. */
-export interface GraphqlResult {
-  readonly data?: Readonly<Record<string, unknown>> | null;
-  readonly errors?: readonly GraphqlError[];
-  readonly extensions?: Readonly<Record<string, unknown>>;
-}
+/**
+ * Executes one event and makes its JSON, within the budget of the subscription: whoever calls it
+ * releases that when the JSON was handed on. Throws or rejects as `Engine.execute` does.
+ */
+export type MakeEvent = () => MaybePromise<Answer>;
 
 /** A subscription that runs, or the result that refuses it. */
 export type Subscription =
-  | { readonly kind: 'stream'; readonly results: AsyncIterableIterator<GraphqlResult> }
+  | { readonly kind: 'stream'; readonly events: AsyncIterableIterator<MakeEvent> }
   | { readonly kind: 'refused'; readonly result: GraphqlResult };
 
 export interface Engine {
   readonly schema: GraphQLSchema;
-  /** A budget for one request, batch or subscription. */
+  /** Shared by all that takes long. */
+  readonly turns: Turns;
+  /** A budget for one request, batch or subscription; who asks for it releases it. */
   createBudget(): Budget;
   /** Never throws for what a client sent. */
   prepare(request: GraphqlRequest): Prepared;
-  /** Queries and mutations. At once where every resolver answers at once; never rejects. */
-  execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
   /**
-   * Subscriptions. `results` gives one result per event, each with the whole budget of `scope`,
-   * which must be this subscription's own; its `return()` ends the source at once. `next()`
-   * rejects with what the source rejects with.
+   * Queries and mutations. At once where every resolver answers at once and the result is
+   * small. Throws, or rejects with, `overloaded` where all requests together hold too much.
+   */
+  execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
+  /** A result of `execute` as JSON, within the same budget. Throws or rejects as that does. */
+  serialize(result: GraphqlResult, budget: Budget): MaybePromise<Serialized>;
+  /**
+   * Subscriptions. Each event has the whole budget of `scope`, which must be this subscription's
+   * own; one beyond it is a result that says so. `return()` of the events ends the source at once,
+   * and `next()` rejects with what the source rejects with.
    */
   subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
 }
 
 export interface EngineDeps extends ContextDeps {
-  readonly config: DocumentsConfig & Pick<Config, 'graphqlObjectsMax' | 'graphqlVariablesMax'>;
+  readonly config: DocumentsConfig &
+    Pick<Config, 'answerBytesMax' | 'graphqlObjectsMax' | 'graphqlVariablesMax'>;
+  /** Holds answers and events while they are made. */
+  readonly pool: MemoryPool;
   /** Where they are given, nothing else runs. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
 }
@@ -88,9 +103,14 @@ export interface EngineDeps extends ContextDeps {
 export function createEngine(deps: EngineDeps): Engine {
   const { config, log } = deps;
   const schema = createSchema();
-  const documents = createDocuments(schema, config);
-  const texts = createDocumentTexts(config, deps.trustedDocuments);
+  const turns = createTurns();
+  const tools = { turns, countFields: createFieldCounts() };
   const errorsMax = config.graphqlErrorsMax;
+  const limits = {
+    objectsMax: config.graphqlObjectsMax,
+    bytesMax: config.answerBytesMax,
+    pool: deps.pool,
+  };
 
   const toArgs = (operation: ReadyOperation, scope: RequestScope): ExecutionArgs => {
     return {
@@ -98,7 +118,7 @@ export function createEngine(deps: EngineDeps): Engine {
       document: operation.document,
       operationName: operation.operationName,
       variableValues: operation.variables,
-      contextValue: createContext(deps, scope, objectCostOf(operation.measures)),
+      contextValue: createContext(deps, scope, tools),
       options: { maxCoercionErrors: errorsMax },
       hideSuggestions: true,
     };
@@ -108,7 +128,7 @@ export function createEngine(deps: EngineDeps): Engine {
     { budget, requestId }: RequestScope,
   ): GraphqlResult => {
     // What ran until then is thrown away: the operation is refused as a whole.
-    if (budget.exceeded) return { errors: [toBudgetError(budget.max)] };
+    if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
     if (result.errors === undefined) return result as Pick<GraphqlResult, 'data'>;
     const errors = toFieldErrors(result.errors, { requestId, log, errorsMax });
     return result.data === undefined ? { errors } : { errors, data: result.data };
@@ -116,37 +136,32 @@ export function createEngine(deps: EngineDeps): Engine {
 
   return {
     schema,
-    createBudget: () => createBudget(config.graphqlObjectsMax),
-    prepare(request) {
-      const found = texts.find(request);
-      if (found.kind === 'missing') return { kind: 'refused', errors: [found.error] };
-      const document = documents.read(found.text);
-      if (document.kind === 'invalid') return { kind: 'refused', errors: document.errors };
-      const chosen = chooseOperation(document.operations, request.operationName);
-      if (typeof chosen === 'string') {
-        return { kind: 'refused', errors: [toPlainError('BAD_USER_INPUT', chosen)] };
-      }
-      const { operationName, variables } = request;
-      if (hasMoreValues(variables, config.graphqlVariablesMax)) return tooManyValues;
-      const { operation } = chosen;
-      const { document: node, measures } = document;
-      return { kind: 'ready', operation, document: node, operationName, variables, measures };
-    },
+    turns,
+    createBudget: () => createBudget(limits),
+    prepare: createPrepare(schema, deps),
     execute(operation, scope) {
       const { budget } = scope;
-      if (!budget.covers(operation.measures.introspections * objectsOfSchema)) {
-        return { errors: [toBudgetError(budget.max)] };
+      const objects = objectsOfSchemaIn(operation.measures);
+      if (!budget.covers(objects, objects * objectOfSchemaBytes)) {
+        return toBudgetRefusal(budget.refusal);
       }
       return andThen(execute(toArgs(operation, scope)), (result) => toResult(result, scope));
     },
+    serialize: (result, budget) => serialize(result, budget, turns),
     async subscribe(operation, scope) {
       try {
-        const source = await subscribe(toArgs(operation, scope));
+        const source = await createSourceEventStream(toArgs(operation, scope));
         if (!(Symbol.asyncIterator in source)) {
           return { kind: 'refused', result: toResult(source, scope) };
         }
-        const results = mapResults(source, scope.budget, (result) => toResult(result, scope));
-        return { kind: 'stream', results };
+        const make = (rootValue: unknown): MaybePromise<Answer> => {
+          scope.budget.renew();
+          const executed = execute({ ...toArgs(operation, scope), rootValue });
+          return andThen(executed, (result) =>
+            andThen(serialize(toResult(result, scope), scope.budget, turns), ({ json }) => json),
+          );
+        };
+        return { kind: 'stream', events: mapEvents(source, make) };
       } catch (error) {
         // graphql-js lets through what is no GraphQLError.
         const errors = [new GraphQLError('', { originalError: toError(error) })];
@@ -156,19 +171,65 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
+/** Texts and variables → what can run. */
+function createPrepare(
+  schema: GraphQLSchema,
+  { config, trustedDocuments }: EngineDeps,
+): Engine['prepare'] {
+  const documents = createDocuments(schema, config);
+  const texts = createDocumentTexts(config, trustedDocuments);
+  return (request) => {
+    const found = texts.find(request);
+    if (found.kind === 'missing') return { kind: 'refused', errors: [found.error] };
+    const document = documents.read(found.text);
+    if (document.kind === 'invalid') return { kind: 'refused', errors: document.errors };
+    const chosen = chooseOperation(document.operations, request.operationName);
+    if (typeof chosen === 'string') {
+      return { kind: 'refused', errors: [toPlainError('BAD_USER_INPUT', chosen)] };
+    }
+    const { operationName, variables } = request;
+    if (hasMoreValues(variables, config.graphqlVariablesMax)) return tooManyValues;
+    return {
+      kind: 'ready',
+      operation: chosen.operation,
+      document: document.document,
+      operationName,
+      variables: toKept(chosen, variables),
+      measures: document.measures,
+    };
+  };
+}
+
+/** Of the variables of a subscription, which lasts, only those that it declares are kept. */
+function toKept(
+  { operation, variableDefinitions = [] }: OperationDefinitionNode,
+  variables: GraphqlRequest['variables'],
+): GraphqlRequest['variables'] {
+  if (operation !== OperationTypeNode.SUBSCRIPTION || variables === undefined) return variables;
+  const kept = new Map<string, unknown>();
+  for (const { variable } of variableDefinitions) {
+    const name = variable.name.value;
+    if (Object.hasOwn(variables, name)) kept.set(name, variables[name]);
+  }
+  return Object.fromEntries(kept);
+}
+
 /** graphql-js shows an input whole in each error about it: 60,000 members take it a second. */
 const tooManyValues: RefusedRequest = {
   kind: 'refused',
   errors: [toPlainError('PAYLOAD_TOO_LARGE', 'The variables hold too many values.')],
 };
 
-/** What an answer about the schema costs: about as much as so many records. */
+/** An answer about the schema, whole: so many objects … */
 const objectsOfSchema = 500;
-/** By so much does each alias of a document make its objects dearer: they can have more fields. */
-const costOfAlias = 0.3;
+/** … of so many bytes. */
+const objectOfSchemaBytes = 128;
+/** GraphQL lets lists of the schema be asked for within each other so many times. */
+const listsOfSchemaMax = 3;
 
-function objectCostOf({ aliases }: DocumentMeasures): number {
-  return 1 + aliases * costOfAlias;
+/** Its resolvers are those of graphql-js: what aliases may multiply is charged in advance. */
+function objectsOfSchemaIn({ introspections, aliases }: DocumentMeasures): number {
+  return introspections * objectsOfSchema * (1 + aliases) ** listsOfSchemaMax;
 }
 
 /** The operation that is meant, or a sentence that says why there is none. */
@@ -185,19 +246,17 @@ function chooseOperation(
   return named ?? 'The document has no operation of this name.';
 }
 
-/** Each event has the whole budget. */
-function mapResults(
-  source: AsyncIterable<ExecutionResult>,
-  budget: Budget,
-  toResult: (result: ExecutionResult) => GraphqlResult,
-): AsyncIterableIterator<GraphqlResult> {
+/** Events → how each is made. */
+function mapEvents(
+  source: AsyncIterable<unknown>,
+  make: (event: unknown) => MaybePromise<Answer>,
+): AsyncIterableIterator<MakeEvent> {
   const events = source[Symbol.asyncIterator]();
   const end = { value: undefined, done: true } as const;
   return {
     async next() {
-      budget.renew();
       const event = await events.next();
-      return event.done === true ? end : { value: toResult(event.value), done: false };
+      return event.done === true ? end : { value: () => make(event.value), done: false };
     },
     async return() {
       await events.return?.();

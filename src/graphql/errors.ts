@@ -77,12 +77,6 @@ export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlE
   return { ...place(error), message: cut(error.message), extensions: { code } };
 }
 
-/** The operation asked for more than its budget: it is refused as a whole. */
-export function toBudgetError(max: number): GraphqlError {
-  const message = `The request asks for more than ${max} objects; ask for less at a time.`;
-  return toPlainError('PAYLOAD_TOO_LARGE', message);
-}
-
 export interface Masking {
   readonly requestId: string;
   readonly log: Log;

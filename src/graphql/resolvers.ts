@@ -10,12 +10,12 @@ import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Author, Comment, Post } from '../store/model.ts';
 import type { GraphqlContext } from './context.ts';
-import { inSlices } from './slices.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Type → field → resolver. The schema, not TypeScript, decides what a resolver is called with. */
 export type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
 type Info = GraphQLResolveInfo;
+type Call<S, A = unknown> = [source: S, args: A, context: GraphqlContext, info: Info];
 type Resolver = (
   ...call: [source: never, args: never, context: GraphqlContext, info: Info]
 ) => unknown;
@@ -29,12 +29,15 @@ interface AddCommentArgs {
 
 export const resolvers: Resolvers = {
   Query: {
-    allPosts: (_source: unknown, _args: unknown, context) =>
-      andThen(context.store.posts.list(), (posts) => inSlices(expectPosts(posts, context))),
-    postById(_source: unknown, { postId }: { postId: string }, context) {
+    allPosts: (...[, , context, info]: Call<unknown>) =>
+      andThen(context.store.posts.list(), (posts) => {
+        context.loaders.expectPosts(posts);
+        return context.chargeList(posts, info);
+      }),
+    postById(...[, { postId }, context, info]: Call<unknown, { readonly postId: string }>) {
       const id = toId(postId);
       if (id === undefined) return null;
-      context.charge(1);
+      context.chargeObject(info);
       return context.store.posts.find(id);
     },
   },
@@ -47,29 +50,23 @@ export const resolvers: Resolvers = {
   },
 
   Post: {
-    title: ({ title }: Post, _args: unknown, context) => chargeText(title, context),
-    content: ({ content }: Post, _args: unknown, context) => chargeText(content, context),
-    comments: (post: Post, _args: unknown, context) =>
-      andThen(context.loaders.comments(post), (comments) => {
-        context.charge(comments.length);
-        return inSlices(comments);
-      }),
-    author(post: Post, _args: unknown, context) {
-      context.charge(1);
+    title: ({ title }: Post, _args: unknown, context) => context.chargeText(title),
+    content: ({ content }: Post, _args: unknown, context) => context.chargeText(content),
+    comments: (...[post, , context, info]: Call<Post>) =>
+      andThen(context.loaders.comments(post), (comments) => context.chargeList(comments, info)),
+    author(...[post, , context, info]: Call<Post>) {
+      context.chargeObject(info);
       return context.loaders.author(post);
     },
   },
 
   Author: {
-    posts: (...[author, , context, { path }]: [Author, unknown, GraphqlContext, Info]) =>
-      andThen(context.loaders.posts(author), (posts) => {
-        context.charge(posts.length * costOfPostIn(listsAbove(path)));
-        return inSlices(posts);
-      }),
+    posts: (...[author, , context, info]: Call<Author>) =>
+      andThen(context.loaders.posts(author), (posts) => context.chargeList(posts, info)),
   },
 
   Comment: {
-    content: ({ content }: Comment, _args: unknown, context) => chargeText(content, context),
+    content: ({ content }: Comment, _args: unknown, context) => context.chargeText(content),
   },
 };
 
@@ -154,37 +151,4 @@ function blank(member: string): AppError {
 
 function noPost(): AppError {
   return new AppError('not_found', 'There is no post with this id.');
-}
-
-function expectPosts(posts: readonly Post[], context: GraphqlContext): readonly Post[] {
-  context.charge(posts.length);
-  context.loaders.expectPosts(posts);
-  return posts;
-}
-
-type Path = Info['path'];
-
-/** Through how many lists a field was reached: each has an index in the path. */
-function listsAbove(path: Path | undefined): number {
-  let lists = 0;
-  for (let at = path; at !== undefined; at = at.prev) if (typeof at.key === 'number') lists += 1;
-  return lists;
-}
-
-/**
- * The one cycle of the schema is `author { posts { author …`. Its second round asks for the same
- * posts once more for each of them: it is dear, so that a third is refused before it takes time.
- */
-function costOfPostIn(lists: number): number {
-  return lists > 1 ? 10 : 1;
-}
-
-/** A text counts like an object for every so many characters of it … */
-const textLengthOfObject = 1_024;
-/** … and a short one not at all: it is paid for with the object that it belongs to. */
-const shortTextLengthMax = 256;
-
-function chargeText(text: string, context: GraphqlContext): string {
-  if (text.length > shortTextLengthMax) context.charge(text.length / textLengthOfObject);
-  return text;
 }

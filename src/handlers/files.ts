@@ -10,6 +10,7 @@ import type * as MultipartReader from '../http/multipart-read.ts';
 import type { MultipartRules, PartHead } from '../http/multipart-read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
 import type { Log } from '../log.ts';
+import { andThen } from '../maybe-promise.ts';
 import type { Listing, Snapshot, Upload, Uploads } from '../store/uploads.ts';
 
 export interface FileHandlers {
@@ -63,29 +64,8 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
       await receiveAll(request, options, { loadReader, receive, check: () => undefined });
       return emptyReply(200);
     },
-    async download(request) {
-      const listing = await uploads.list();
-      // HEAD reads no file.
-      if (request.method === 'GET') await checkFirst(listing);
-      return toReply(listing);
-    },
+    download: () => andThen(uploads.list(), toReply),
   };
-}
-
-/**
- * Throws where the first file cannot be read: before the head of the answer is sent it can still be
- * a 500. It is let go of again, since nobody may ever read the answer.
- */
-async function checkFirst(listing: Listing): Promise<void> {
-  const snapshot = listing.open();
-  const [first] = snapshot.files;
-  const content = first && snapshot.read(first);
-  try {
-    await content?.next();
-  } finally {
-    await content?.return();
-    await snapshot.release();
-  }
 }
 
 function toReply(listing: Listing): HttpReply {

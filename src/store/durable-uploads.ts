@@ -118,9 +118,7 @@ class IndexedUploads implements DurableUploads {
   constructor(options: IndexedOptions) {
     this.#options = options;
     const checkOpen = (): void => this.#checkOpen();
-    const { files, folder } = options;
-    const create = (name: string): Promise<number> => files.create(join(folder, name));
-    this.#writeFile = createFileWriter({ files, create, checkOpen });
+    this.#writeFile = createFileWriter({ ...options, checkOpen });
     const milliseconds = Math.max(1, (options.graceSeconds * 1000) / sweepsPerGrace);
     this.#timer = setInterval(() => void this.sweep(), milliseconds).unref();
     this.checked = checkUploads({

@@ -15,18 +15,17 @@ const readBytesMax = 256 * 1024;
 export type WriteFile = (name: string, content: ByteSource) => Promise<number>;
 
 interface FileWriterOptions {
+  readonly folder: string;
   readonly files: FileOperations;
-  /** A descriptor for a new file of this name. */
-  readonly create: (name: string) => Promise<number>;
   /** Throws where the store is closed, and its folder perhaps gone: that goes before a failure. */
   readonly checkOpen: () => void;
 }
 
-export function createFileWriter({ files, create, checkOpen }: FileWriterOptions): WriteFile {
+export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions): WriteFile {
   const releaseMemory = createMemoryRelease();
-  const write = async (name: string, content: ByteSource): Promise<number> => {
+  const write = async (path: string, content: ByteSource): Promise<number> => {
     let size = 0;
-    const descriptor = await create(name);
+    const descriptor = await files.create(path);
     try {
       for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
         size += await writeWhole(files, descriptor, batch);
@@ -40,7 +39,7 @@ export function createFileWriter({ files, create, checkOpen }: FileWriterOptions
   };
   return async (name, content) => {
     try {
-      return await write(name, content);
+      return await write(join(folder, name), content);
     } catch (error) {
       checkOpen();
       throw toAppError(error);

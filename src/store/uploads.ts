@@ -10,7 +10,7 @@ import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { createFileWriter, readContent, removeFiles, type WriteFile } from './file-content.ts';
-import { codeOf, type FileOperations } from './file-operations.ts';
+import type { FileOperations } from './file-operations.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './upload-folder.ts';
 
 /** A file that has arrived whole, and that nobody else can see before it is committed. */
@@ -96,8 +96,7 @@ const leftoversMax = 1_000;
 const retriesMax = 16;
 
 class FolderUploads implements RunUploads {
-  #folder: string;
-  #renewing: Promise<void> | undefined;
+  readonly #folder: string;
   readonly #options: UploadsOptions;
   readonly #writeFile: WriteFile;
   /** By stored name. A replaced file keeps its place (R2), as a Map has it. */
@@ -112,8 +111,8 @@ class FolderUploads implements RunUploads {
     this.#folder = folder;
     this.#options = options;
     this.#writeFile = createFileWriter({
+      folder,
       files: options.files,
-      create: (name) => this.#create(name),
       checkOpen: () => this.#checkOpen(),
     });
   }
@@ -137,12 +136,13 @@ class FolderUploads implements RunUploads {
   }
 
   snapshot(): Snapshot {
+    const { files } = this.#options;
     const versions = [...this.#index.values()];
     for (const version of versions) version.readers += 1;
     let released = false;
     return {
       files: versions,
-      read: (file) => this.#read(file),
+      read: (file) => readContent(files, join(this.#folder, file.temporaryName), file.size),
       release: async () => {
         if (released) return;
         released = true;
@@ -155,8 +155,6 @@ class FolderUploads implements RunUploads {
   async close(): Promise<void> {
     this.#closed = true;
     this.#index.clear();
-    // Where it fails there is no new folder.
-    await this.#renewing?.catch(() => undefined);
     await this.#options.files.removeFolder(this.#folder);
   }
 
@@ -175,52 +173,6 @@ class FolderUploads implements RunUploads {
     uncommitted.add(temporaryName);
     const size = await this.#writeFile(temporaryName, content);
     return { storedName, temporaryName, size };
-  }
-
-  /** In a new folder where the one of the run is gone: cleaners of temporary folders remove it. */
-  async #create(name: string): Promise<number> {
-    const { files } = this.#options;
-    const folder = this.#folder;
-    try {
-      return await files.create(join(folder, name));
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT' || this.#closed) throw error;
-    }
-    if (folder === this.#folder) await (this.#renewing ??= this.#renewFolder());
-    return files.create(join(this.#folder, name));
-  }
-
-  async #renewFolder(): Promise<void> {
-    const { directory, run, files } = this.#options;
-    try {
-      this.#folder = await createRunFolder(directory, run, files);
-      await this.#dropVanished();
-    } finally {
-      this.#renewing = undefined;
-    }
-  }
-
-  /** Fails where the file has vanished, once: from then on what has vanished is not listed. */
-  async *#read(file: WrittenFile): AsyncGenerator<Buffer, void, undefined> {
-    const { files } = this.#options;
-    try {
-      yield* readContent(files, join(this.#folder, file.temporaryName), file.size);
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') await this.#dropVanished();
-      throw error;
-    }
-  }
-
-  async #dropVanished(): Promise<void> {
-    const { files } = this.#options;
-    for (const [storedName, version] of this.#index) {
-      try {
-        await files.close(await files.open(join(this.#folder, version.temporaryName)));
-      } catch (error) {
-        const isSame = this.#index.get(storedName) === version;
-        if (codeOf(error) === 'ENOENT' && isSame) this.#index.delete(storedName);
-      }
-    }
   }
 
   async #commit(files: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {

@@ -195,14 +195,27 @@ test('the budget counts objects: one more than it holds is refused', async () =>
   assert.deepEqual(codesOf(refused), ['PAYLOAD_TOO_LARGE']);
 });
 
-test('long texts, aliases and answers about the schema count too', async () => {
-  const env = { GRAPHQL_OBJECTS_MAX: '1000' };
+test('ANSWER_BYTES_MAX: texts and fields count, aliases and fragments too', async () => {
+  const env = { ANSWER_BYTES_MAX: '1000000' };
   const { run, store, posts } = startGraphql({ env, posts: 1 });
   const content = 'x'.repeat(400_000);
   await store.posts.update(posts[0]?.id ?? '', { title: 'a', content });
   dataOf(await run('{ allPosts { content } }'));
   const aliases = '{ allPosts { a: content b: content c: content } }';
   assert.deepEqual(codesOf(await run(aliases)), ['PAYLOAD_TOO_LARGE']);
+  const spread =
+    '{ allPosts { ...A b: content ...C } } fragment A on Post { content } fragment C on Post { c: content }';
+  assert.deepEqual(codesOf(await run(spread)), ['PAYLOAD_TOO_LARGE']);
+  const fields = Array.from({ length: 50 }, (_, index) => `f${index}: id`).join(' ');
+  const many = startGraphql({ env, posts: 1_000, authors: 1 });
+  dataOf(await many.run('{ allPosts { id } }'));
+  assert.deepEqual(codesOf(await many.run(`{ allPosts { ${fields} } }`)), ['PAYLOAD_TOO_LARGE']);
+  const hidden = `{ allPosts { ...F } } fragment F on Post { ${fields} }`;
+  assert.deepEqual(codesOf(await many.run(hidden)), ['PAYLOAD_TOO_LARGE']);
+});
+
+test('answers about the schema count by what their aliases can multiply', async () => {
+  const { run } = startGraphql({ env: { GRAPHQL_OBJECTS_MAX: '1000' } });
   dataOf(await run('{ __schema { queryType { name } } }'));
   const thrice =
     '{ a: __schema { description } b: __schema { description } c: __type(name: "Post") { name } }';

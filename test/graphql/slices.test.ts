@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import * as fc from 'fast-check';
-import { serialize } from '../../dist/graphql/http/serialize.js';
-import { inSlices, sliceLength } from '../../dist/graphql/slices.js';
+import { sliceLength, Slices } from '../../dist/graphql/slices.js';
+import { createTurns } from '../../dist/graphql/turns.js';
 import { dataOf, startGraphql } from '../support/graphql.js';
 import { startServer } from '../support/server.js';
 
+async function all<T>(list: readonly T[]): Promise<readonly T[]> {
+  const records = await new Slices(createTurns()).of(list, 1);
+  return Promise.all(records.map(async (record) => record));
+}
+
 it('a short list stays what it is, a long one keeps its records and their order', async () => {
   const short = Array.from({ length: sliceLength }, (_, index) => index);
-  assert.equal(inSlices(short), short);
+  assert.equal(new Slices(createTurns()).of(short, 1), short);
   const long = Array.from({ length: 3 * sliceLength + 1 }, (_, index) => index);
-  assert.deepEqual(await Promise.all(inSlices(long).map(async (record) => record)), long);
+  assert.deepEqual(await all(long), long);
 });
 
 it('the event loop has a turn after each slice', async () => {
@@ -21,27 +25,20 @@ it('the event loop has a turn after each slice', async () => {
     next = setImmediate(count);
   };
   let next = setImmediate(count);
-  const seen = await Promise.all(inSlices(long).map(async (record) => [await record, turns]));
+  const records = await new Slices(createTurns()).of(long, 1);
+  const seen = await Promise.all(records.map(async (record) => [await record, turns] as const));
   clearImmediate(next);
   const turnsOfSlice = seen.filter((_, index) => index % sliceLength === 0).map(([, turn]) => turn);
   assert.equal(new Set(turnsOfSlice).size, 4);
 });
 
-it('a result becomes the text of JSON.stringify, however long its lists are', async () => {
-  const list = fc.array(fc.jsonValue(), { minLength: 0, maxLength: 3 });
-  const data = fc.dictionary(fc.string(), fc.oneof(list, fc.jsonValue()));
-  await fc.assert(
-    fc.asyncProperty(data, fc.jsonValue(), fc.boolean(), async (fields, item, isFirst) => {
-      const long = { long: Array.from({ length: 2 * sliceLength + 7 }, () => item) };
-      const result = { data: isFirst ? { ...long, ...fields } : { ...fields, ...long } };
-      assert.equal((await serialize(result)).toString(), JSON.stringify(result));
-    }),
-    { numRuns: 30 },
-  );
-  const errors = [{ message: 'x', extensions: { code: 'NOT_FOUND' } }] as const;
-  for (const result of [{ data: null, errors }, { errors }, { data: {}, extensions: { a: 1 } }]) {
-    assert.equal((await serialize(result)).toString(), JSON.stringify(result));
-  }
+it('an operation that has had its part of a turn goes on in a later one', async () => {
+  const slices = new Slices(createTurns());
+  assert.deepEqual(slices.of([1], 30_000), [1]);
+  const late = slices.of([2], 30_000);
+  const later = slices.of([3], 1);
+  assert.ok(late instanceof Promise && later instanceof Promise);
+  assert.deepEqual([await late, await later], [[2], [3]]);
 });
 
 it('two thousand posts come whole and in order', async (context) => {

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { GraphqlResult, ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
+import type { ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
+import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { Comment } from '../../dist/store/model.js';
 import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
 
@@ -15,10 +16,26 @@ function subscribe(graphql: TestGraphql, query: string): Promise<Subscription> {
 async function stream(
   graphql: TestGraphql,
   query: string,
-): Promise<AsyncIterableIterator<GraphqlResult>> {
-  const subscription = await subscribe(graphql, query);
+): Promise<AsyncIterator<GraphqlResult, undefined>> {
+  const prepared = graphql.engine.prepare({ query });
+  assert.ok(prepared.kind === 'ready');
+  const scope = graphql.scope();
+  const subscription = await graphql.engine.subscribe(prepared, scope);
   assert.ok(subscription.kind === 'stream');
-  return subscription.results;
+  const { events } = subscription;
+  return {
+    async next() {
+      const { value, done } = await events.next();
+      if (done === true) return { value: undefined, done };
+      const json = await value();
+      scope.budget.release();
+      return { value: JSON.parse(json.toString()) as GraphqlResult, done: false };
+    },
+    async return() {
+      await events.return?.();
+      return { value: undefined, done: true };
+    },
+  };
 }
 
 function comment(content: string): Comment {
@@ -54,14 +71,15 @@ test('return() settles a pending next() and leaves the topic at once', async () 
 });
 
 test('each event has the whole budget, and one event no more than it', async () => {
-  const graphql = startGraphql({ env: { GRAPHQL_OBJECTS_MAX: '100' } });
+  const graphql = startGraphql({ env: { ANSWER_BYTES_MAX: '102400' } });
   const results = await stream(graphql, 'subscription { commentAdded { content } }');
   for (const length of [60_000, 60_000, 200_000, 10]) {
     graphql.topic.publish(comment('x'.repeat(length)));
     const { value } = await results.next();
-    assert.deepEqual(codesOf(value), length > 102_400 ? ['PAYLOAD_TOO_LARGE'] : []);
+    assert.deepEqual(codesOf(value ?? {}), length > 102_400 ? ['PAYLOAD_TOO_LARGE'] : []);
   }
   await results.return?.();
+  assert.equal(graphql.pool.bytes, 0);
 });
 
 test('a subscription that cannot begin is refused, and leaves nothing behind', async () => {
@@ -93,7 +111,7 @@ test('a subscription of nothing neither hangs nor throws', async () => {
   const prepared = graphql.engine.prepare({ query });
   if (prepared.kind === 'refused') return;
   const subscription = await graphql.engine.subscribe(prepared, graphql.scope());
-  if (subscription.kind === 'stream') await subscription.results.return?.();
+  if (subscription.kind === 'stream') await subscription.events.return?.();
   assert.equal(graphql.topic.size, 0);
 });
 

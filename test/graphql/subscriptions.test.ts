@@ -3,18 +3,20 @@ import { test } from 'node:test';
 import { parse } from 'graphql';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import { AppError } from '../../dist/errors.js';
-import type { Engine, GraphqlResult, ReadyOperation } from '../../dist/graphql/engine.js';
-import {
-  createSubscriptions,
-  type Ending,
-  type Member,
-  type SharedEvent,
-  type Subscriptions,
-} from '../../dist/graphql/subscriptions.js';
+import type { Engine, MakeEvent, ReadyOperation } from '../../dist/graphql/engine.js';
+import type { GraphqlResult } from '../../dist/graphql/result.js';
+import type { Ending, Member } from '../../dist/graphql/member.js';
+import type { SharedEvent } from '../../dist/graphql/shared-event.js';
+import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subscriptions.js';
+import { createTurns } from '../../dist/graphql/turns.js';
+import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 
 interface Bench {
   readonly subscriptions: Subscriptions;
   readonly source: Topic<GraphqlResult>;
+  readonly pool: MemoryPool;
+  /** Events that were made, by all groups. */
+  readonly made: () => number;
   readonly logged: string[];
   /** Times that a source was opened. */
   readonly opened: () => number;
@@ -24,21 +26,58 @@ type Opening = Awaited<ReturnType<Engine['subscribe']>>;
 
 function createBench(
   open?: () => Promise<Opening>,
-  { distinctMax = 10, queueMax = 100 } = {},
+  { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
 ): Bench {
   const source = createTopic<GraphqlResult>({ queueMax });
+  const pool = createMemoryPool(poolBytesMax);
+  let made = 0;
+  const count = (): void => void (made += 1);
   const logged: string[] = [];
   let opened = 0;
   const engine = {
-    createBudget: () => ({}) as never,
+    createBudget: () => ({ release: () => undefined }) as never,
+    turns: createTurns(),
     subscribe: () => {
       opened += 1;
-      return open?.() ?? Promise.resolve({ kind: 'stream' as const, results: source.subscribe() });
+      return (
+        open?.() ??
+        Promise.resolve({ kind: 'stream' as const, events: toEvents(source.subscribe(), count) })
+      );
     },
   };
   const log = (_level: string, event: string): void => void logged.push(event);
-  const subscriptions = createSubscriptions({ engine, distinctMax, log });
-  return { subscriptions, source, logged, opened: () => opened };
+  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
+  return { subscriptions, source, pool, made: () => made, logged, opened: () => opened };
+}
+
+async function* each(
+  results: AsyncIterable<GraphqlResult>,
+  made: () => void,
+): AsyncGenerator<MakeEvent> {
+  for await (const result of results) {
+    yield () => {
+      made();
+      return JSON.stringify(result);
+    };
+  }
+}
+
+/** How each result is made; ends with the results, also where one is waited for. */
+function toEvents(
+  results: AsyncIterableIterator<GraphqlResult>,
+  made: () => void = () => undefined,
+): AsyncIterableIterator<MakeEvent> {
+  const events = each(results, made);
+  return {
+    next: () => events.next(),
+    async return() {
+      await results.return?.();
+      return { value: undefined, done: true };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }
 
 const documents = new Map<string, ReadyOperation['document']>();
@@ -53,6 +92,16 @@ function operationOf(text: string, variables?: Record<string, unknown>): ReadyOp
 class Reader implements Member {
   readonly events: SharedEvent[] = [];
   readonly endings: Ending[] = [];
+  leave: (() => void) | undefined;
+  behind = false;
+  dismissed = 0;
+  isBehind(): boolean {
+    return this.behind;
+  }
+  dismiss(): void {
+    this.dismissed += 1;
+    this.leave?.();
+  }
   next(event: SharedEvent): void {
     this.events.push(event);
   }
@@ -143,7 +192,7 @@ test('a source that opens after its last member left is ended at once', async ()
   let open: (opening: Opening) => void = () => undefined;
   const { subscriptions } = createBench(() => new Promise((resolve) => void (open = resolve)));
   subscriptions.join(one, new Reader())();
-  open({ kind: 'stream', results: source.subscribe() });
+  open({ kind: 'stream', events: toEvents(source.subscribe()) });
   await turn();
   assert.equal(source.size, 0);
 });
@@ -178,7 +227,9 @@ test('a source that ends completes its members', async () => {
   const results = (async function* events(): AsyncGenerator<GraphqlResult> {
     yield { data: { a: 1 } };
   })();
-  const { subscriptions } = createBench(() => Promise.resolve({ kind: 'stream', results }));
+  const { subscriptions } = createBench(() =>
+    Promise.resolve({ kind: 'stream', events: toEvents(results) }),
+  );
   const reader = new Reader();
   subscriptions.join(one, reader);
   while (reader.endings.length === 0) await turn();

@@ -49,36 +49,6 @@ suite('GET /api/multiparts', () => {
     ]);
   });
 
-  test('is a fault of the server where the first file has vanished, and then goes on without it', async (t) => {
-    const server = await startServer(t);
-    await post(server, 'list', form({ a: file('1', 'a'), b: file('2', 'b'), c: file('3', 'c') }));
-    const [run = ''] = await readdir(server.folder);
-    for (const name of ['1.upload', '3.upload']) await rm(join(server.folder, run, name));
-    const response = await server.fetch('/api/multiparts');
-    assert.deepEqual(await refusal(response), [500, 'internal_error']);
-    assert.deepEqual(
-      (await stored(server)).map(([name]) => name),
-      ['b'],
-    );
-  });
-
-  test('goes on after a cleaner has removed the folder of the run, and so do uploads', async (t) => {
-    const server = await startServer(t);
-    await post(server, 'list', form({ a: file('1', 'a'), b: file('2', 'b') }));
-    const [run = ''] = await readdir(server.folder);
-    await rm(join(server.folder, run), { recursive: true });
-    const uploads = ['c', 'd', 'e'].map(async (name) =>
-      post(server, 'list', form({ a: file(name, name), b: file('2', `${name}2`) })),
-    );
-    for (const response of await Promise.all(uploads)) assert.equal(response.status, 200);
-    const names = (await stored(server)).map(([name]) => name);
-    assert.deepEqual(names.toSorted(), ['c', 'c2', 'd', 'd2', 'e', 'e2']);
-    assert.equal((await filesOnDisk(server)).length, 6);
-    assert.equal((await readdir(server.folder)).length, 1);
-    await server.stop();
-    assert.deepEqual(await readdir(server.folder), []);
-  });
-
   test('breaks off where a file has vanished', async (t) => {
     const server = await startServer(t);
     await post(server, 'list', form({ a: file('x'.repeat(300_000), 'a'), b: file('2', 'b') }));

@@ -23,7 +23,7 @@ test('the cost is shown to who asks for it', async (context) => {
   );
   assert.deepEqual((body as { extensions: unknown }).extensions, {
     cost: {
-      objects: { spent: 4, max: 100_000 },
+      objects: { spent: 3, max: 100_000 },
       depth: { spent: 2, max: 20 },
       aliases: { spent: 1, max: 50 },
       directives: { spent: 0, max: 50 },

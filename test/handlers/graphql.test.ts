@@ -207,7 +207,7 @@ test('a batch shares one budget; a refused operation is told in its place', asyn
 
 test('an operation beyond the budget: 200 as JSON, 413 as the newer type', async (context) => {
   const server = await start(context, { GRAPHQL_OBJECTS_MAX: '100' });
-  const query = '{ allPosts { author { posts { author { posts { id } } } } } }';
+  const query = `{allPosts{${'author{posts{'.repeat(4)}id${'}'.repeat(10)}`;
   assert.equal((await post(server, { query })).status, 200);
   const { status, body } = await post(server, { query }, { Accept: modern });
   assert.deepEqual([status, codes(body)], [413, ['PAYLOAD_TOO_LARGE']]);

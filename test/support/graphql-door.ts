@@ -14,7 +14,7 @@ import { createListener } from '../../dist/http/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server.js';
 import type { Log } from '../../dist/log.js';
-import { createMemoryPool } from '../../dist/memory-pool.js';
+import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Comment } from '../../dist/store/model.js';
@@ -29,6 +29,7 @@ export interface GraphqlDoor {
   readonly subscriptions: Subscriptions;
   readonly door: WebSocketDoor;
   readonly streams: EventStreams;
+  readonly pool: MemoryPool;
   readonly logged: readonly string[];
   /** The post that comments go to. */
   readonly postId: string;
@@ -74,12 +75,22 @@ export async function startDoor(
   });
   const topic = createTopic<Comment>({ queueMax: 1_000 });
   const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
+  const pool = createMemoryPool(config.waitingBytesMax);
   const engine = wrap(
-    createEngine({ store, comments, commentAdded: topic, log, writesNeedToken: false, config }),
+    createEngine({
+      store,
+      comments,
+      commentAdded: topic,
+      log,
+      writesNeedToken: false,
+      config,
+      pool,
+    }),
   );
   const subscriptions = createSubscriptions({
     engine,
     log,
+    pool,
     distinctMax: config.subscriptionsDistinctMax,
   });
   const authorizations: (string | undefined)[] = [];
@@ -87,7 +98,6 @@ export async function startDoor(
     authorizations.push(authorization);
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
-  const pool = createMemoryPool(config.waitingBytesMax);
   const door = createWebSocketDoor({
     engine,
     pool,
@@ -108,6 +118,7 @@ export async function startDoor(
     subscriptions,
     door,
     streams,
+    pool,
     logged,
     postId: await firstPost(store),
     comment: add(comments, await firstPost(store)),
@@ -141,7 +152,11 @@ async function serve(
     if (request.path === '/hello') return textReply(200, 'hello');
     const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
     const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
-    return streams.run({ query }, scope, false);
+    try {
+      return await streams.run({ query }, scope, false);
+    } finally {
+      scope.budget.release();
+    }
   };
   const listener = createListener({
     find: () => ({ kind: 'match', endpoint: { handler }, params: {} }),

@@ -4,11 +4,13 @@ import { type Config, readConfig } from '../../dist/config.js';
 import { createComments } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
-import { createEngine, type Engine, type GraphqlResult } from '../../dist/graphql/engine.js';
+import { createEngine, type Engine } from '../../dist/graphql/engine.js';
+import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
 import type { TrustedDocuments } from '../../dist/graphql/persisted.js';
 import type { LogFacts } from '../../dist/log.js';
 import type { MaybePromise } from '../../dist/maybe-promise.js';
+import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
@@ -18,6 +20,7 @@ export interface TestGraphql {
   readonly store: Store;
   readonly topic: Topic<Comment>;
   readonly config: Config;
+  readonly pool: MemoryPool;
   /** Newest last. */
   readonly posts: readonly Post[];
   readonly authors: readonly Author[];
@@ -68,6 +71,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
   });
   const store = options.wrap?.(memory) ?? memory;
   const topic = createTopic<Comment>({ queueMax: 100 });
+  const pool = createMemoryPool(config.waitingBytesMax);
   const logged: (LogFacts & { readonly event: string })[] = [];
   const engine = createEngine({
     store,
@@ -76,6 +80,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     log: (_level, event, facts) => void logged.push({ ...facts, event }),
     writesNeedToken: config.requireAuth === 'writes',
     trustedDocuments: options.trustedDocuments,
+    pool,
     config,
   });
   const viewer = options.viewer ?? ((): undefined => undefined);
@@ -87,7 +92,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     if (prepared.kind === 'refused') return { errors: prepared.errors };
     return engine.execute(prepared, scope());
   };
-  return { engine, store, topic, config, posts, authors, logged, scope, run };
+  return { engine, store, topic, config, pool, posts, authors, logged, scope, run };
 }
 
 /** A store whose every read and write answers with a promise, and is counted. */

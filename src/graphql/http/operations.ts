@@ -2,10 +2,13 @@
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import { type Answer, toAnswer } from '../../http/answer-cache.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
-import type { Engine, GraphqlRequest, GraphqlResult, ReadyOperation } from '../engine.ts';
+import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
+import type { GraphqlResult } from '../result.ts';
 import { toRefusal } from '../errors.ts';
+import type { Serialized } from '../serialize.ts';
 import { decodeRequest } from './params.ts';
 
 /** One HTTP request under way. */
@@ -23,32 +26,34 @@ export type CostConfig = Pick<
 >;
 
 /** What came out, and whether the same request would bring it again while nothing is written. */
-export interface Outcome<T> {
-  readonly found: T;
+export interface Outcome extends Serialized {
   readonly repeatable: boolean;
 }
 
 export interface Operations {
   /** Throws an AppError for what must not run this way. */
-  run(request: GraphqlRequest, call: Call): MaybePromise<Outcome<GraphqlResult>>;
-  /** The results as JSON, in order; what is wrong with one operation is told in its place. */
-  runBatch(requests: readonly unknown[], call: Call): MaybePromise<Outcome<readonly string[]>>;
+  run(request: GraphqlRequest, call: Call): MaybePromise<Outcome>;
+  /** The results in order; what is wrong with one operation is told in its place. */
+  runBatch(
+    requests: readonly unknown[],
+    call: Call,
+  ): MaybePromise<Pick<Outcome, 'json' | 'repeatable'>>;
 }
 
 export function createOperations(engine: Engine, config: CostConfig): Operations {
-  const run = (request: GraphqlRequest, call: Call): MaybePromise<Outcome<GraphqlResult>> => {
+  const run = (request: GraphqlRequest, call: Call): MaybePromise<Outcome> => {
     const prepared = engine.prepare(request);
-    if (prepared.kind === 'refused') {
-      return { found: { errors: prepared.errors }, repeatable: false };
-    }
+    if (prepared.kind === 'refused') return refused({ errors: prepared.errors });
     const { operation } = prepared;
     if (operation === 'subscription') throw notHere();
     if (call.readsOnly && operation === 'mutation') throw postOnly();
     // A text that is sent to be remembered has to arrive each time.
     const isPure = operation === 'query' && request.extensions === undefined && !call.showCost;
-    return andThen(engine.execute(prepared, call.scope), (result) => {
-      const found = call.showCost ? withCost(result, prepared, call) : result;
-      return { found, repeatable: isPure && result.errors === undefined };
+    return andThen(engine.execute(prepared, call.scope), (executed) => {
+      const found = call.showCost ? withCost(executed, prepared, call) : executed;
+      return andThen(engine.serialize(found, call.scope.budget), ({ result, json }) => {
+        return { result, json, repeatable: isPure && result.errors === undefined };
+      });
     });
   };
 
@@ -64,17 +69,17 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     return { ...result, extensions: { cost } };
   };
 
-  const runInPlace = (request: unknown, call: Call): MaybePromise<Outcome<GraphqlResult>> => {
+  const runInPlace = (request: unknown, call: Call): MaybePromise<Outcome> => {
     try {
-      return run(decodeRequest(request), call);
+      const outcome = run(decodeRequest(request), call);
+      return isPromise(outcome) ? outcome.catch(refuse) : outcome;
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      return { found: { errors: [toRefusal(error)] }, repeatable: false };
+      return refuse(error);
     }
   };
 
   /** One after the other: at once as long as each answers at once. */
-  const runFrom = (batch: Batch, call: Call): MaybePromise<Outcome<readonly string[]>> => {
+  const runFrom = (batch: Batch, call: Call): MaybePromise<Batch> => {
     for (const request of batch.rest) {
       const outcome = runInPlace(request, call);
       if (isPromise(outcome)) {
@@ -85,26 +90,51 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
       }
       add(batch, outcome);
     }
-    return { found: batch.texts, repeatable: batch.repeatable };
+    return batch;
   };
 
   return {
     run,
     runBatch: (requests, call) =>
-      runFrom({ rest: requests.values(), texts: [], repeatable: true }, call),
+      andThen(
+        runFrom({ rest: requests.values(), answers: [], repeatable: true }, call),
+        ({ answers, repeatable }) => ({ json: toList(answers), repeatable }),
+      ),
   };
 }
 
 /** A batch under way: what is still to run, and what came out so far. */
 interface Batch {
   readonly rest: IterableIterator<unknown>;
-  readonly texts: string[];
+  readonly answers: Answer[];
   repeatable: boolean;
 }
 
-function add(batch: Batch, { found, repeatable }: Outcome<GraphqlResult>): void {
-  batch.texts.push(JSON.stringify(found));
+function add(batch: Batch, { json, repeatable }: Outcome): void {
+  batch.answers.push(json);
   batch.repeatable &&= repeatable;
+}
+
+/** A JSON array of what is JSON already. */
+function toList(answers: readonly Answer[]): Answer {
+  if (answers.every((answer) => typeof answer === 'string')) {
+    return toAnswer(`[${answers.join(',')}]`);
+  }
+  const pieces = answers.flatMap((answer, index) => [
+    Buffer.from(index === 0 ? '[' : ','),
+    typeof answer === 'string' ? Buffer.from(answer) : answer,
+  ]);
+  return Buffer.concat([...pieces, Buffer.from(']')]);
+}
+
+/** What is wrong with one operation of a batch, in its place. A fault of ours is thrown on. */
+function refuse(error: unknown): Outcome {
+  if (!(error instanceof AppError)) throw error;
+  return refused({ errors: [toRefusal(error)] });
+}
+
+function refused(result: GraphqlResult): Outcome {
+  return { result, json: JSON.stringify(result), repeatable: false };
 }
 
 function notHere(): AppError {

@@ -4,7 +4,7 @@ import { type AppError, httpStatusOf } from '../../errors.ts';
 import type { Answer } from '../../http/answer-cache.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
-import type { GraphqlResult } from '../engine.ts';
+import type { GraphqlResult } from '../result.ts';
 import { type GraphqlCode, toRefusal } from '../errors.ts';
 
 const legacy = 'application/json';

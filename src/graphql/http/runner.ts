@@ -2,16 +2,15 @@
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import { type Answer, type AnswerCache, toAnswer } from '../../http/answer-cache.ts';
+import type { Answer, AnswerCache } from '../../http/answer-cache.ts';
 import { parseJson } from '../../http/json.ts';
 import type { HttpReply } from '../../http/message.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
-import type { Engine } from '../engine.ts';
+import type { Engine, GraphqlRequest } from '../engine.ts';
 import { type Call, type CostConfig, createOperations } from './operations.ts';
 import { decodeQueryString, decodeRequest } from './params.ts';
 import { answerReply, type AnswerType, negotiateAnswer, refusalReply, statusOf } from './reply.ts';
-import { serialize } from './serialize.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
 
 /** What is needed of an HTTP request, beside its body. */
@@ -50,26 +49,31 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
   };
   const runBatch = (body: readonly unknown[], asking: Asking, keep: Keep): Reply => {
     checkBatch(body, config.graphqlBatchMax);
-    return andThen(operations.runBatch(body, toCall(asking, false)), ({ found, repeatable }) => {
-      const answer = toAnswer(`[${found.join(',')}]`);
-      if (repeatable) keep(answer);
-      // One status cannot speak for all results.
-      return answerReply(answer, typeFor(asking), 200);
-    });
+    const call = toCall(asking, false);
+    return whileHeld(call, () =>
+      andThen(operations.runBatch(body, call), ({ json, repeatable }) => {
+        if (repeatable) keep(json);
+        // One status cannot speak for all results.
+        return answerReply(json, typeFor(asking), 200);
+      }),
+    );
   };
   const run = (body: unknown, asking: Asking, keep: Keep): Reply => {
     if (Array.isArray(body)) return runBatch(body, asking, keep);
     const call = toCall(asking, false);
     const request = decodeRequest(body);
-    if (wantsEvents(asking.accept)) return streams.run(request, call.scope, false);
-    const type = typeFor(asking);
-    return andThen(operations.run(request, call), ({ found, repeatable }) =>
-      andThen(serialize(found), (answer) => {
-        if (repeatable) keep(answer);
-        return answerReply(answer, type, statusOf(found, type, config.graphqlHttpDraft));
+    if (wantsEvents(asking.accept)) {
+      return whileHeld(call, () => streams.run(request, call.scope, false));
+    }
+    return answerTo(request, call, { type: typeFor(asking), keep });
+  };
+  const answerTo = (request: GraphqlRequest, call: Call, { type, keep }: Giving): Reply =>
+    whileHeld(call, () =>
+      andThen(operations.run(request, call), ({ result, json, repeatable }) => {
+        if (repeatable) keep(json);
+        return answerReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
       }),
     );
-  };
   /** Equal bytes ask for the same: while nothing is written, a query brings the same answer. */
   const post = (body: Buffer, asking: Asking): Reply => {
     if (asking.showCost || wantsEvents(asking.accept)) {
@@ -89,15 +93,12 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
   const get = (query: string, asking: Asking): Reply => {
     const call = toCall(asking, true);
     const request = decodeQueryString(query);
-    if (wantsEvents(asking.accept)) return streams.run(request, call.scope, true);
+    if (wantsEvents(asking.accept)) {
+      return whileHeld(call, () => streams.run(request, call.scope, true));
+    }
     const type = negotiateAnswer(asking.accept);
     if (type === undefined) throw notAcceptable();
-    const outcome = operations.run(request, call);
-    return andThen(outcome, ({ found }) =>
-      andThen(serialize(found), (answer) =>
-        answerReply(answer, type, statusOf(found, type, config.graphqlHttpDraft)),
-      ),
-    );
+    return answerTo(request, call, { type, keep: keepNothing });
   };
 
   return {
@@ -107,8 +108,25 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
   };
 }
 
+/** Runs a call, and gives back what it held of the memory for answers, whatever comes of it. */
+function whileHeld({ scope }: Call, run: () => Reply): Reply {
+  let reply: Reply | undefined;
+  try {
+    reply = run();
+  } finally {
+    if (reply === undefined || !isPromise(reply)) scope.budget.release();
+  }
+  return isPromise(reply) ? reply.finally(() => scope.budget.release()) : reply;
+}
+
 /** Takes an answer that the next equal request may have too. */
 type Keep = (answer: Answer) => void;
+/** How an answer is given. */
+interface Giving {
+  readonly type: AnswerType;
+  readonly keep: Keep;
+}
+
 const keepNothing: Keep = () => undefined;
 
 function toKey(type: AnswerType, body: Buffer): string {
@@ -123,7 +141,8 @@ function typeFor({ accept }: Asking): AnswerType {
 /** What is refused before anything runs has the shape of a GraphQL answer too. */
 function refusable(asking: Asking, make: () => Reply): Reply {
   try {
-    return make();
+    const reply = make();
+    return isPromise(reply) ? reply.catch((error) => toRefusalReply(error, asking)) : reply;
   } catch (error) {
     return toRefusalReply(error, asking);
   }

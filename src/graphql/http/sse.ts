@@ -6,14 +6,18 @@
 import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import type { Answer } from '../../http/answer-cache.ts';
 import { ClientGone } from '../../http/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
-import type { Engine, GraphqlRequest, GraphqlResult, ReadyOperation } from '../engine.ts';
+import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
+import type { GraphqlResult } from '../result.ts';
 import { toPlainError } from '../errors.ts';
-import type { Ending, Member, SharedEvent, Subscriptions } from '../subscriptions.ts';
+import type { Ending, Member } from '../member.ts';
+import { copiedBytesMax, type EventForm, type SharedEvent } from '../shared-event.ts';
+import type { Subscriptions } from '../subscriptions.ts';
 
 export interface EventStreams {
   /**
@@ -32,7 +36,7 @@ export interface EventStreams {
 }
 
 export interface EventStreamsDeps {
-  readonly engine: Pick<Engine, 'prepare' | 'execute'>;
+  readonly engine: Pick<Engine, 'prepare' | 'execute' | 'serialize'>;
   readonly subscriptions: Subscriptions;
   readonly config: Pick<
     Config,
@@ -58,6 +62,7 @@ const comment = ':\n\n';
 /** With a `data` line, though empty: browsers drop an event without one. */
 const complete = 'event: complete\ndata:\n\n';
 const nextPrefix = 'event: next\ndata: ';
+const nextSuffix = '\n\n';
 /** What a reader gets to take what waits for it, while the server stops: as over WebSocket. */
 const stopMilliseconds = 1_500;
 /** Readers share the memory for queues; each may have this much waiting. */
@@ -100,14 +105,16 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     },
     run(request, scope, readsOnly) {
       const prepared = engine.prepare(request);
-      if (prepared.kind === 'refused') return answer({ errors: prepared.errors });
+      if (prepared.kind === 'refused') return answer(JSON.stringify({ errors: prepared.errors }));
       if (prepared.operation === 'subscription') return subscribe(prepared);
       if (readsOnly && prepared.operation === 'mutation') {
         throw new AppError('method_not_allowed', 'A mutation is sent with POST.', {
           allow: 'POST',
         });
       }
-      return andThen(engine.execute(prepared, scope), answer);
+      return andThen(engine.execute(prepared, scope), (result) =>
+        andThen(engine.serialize(result, scope.budget), ({ json }) => answer(json)),
+      );
     },
     close() {
       for (const stream of streams) stream.stop();
@@ -119,8 +126,26 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   };
 }
 
-function answer(result: GraphqlResult): HttpReply {
-  return { status: 200, headers, body: `${nextPrefix}${JSON.stringify(result)}\n\n${complete}` };
+function answer(json: Answer): HttpReply {
+  const body =
+    typeof json === 'string'
+      ? `${nextPrefix}${json}${nextSuffix}${complete}`
+      : Buffer.concat([Buffer.from(nextPrefix), json, Buffer.from(`${nextSuffix}${complete}`)]);
+  return { status: 200, headers, body };
+}
+
+/** A short event in one piece; a long one is in memory once for all streams and sockets. */
+function toForm(event: SharedEvent): EventForm {
+  const { forms, json } = event;
+  let form = forms.get(nextPrefix);
+  if (form === undefined) {
+    const isShort = json.length <= copiedBytesMax;
+    const pieces = isShort ? [json, Buffer.from(nextSuffix)] : [];
+    const head = Buffer.concat([Buffer.from(nextPrefix), ...pieces]);
+    form = { head, body: isShort ? undefined : json };
+    forms.set(nextPrefix, form);
+  }
+  return form;
 }
 
 function tooMany(): AppError {
@@ -133,6 +158,10 @@ class EventStream extends Readable implements Member {
   readonly #keepAlive: NodeJS.Timeout;
   #leave: (() => void) | undefined;
   #ended = false;
+  /** Bytes so far. */
+  #pushed = 0;
+  /** Events that wait here, and where each of them ends. */
+  #held: { readonly event: SharedEvent; readonly end: number }[] = [];
 
   constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
     super();
@@ -150,13 +179,23 @@ class EventStream extends Readable implements Member {
   }
 
   next(event: SharedEvent): void {
-    let form = event.forms.get(nextPrefix);
-    if (form === undefined) {
-      const head = Buffer.concat([Buffer.from(nextPrefix), event.json, Buffer.from('\n\n')]);
-      form = { head, body: undefined };
-      event.forms.set(nextPrefix, form);
-    }
-    this.#write(form.head);
+    const { head, body } = toForm(event);
+    this.#write(head);
+    if (body === undefined) return;
+    this.#write(body);
+    this.#write(nextSuffix);
+    this.#letGo();
+    if (this.#ended || this.readableLength === 0) return;
+    event.hold();
+    this.#held.push({ event, end: this.#pushed });
+  }
+
+  isBehind(): boolean {
+    return this.readableLength > this.#queueBytesMax();
+  }
+
+  dismiss(): void {
+    this.destroy();
   }
 
   end(ending: Ending): void {
@@ -181,12 +220,16 @@ class EventStream extends Readable implements Member {
   }
 
   /** Nothing to fetch: events push themselves. */
-  override _read(): void {}
+  override _read(): void {
+    this.#letGo();
+  }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#ended = true;
     clearInterval(this.#keepAlive);
     this.#leave?.();
+    for (const { event } of this.#held) event.letGo();
+    this.#held = [];
     done(error);
   }
 
@@ -194,11 +237,18 @@ class EventStream extends Readable implements Member {
     this.#write(`${nextPrefix}${JSON.stringify(result)}\n\n`);
   }
 
-  /** A client that does not read is ended before it costs more than its queue. */
   #write(bytes: string | Buffer): void {
     if (this.#ended) return;
-    if (this.readableLength > this.#queueBytesMax()) this.destroy();
-    else this.push(bytes);
+    this.#pushed += Buffer.byteLength(bytes);
+    this.push(bytes);
+  }
+
+  /** Of the events that the client has taken whole. */
+  #letGo(): void {
+    const taken = this.#pushed - this.readableLength;
+    while (this.#held[0] !== undefined && this.#held[0].end <= taken) {
+      this.#held.shift()?.event.letGo();
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { AppError } from '../../errors.ts';
 import { parseJson } from '../../http/json.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
 import { decodeInit } from './init.ts';
 import { Operation, type OperationDeps } from './operation.ts';
@@ -15,7 +16,7 @@ export interface ConnectionLimits {
   readonly wsInitTimeoutSeconds: number;
   readonly wsMessagesPerSecondMax: number;
   readonly wsOperationsMax: number;
-  /** Bytes of the operations that wait, for the acknowledgement or for the client to read. */
+  /** Bytes that its operations keep, those included that have not begun. */
   readonly wsQueueBytesMax: number;
 }
 
@@ -23,6 +24,8 @@ export interface ConnectionDeps extends OperationDeps {
   readonly protocol: Protocol;
   readonly port: SocketPort;
   readonly limits: ConnectionLimits;
+  /** Holds what the operations keep. */
+  readonly pool: Pick<MemoryPool, 'open'>;
   /** `Authorization` of the upgrade request. */
   readonly authorization: string | undefined;
   /** Milliseconds of any clock that only goes forward. */
@@ -39,7 +42,9 @@ export class Connection {
   readonly #operations = new Map<string, Operation>();
   /** Those of them that have not begun, in the order asked. */
   #waiting: Operation[] = [];
-  #waitingBytes = 0;
+  /** Answers that are made, and wait for those before them to be sent. */
+  #parked: (() => void)[] = [];
+  readonly #kept: Reservation;
   #executing = 0;
   #turn: NodeJS.Immediate | undefined;
   #state: 'new' | 'ready' | 'closed' = 'new';
@@ -50,6 +55,7 @@ export class Connection {
 
   constructor(deps: ConnectionDeps) {
     this.#deps = deps;
+    this.#kept = deps.pool.open();
     this.#authorization = deps.authorization;
     // 4408 is a word of the newer protocol; the older one has none for a client that says nothing.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
@@ -94,6 +100,7 @@ export class Connection {
 
   /** To be called when the socket has sent what waited. */
   drained(): void {
+    if (!this.#deps.port.isBacklogged()) this.#parked.shift()?.();
     if (this.#waiting.length === 0) return;
     this.#turn ??= setImmediate(() => {
       this.#turn = undefined;
@@ -115,6 +122,10 @@ export class Connection {
     for (const operation of this.#operations.values()) operation.stop();
     this.#operations.clear();
     this.#waiting = [];
+    this.#kept.release();
+    const parked = this.#parked;
+    this.#parked = [];
+    for (const go of parked) go();
   }
 
   #act(act: Act, bytes: number): void {
@@ -177,24 +188,25 @@ export class Connection {
       }
       this.#remove(id);
     }
-    const full = this.#waitingBytes + bytes > limits.wsQueueBytesMax;
-    if (full || this.#operations.size >= limits.wsOperationsMax) {
+    const full =
+      this.#operations.size >= limits.wsOperationsMax ||
+      this.#kept.bytes + bytes > limits.wsQueueBytesMax;
+    if (full || !this.#kept.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       port.send(dialect.error(id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
       return;
     }
     const operation = new Operation(start, bytes, {
       finished: () => this.#forget(operation),
+      began: () => this.#kept.set(this.#kept.bytes - bytes + operation.bytes),
+      room: () => new Promise((resolve) => void this.#parked.push(resolve)),
       executing: (change) => this.#countExecuting(change),
       overloaded: (reason) => this.close({ code: 1013, reason }),
       port,
     });
     this.#operations.set(id, operation);
     if (this.#mayStart() && this.#waiting.length === 0) this.#run(operation);
-    else {
-      this.#waiting.push(operation);
-      this.#waitingBytes += bytes;
-    }
+    else this.#waiting.push(operation);
   }
 
   #mayStart(): boolean {
@@ -210,7 +222,6 @@ export class Connection {
     if (!this.#mayStart()) return;
     const operation = this.#waiting.shift();
     if (operation === undefined) return;
-    this.#waitingBytes -= operation.bytes;
     this.#run(operation);
     this.drained();
   }
@@ -237,16 +248,15 @@ export class Connection {
     operation.stop();
     this.#forget(operation);
     const place = this.#waiting.indexOf(operation);
-    if (place !== -1) {
-      this.#waiting.splice(place, 1);
-      this.#waitingBytes -= operation.bytes;
-    }
+    if (place !== -1) this.#waiting.splice(place, 1);
     return operation;
   }
 
   /** Not by the id alone: a later operation may have it by now. */
   #forget(operation: Operation): void {
-    if (this.#operations.get(operation.id) === operation) this.#operations.delete(operation.id);
+    if (this.#operations.get(operation.id) !== operation) return;
+    this.#operations.delete(operation.id);
+    this.#kept.set(this.#kept.bytes - operation.bytes);
   }
 }
 

@@ -4,38 +4,30 @@
  * readers must be in memory once, not a thousand times (R30).
  */
 
-import type { EventForm, SharedEvent } from '../subscriptions.ts';
+import { copiedBytesMax, type EventForm, type SharedEvent } from '../shared-event.ts';
 
-/** An event up to this size is copied behind its prefix: one write is cheaper than two. */
-const copiedBytesMax = 2_048;
 /** Different prefixes (ids) of one event whose bytes are kept until it is delivered. */
 const formsMax = 64;
-/** No prefix is empty, so that this key cannot be one. */
-const bodyKey = '';
-const brace = Buffer.from('}');
+/** The end of each message: the result is a member of an object. */
+export const brace: Buffer = Buffer.from('}');
 
-/** What to write for the text message `prefix`, event, `}`. */
+/** What to write for the text message `prefix`, event, `}`, where it is sent to many. */
 export function toFrame(event: SharedEvent, prefix: string): EventForm {
   const known = event.forms.get(prefix);
   if (known !== undefined) return known;
   const { json, forms } = event;
-  const text = Buffer.from(prefix);
-  const header = toHeader(text.length + json.length + brace.length);
-  const frame =
-    json.length > copiedBytesMax
-      ? { head: Buffer.concat([header, text]), body: toBody(event) }
-      : { head: Buffer.concat([header, text, json, brace]), body: undefined };
+  const frame = toSingleFrame(json, prefix);
   if (forms.size < formsMax) forms.set(prefix, frame);
   return frame;
 }
 
-/** The event and `}`: one piece of memory for all sockets, whatever their ids are. */
-function toBody({ json, forms }: SharedEvent): Buffer {
-  const known = forms.get(bodyKey);
-  if (known !== undefined) return known.head;
-  const body = Buffer.concat([json, brace]);
-  forms.set(bodyKey, { head: body, body: undefined });
-  return body;
+/** The same for one reader. */
+export function toSingleFrame(json: Buffer, prefix: string): EventForm {
+  const text = Buffer.from(prefix);
+  const header = toHeader(text.length + json.length + brace.length);
+  return json.length > copiedBytesMax
+    ? { head: Buffer.concat([header, text]), body: json }
+    : { head: Buffer.concat([header, text, json, brace]), body: undefined };
 }
 
 /** RFC 6455 §5.2: FIN, opcode 1 (text), not masked, the length in its shortest form. */

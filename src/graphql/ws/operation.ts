@@ -2,11 +2,15 @@
 
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
-import type { Engine, GraphqlResult, ReadyOperation } from '../engine.ts';
+import type { RequestScope } from '../context.ts';
+import type { Engine, ReadyOperation } from '../engine.ts';
 import { toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
-import type { Ending, Member, SharedEvent, Subscriptions } from '../subscriptions.ts';
+import type { Ending, Member } from '../member.ts';
+import type { Serialized } from '../serialize.ts';
+import type { SharedEvent } from '../shared-event.ts';
+import type { Subscriptions } from '../subscriptions.ts';
 import type { Dialect, Start } from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 
@@ -21,20 +25,31 @@ export interface OperationDeps {
 
 /** What an operation tells its connection. */
 export interface OperationEvents {
-  readonly port: Pick<SocketPort, 'send' | 'deliver'>;
+  readonly port: Omit<SocketPort, 'close'>;
+  /** Resolves when less waits to be sent than may wait, or when the socket is gone. */
+  readonly room: () => Promise<void>;
+  /** What it keeps from now on is no longer its message. */
+  readonly began: () => void;
   /** The client's id is free again. */
   readonly finished: () => void;
   /** A query or mutation began (1) or came to its end (-1), also where nobody waits for it. */
   readonly executing: (change: 1 | -1) => void;
-  /** Events come faster than the server can execute them. */
+  /** Events come faster than the server can execute them, or than the client reads them. */
   readonly overloaded: (reason: string) => void;
 }
+
+/** What an operation takes beside its id, about. */
+const operationBytes = 512;
+/** Copies of an id: itself, and what its messages begin with, of two bytes a character. */
+const idBytes = 6;
 
 export class Operation implements Member {
   readonly id: string;
   readonly dialect: Dialect;
-  readonly bytes: number;
-  readonly #start: Start;
+  /** What it keeps in memory, about: at first the message that it came with. */
+  bytes: number;
+  /** Until it runs. */
+  #request: Start['request'] | undefined;
   readonly #events: OperationEvents;
   /** Beside the rest: an event goes to thousands, and every step on the way to a socket counts. */
   readonly #port: OperationEvents['port'];
@@ -46,14 +61,15 @@ export class Operation implements Member {
     this.id = start.id;
     this.dialect = start.dialect;
     this.bytes = bytes;
-    this.#start = start;
+    this.#request = start.request;
     this.#events = events;
     this.#port = events.port;
     this.#prefix = start.dialect.resultPrefix(start.id);
   }
 
   run(deps: OperationDeps, authorization: string | undefined): void {
-    const prepared = deps.engine.prepare(this.#start.request);
+    const prepared = deps.engine.prepare(this.#request ?? {});
+    this.#request = undefined;
     if (prepared.kind === 'refused') this.#refuse(prepared.errors);
     else if (prepared.operation === 'subscription') this.#subscribe(prepared, deps);
     else this.#execute(prepared, deps, authorization);
@@ -67,6 +83,14 @@ export class Operation implements Member {
 
   next(event: SharedEvent): void {
     this.#port.deliver(event, this.#prefix);
+  }
+
+  isBehind(): boolean {
+    return this.#port.isBacklogged();
+  }
+
+  dismiss(): void {
+    this.#events.overloaded('The client does not read what it asked for');
   }
 
   end(ending: Ending): void {
@@ -90,6 +114,8 @@ export class Operation implements Member {
   #subscribe(operation: ReadyOperation, { subscriptions }: OperationDeps): void {
     try {
       this.#leave = subscriptions.join(operation, this);
+      this.bytes = operationBytes + this.id.length * idBytes;
+      this.#events.began();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#refuse([toRefusal(error)]);
@@ -101,35 +127,60 @@ export class Operation implements Member {
     { engine, createRequestId, viewerOf, log }: OperationDeps,
     authorization: string | undefined,
   ): void {
-    const result = engine.execute(operation, {
-      requestId: createRequestId(),
-      viewer: () => viewerOf(authorization),
-      budget: engine.createBudget(),
-    });
-    if (isPromise(result)) void this.#answerLater(result, log);
-    else this.#answer(result);
+    const budget = engine.createBudget();
+    const viewer = (): MaybePromise<Account | undefined> => viewerOf(authorization);
+    const scope = { requestId: createRequestId(), viewer, budget };
+    let result: MaybePromise<Serialized> | undefined;
+    try {
+      result = andThen(engine.execute(operation, scope), (executed) =>
+        engine.serialize(executed, budget),
+      );
+      if (!isPromise(result)) this.#answer(result);
+    } catch (error) {
+      this.#failAndLog(error, log);
+    } finally {
+      if (!isPromise(result)) budget.release();
+    }
+    if (isPromise(result)) void this.#answerLater(result, scope, log);
   }
 
   /** Owned: whatever happens, it ends here. */
-  async #answerLater(result: Promise<GraphqlResult>, log: Log): Promise<void> {
+  async #answerLater(
+    result: Promise<Serialized>,
+    { budget }: Pick<RequestScope, 'budget'>,
+    log: Log,
+  ): Promise<void> {
     this.#events.executing(1);
     try {
-      this.#answer(await result);
+      const found = await result;
+      // While others wait to be sent, it waits here: the budget holds its place in the pool.
+      if (!this.#stopped && this.#port.isBacklogged()) await this.#events.room();
+      this.#answer(found);
     } catch (error) {
-      log('error', 'graphql operation failed', { reason: String(error) });
-      this.#fail(error);
+      this.#failAndLog(error, log);
     } finally {
+      budget.release();
       this.#events.executing(-1);
     }
   }
 
-  #answer(result: GraphqlResult): void {
+  #answer({ result, json }: Serialized): void {
     if (this.#stopped) return;
     // Without `data` it did not run: the operation is refused (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);
     else {
-      this.#port.send(`${this.#prefix}${JSON.stringify(result)}}`);
+      this.#port.sendResult(json, this.#prefix);
       this.#complete();
+    }
+  }
+
+  /** Of a query or mutation: where all requests hold too much, it is told so. */
+  #failAndLog(error: unknown, log: Log): void {
+    if (this.#stopped) return;
+    if (error instanceof AppError) this.#refuse([toRefusal(error)]);
+    else {
+      log('error', 'graphql operation failed', { reason: String(error) });
+      this.#fail(error);
     }
   }
 

@@ -10,11 +10,13 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import type { Answer } from '../../http/answer-cache.ts';
 import { refuse } from '../../http/bare-answer.ts';
 import type { Log } from '../../log.ts';
-import type { MemoryPool } from '../../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { EventForm } from '../shared-event.ts';
 import { Connection } from './connection.ts';
-import { toFrame } from './frames.ts';
+import { brace, toFrame, toSingleFrame } from './frames.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
 import { cutReason, type Closing, type Protocol } from './protocol.ts';
@@ -47,6 +49,8 @@ const fragmentsMax = 256;
 const packetsMax = 1_024;
 /** However many sockets share the memory for queues, each may have this much waiting. */
 const queueBytesMin = 65_536;
+/** R30, also for one that goes on asking and does not read the answers. */
+const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
 
 export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
   const { config } = deps;
@@ -80,7 +84,7 @@ export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
     peers.add(peer);
     webSocket.on('close', () => {
       peers.delete(peer);
-      peer.connection.ended();
+      peer.ended();
     });
   };
   const sweep = setInterval(() => {
@@ -148,6 +152,12 @@ class Peer implements SocketPort {
   #pinged = false;
   #sent = 0;
   #waited = false;
+  /** Bytes of answers that wait to be sent, at most. */
+  #own = 0;
+  /** Those of short messages among them, at most: what a client gets for messages of its own. */
+  #said = 0;
+  /** What `own` holds, where it is much. */
+  #held: Reservation | undefined;
 
   constructor(webSocket: WebSocket, socket: Socket, deps: PeerDeps) {
     this.#webSocket = webSocket;
@@ -167,11 +177,28 @@ class Peer implements SocketPort {
     });
     // A frame that breaks the rules, or a reset: `ws` closes the socket by itself.
     webSocket.on('error', () => this.connection.ended());
-    socket.on('drain', () => this.connection.drained());
+    socket.on('drain', () => {
+      this.#count(0);
+      this.connection.drained();
+    });
   }
 
   send(text: string): void {
-    if (this.#isOpen()) this.#webSocket.send(text);
+    if (!this.#isOpen()) return;
+    this.#webSocket.send(text);
+    this.#count(text.length);
+    this.#said = Math.min(this.#said + text.length, this.#socket.writableLength);
+    if (this.#said > this.#deps.queueBytesMax()) this.connection.close(behind);
+  }
+
+  sendResult(json: Answer, prefix: string): void {
+    if (typeof json === 'string') {
+      this.send(`${prefix}${json}}`);
+      return;
+    }
+    if (!this.#isOpen()) return;
+    this.#write(toSingleFrame(json, prefix));
+    this.#count(json.length);
   }
 
   /**
@@ -180,20 +207,12 @@ class Peer implements SocketPort {
    */
   deliver(event: Parameters<SocketPort['deliver']>[0], prefix: string): void {
     if (!this.#isOpen()) return;
-    if (this.isBacklogged()) {
-      this.connection.close({ code: 1013, reason: 'The client does not read what it asked for' });
-      return;
-    }
-    const { head, body } = toFrame(event, prefix);
-    const socket = this.#socket;
-    if (body === undefined) {
-      socket.write(head);
-      return;
-    }
-    socket.cork();
-    socket.write(head);
-    socket.write(body);
-    socket.uncork();
+    const form = toFrame(event, prefix);
+    this.#write(form);
+    if (form.body === undefined || this.#socket.writableLength === 0) return;
+    // What is written last is through last, also where the socket ends before.
+    event.hold();
+    this.#socket.write('', event.letGo);
   }
 
   isBacklogged(): boolean {
@@ -225,6 +244,12 @@ class Peer implements SocketPort {
     this.connection.keepAlive();
   }
 
+  /** The socket is closed. */
+  ended(): void {
+    this.#held?.release();
+    this.connection.ended();
+  }
+
   stop(): Promise<void> {
     this.connection.close({ code: 1001, reason: 'The server is stopping' });
     return new Promise((resolve) => {
@@ -234,6 +259,27 @@ class Peer implements SocketPort {
         resolve();
       });
     });
+  }
+
+  #write({ head, body }: EventForm): void {
+    const socket = this.#socket;
+    if (body === undefined) {
+      socket.write(head);
+      return;
+    }
+    socket.cork();
+    socket.write(head);
+    socket.write(body);
+    socket.write(brace);
+    socket.uncork();
+  }
+
+  /** Bytes that were written to this socket alone, events not among them. */
+  #count(bytes: number): void {
+    const { writableLength } = this.#socket;
+    this.#own = Math.min(this.#own + bytes, writableLength);
+    if (this.#own > queueBytesMin) (this.#held ??= this.#deps.pool.open()).set(this.#own);
+    else this.#held?.release();
   }
 
   #isOpen(): boolean {

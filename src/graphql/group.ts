@@ -1,0 +1,117 @@
+/** One group of equal subscriptions: reads its source, makes each event once, hands it out. */
+
+import { AppError } from '../errors.ts';
+import type { MemoryPool } from '../memory-pool.ts';
+import type { Budget } from './budget.ts';
+import type { Engine, MakeEvent } from './engine.ts';
+import type { EventQueue } from './event-queue.ts';
+import type { Ending, Member } from './member.ts';
+import { SharedEvent } from './shared-event.ts';
+
+export interface GroupDeps {
+  /** Shared by all groups. */
+  readonly queue: EventQueue;
+  readonly pool: Pick<MemoryPool, 'open'>;
+  /** Of this group: for one event at a time. */
+  readonly budget: Pick<Budget, 'release'>;
+  /** Called once, at the end. */
+  readonly forget: () => void;
+}
+
+/** Members served between two looks at the clock. */
+const membersAtOnce = 16;
+/** A group with an event of more bytes than this lets others go first. */
+const lightBytesMax = 65_536;
+
+export class Group {
+  readonly #members = new Set<Member>();
+  readonly #deps: GroupDeps;
+  #events: AsyncIterator<MakeEvent> | undefined;
+  #isHeavy = false;
+  #ended = false;
+
+  constructor(deps: GroupDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  join(member: Member): void {
+    this.#members.add(member);
+  }
+
+  leave(member: Member): void {
+    if (this.#members.delete(member) && this.#members.size === 0) this.end({ kind: 'complete' });
+  }
+
+  /** Owns the reading: every way out of it goes through `end`. `report` hears of our own faults. */
+  read(source: ReturnType<Engine['subscribe']>, report: (reason: string) => void): void {
+    this.#read(source).then(
+      (ending) => this.end(ending),
+      (error: unknown) => {
+        if (!(error instanceof AppError)) report(String(error));
+        this.end({ kind: 'failed', error });
+      },
+    );
+  }
+
+  end(ending: Ending): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#deps.forget();
+    this.#closeSource();
+    const members = [...this.#members];
+    this.#members.clear();
+    for (const member of members) member.end(ending);
+  }
+
+  async #read(source: ReturnType<Engine['subscribe']>): Promise<Ending> {
+    const subscription = await source;
+    if (subscription.kind === 'refused') {
+      return { kind: 'refused', errors: subscription.result.errors ?? [] };
+    }
+    const { events } = subscription;
+    this.#events = events;
+    // The last member may have left while the source was opening.
+    if (this.#ended) this.#closeSource();
+    for (;;) {
+      const event = await events.next();
+      if (event.done === true || this.#ended) return { kind: 'complete' };
+      await this.#deps.queue.run(() => this.#announce(event.value), this.#isHeavy);
+    }
+  }
+
+  async #announce(make: MakeEvent): Promise<void> {
+    // Those who do not read what waits for them get no more of it (R30).
+    for (const member of this.#members) if (member.isBehind()) member.dismiss();
+    if (this.#members.size === 0) return;
+    const { budget, pool } = this.#deps;
+    try {
+      const json = await make();
+      this.#isHeavy = json.length > lightBytesMax;
+      const bytes = typeof json === 'string' ? Buffer.from(json) : json;
+      await this.#deliver(new SharedEvent(bytes, pool.open()));
+    } finally {
+      budget.release();
+    }
+  }
+
+  /** Whoever joins meanwhile came after the event; whoever leaves must not get it. */
+  async #deliver(event: SharedEvent): Promise<void> {
+    let served = 0;
+    const members = Array.from(this.#members);
+    for (const member of members) {
+      if (this.#members.has(member)) member.next(event);
+      served += 1;
+      if (served % membersAtOnce === 0) await this.#deps.queue.wait();
+    }
+  }
+
+  /** Not awaited: the source settles its pending `next()`, and that ends the reading. */
+  #closeSource(): void {
+    this.#events?.return?.().catch(() => undefined);
+    this.#events = undefined;
+  }
+}

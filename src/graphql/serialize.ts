@@ -1,0 +1,154 @@
+/**
+ * Results → JSON. A large one becomes text piece by piece: other requests get their turn in
+ * between, and it ends where it passes its budget of bytes.
+ */
+
+import { type Answer, toAnswer } from '../http/answer-cache.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Budget } from './budget.ts';
+import type { GraphqlResult } from './result.ts';
+import { toRefusal } from './errors.ts';
+import { turnMilliseconds, type Turns } from './turns.ts';
+
+/** A result beside its JSON: `result` is a refusal where the JSON would have been too long. */
+export interface Serialized {
+  readonly result: GraphqlResult;
+  readonly json: Answer;
+}
+
+/** A result up to this size becomes text in one go: it takes less than a millisecond. */
+const wholeBytesMax = 65_536;
+/** Characters that become text in one go; escaped they can be six times as many. */
+const pieceLength = 65_536;
+
+/**
+ * The bytes that `JSON.stringify` would give, at once for a small result. Throws, or rejects with,
+ * `overloaded` where all requests together hold too much.
+ */
+export function serialize(
+  result: GraphqlResult,
+  budget: Budget,
+  turns: Turns,
+): MaybePromise<Serialized> {
+  if (budget.refusal !== undefined) return refused(budget);
+  if (budget.bytes > wholeBytesMax) return serializeInTurns(result, budget, turns);
+  const json = toAnswer(JSON.stringify(result));
+  return budget.coversJson(json.length) ? { result, json } : refused(budget);
+}
+
+async function serializeInTurns(
+  result: GraphqlResult,
+  budget: Budget,
+  turns: Turns,
+): Promise<Serialized> {
+  const pieces: Buffer[] = [];
+  // This turn has had the execution.
+  let end = 0;
+  for (const text of toPieces(result)) {
+    if (performance.now() > end) {
+      await turns.next();
+      end = performance.now() + turnMilliseconds;
+    }
+    const piece = Buffer.from(text);
+    if (!budget.coversJson(piece.length)) return refused(budget);
+    pieces.push(piece);
+  }
+  return { result, json: Buffer.concat(pieces) };
+}
+
+/** What is said in the place of a result that its budget does not cover. */
+function refused({ refusal }: Budget): Serialized {
+  const result = toBudgetRefusal(refusal);
+  return { result, json: JSON.stringify(result) };
+}
+
+/** The refusal of a budget as a result; what is no fault of the request is thrown. */
+export function toBudgetRefusal(refusal: Budget['refusal']): GraphqlResult {
+  if (refusal?.code !== 'content_too_large') throw refusal ?? new Error('nothing was refused');
+  return { errors: [toRefusal(refusal)] };
+}
+
+/** The JSON of any value of a result, in pieces of a bounded length. */
+export function* toPieces(value: unknown): Generator<string> {
+  if (typeof value === 'string') yield* toPiecesOfText(value);
+  else if (lengthOf(value, pieceLength) <= pieceLength) yield JSON.stringify(value);
+  else if (Array.isArray(value)) yield* toPiecesOfList(value);
+  else yield* toPiecesOfObject(value as object); // nothing else is that long
+}
+
+function* toPiecesOfObject(value: object): Generator<string> {
+  let separator = '{';
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    yield `${separator}${JSON.stringify(name)}:`;
+    yield* toPieces(member);
+    separator = ',';
+  }
+  yield separator === '{' ? '{}' : '}';
+}
+
+/** As many items in one go as are short enough together. */
+function* toPiecesOfList(list: readonly unknown[]): Generator<string> {
+  let separator = '[';
+  let start = 0;
+  while (start < list.length) {
+    let end = start;
+    let length = 0;
+    do {
+      length += lengthOf(list[end], pieceLength);
+      if (length <= pieceLength) end += 1;
+    } while (length <= pieceLength && end < list.length);
+    if (end > start) yield `${separator}${JSON.stringify(list.slice(start, end)).slice(1, -1)}`;
+    else {
+      yield separator;
+      yield* toPieces(list[start]);
+      end += 1;
+    }
+    separator = ',';
+    start = end;
+  }
+  yield ']';
+}
+
+function* toPiecesOfText(text: string): Generator<string> {
+  if (text.length <= pieceLength) {
+    yield JSON.stringify(text);
+    return;
+  }
+  yield '"';
+  let start = 0;
+  while (start < text.length) {
+    let end = start + pieceLength;
+    // Not between the halves of a surrogate pair: alone they would be escaped.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    yield JSON.stringify(text.slice(start, end)).slice(1, -1);
+    start = end;
+  }
+  yield '"';
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+/** What a number, a name's quotes or a pair of brackets takes, about. */
+const signLength = 8;
+
+/** Characters of the JSON without its escapes, about; not counted on where there are over `max`. */
+function lengthOf(value: unknown, max: number): number {
+  if (typeof value === 'string') return value.length + signLength;
+  if (typeof value !== 'object' || value === null) return signLength;
+  let length = signLength;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      length += lengthOf(item, max - length);
+      if (length > max) break;
+    }
+    return length;
+  }
+  for (const name in value) {
+    length += name.length + lengthOf((value as Record<string, unknown>)[name], max - length);
+    if (length > max) break;
+  }
+  return length;
+}
