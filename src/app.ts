@@ -29,7 +29,7 @@ import { createAnswerCache } from './http/answer-cache.ts';
 import { createListener, type Listener } from './http/listener.ts';
 import type { UpgradeListener } from './http/server.ts';
 import type { Log } from './log.ts';
-import { createMemoryPool } from './memory-pool.ts';
+import { createMemoryPool, type MemoryPool } from './memory-pool.ts';
 import { createRouter } from './router.ts';
 import { fileOperations } from './store/file-operations.ts';
 import type { Account, Comment } from './store/model.ts';
@@ -51,6 +51,7 @@ export interface AppDeps {
 
 export interface App {
   readonly listener: Listener;
+  readonly pool: MemoryPool;
   readonly upgrade: UpgradeListener;
   /** Ends event streams, tells every WebSocket that the server goes (1001) and waits for them. */
   endSockets(): Promise<void>;
@@ -111,13 +112,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     find: (method, path) => router.find(method, path),
     allowed: (path) => router.allowed(path),
     log,
+    pool: shared.pool,
     targetBytesMax: config.targetBytesMax,
-    pipelinedRequestsMax: config.pipelinedRequestsMax,
     idPrefix: randomBytes(6).toString('base64url'),
   });
 
   return {
     listener,
+    pool: shared.pool,
     upgrade: sockets.upgrade,
     endSockets: () => sockets.close(),
     async close() {

@@ -13,11 +13,6 @@ export const limitSettings = {
     min: 1,
     meaning: 'Open connections.',
   }),
-  pipelinedRequestsMax: integer('PIPELINED_REQUESTS_MAX', {
-    fallback: 256,
-    min: 2,
-    meaning: 'Requests that a connection may send in one go; the last answer ends it.',
-  }),
   headerBytesMax: bytes('HEADER_BYTES_MAX', {
     fallback: 16_384,
     min: 1024,

@@ -72,7 +72,8 @@ async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
     process.stderr.write(`inkwell: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
-  const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });
+  const { listener, upgrade, pool } = app;
+  const server = createHttpServer({ listener, upgrade, pool, config });
   try {
     const port = await server.listen(config.port, config.host);
     // Before the line: who reads it may send a signal at once.

@@ -73,11 +73,14 @@ function toReply(listing: Listing): HttpReply {
   // Begins when the first byte is asked for: a body that nobody reads holds no files.
   const body = Readable.from(toBody(listing, boundary), {
     objectMode: false,
-    highWaterMark: 256 * 1024,
+    highWaterMark: downloadBytesMax / 4,
   });
   const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
-  return { status: 200, headers, body };
+  return { status: 200, headers, body, streamBytesMax: downloadBytesMax };
 }
+
+/** What a download holds in memory at a time. */
+const downloadBytesMax = 256 * 1024;
 
 /** Comes with the first upload: the start does without. */
 type LoadReader = () => Promise<typeof MultipartReader>;

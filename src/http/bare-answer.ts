@@ -27,7 +27,6 @@ export function refuse(socket: Duplex, error: AppError, requestId?: string): voi
  * a socket closed over unread bytes is reset, and the reset could overtake the answer.
  */
 export function endGently(socket: Duplex): void {
-  socket.on('error', () => socket.destroy());
   socket.end();
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), lingerMilliseconds);

@@ -22,54 +22,83 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
+/** Takes so many bytes of memory for a body. Throws `overloaded` where there is no room. */
+export type TakeRoom = (bytes: number) => void;
+
+/** A body up to this size is counted as a part of its connection. */
+const smallBodyBytesMax = 16_384;
+/** What the values of a JSON text can take beside it, as a multiple of its bytes. */
+const parsedBytesPerByte = 8;
+
 /**
  * The whole body. A declared length over `bytesMax` is refused before a byte is read, a longer
- * chunked one as soon as it is too long: `content_too_large`. Rejects with ClientGone where the
- * body ends early.
+ * chunked one as soon as it is too long: `content_too_large`. `takeRoom` is asked before a large
+ * body is held; what it throws is passed on. Rejects with ClientGone where the body ends early.
  */
-export function readBody(incoming: Incoming, bytesMax: number): Promise<Buffer> {
+export function readBody(
+  incoming: Incoming,
+  bytesMax: number,
+  takeRoom: TakeRoom,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredLength(incoming) > bytesMax) {
       reject(tooLarge(bytesMax));
       return;
     }
-    const body = new WholeBody(bytesMax, { resolve, reject });
+    const body = new WholeBody({ bytesMax, takeRoom, resolve, reject });
     // Whoever asked a database first may find that its client has left: no event says so again.
     if (incoming.destroyed) body.cut();
     else incoming.pour(body);
   });
 }
 
-interface Settle {
+interface BodyOptions {
+  readonly bytesMax: number;
+  readonly takeRoom: TakeRoom;
   readonly resolve: (body: Buffer) => void;
   readonly reject: (error: Error) => void;
 }
 
 class WholeBody implements BodySink {
-  readonly #bytesMax: number;
-  readonly #settle: Settle;
+  readonly #options: BodyOptions;
   readonly #bytes = new GatheredBytes();
+  #roomTaken = 0;
 
-  constructor(bytesMax: number, settle: Settle) {
-    this.#bytesMax = bytesMax;
-    this.#settle = settle;
+  constructor(options: BodyOptions) {
+    this.#options = options;
   }
 
   take(piece: Buffer): boolean {
-    if (this.#bytes.length + piece.length > this.#bytesMax) {
-      this.#settle.reject(tooLarge(this.#bytesMax));
+    const { bytesMax, reject } = this.#options;
+    try {
+      if (this.#bytes.length + piece.length > bytesMax) throw tooLarge(bytesMax);
+      this.#bytes.add(piece);
+      this.#takeRoom(this.#bytes.capacity);
+      return true;
+    } catch (error) {
+      reject(error as Error); // the two above throw AppErrors
       return false;
     }
-    this.#bytes.add(piece);
-    return true;
   }
 
   end(): void {
-    this.#settle.resolve(this.#bytes.take());
+    const { resolve, reject } = this.#options;
+    try {
+      this.#takeRoom(this.#bytes.length * (1 + parsedBytesPerByte));
+      resolve(this.#bytes.take());
+    } catch (error) {
+      reject(error as Error); // an AppError
+    }
   }
 
   cut(): void {
-    this.#settle.reject(new ClientGone('The request ended early.'));
+    this.#options.reject(new ClientGone('The request ended early.'));
+  }
+
+  #takeRoom(bytes: number): void {
+    if (this.#bytes.length <= smallBodyBytesMax || bytes <= this.#roomTaken) return;
+    this.#options.takeRoom(bytes - this.#roomTaken);
+    this.#roomTaken = bytes;
   }
 }
 

@@ -13,6 +13,11 @@ export class GatheredBytes {
     return this.#length;
   }
 
+  /** The memory that they take. */
+  get capacity(): number {
+    return this.#space.length;
+  }
+
   add(piece: Buffer): void {
     const length = this.#length + piece.length;
     // Nearly every body is one piece, which stays what it is.

@@ -24,6 +24,11 @@ export class Incoming extends IncomingMessage {
     this.upgradeAsked = asked;
   }
 
+  /** Node skips what follows such a request and reads on from the middle of the next packet. */
+  get isUpgradeIgnored(): boolean {
+    return this.upgradeAsked && !this.upgrade;
+  }
+
   /**
    * Gives the body to `sink`, past the stream: a small one costs half as much without its events
    * and turns.
@@ -95,8 +100,16 @@ function isHost(text: string): boolean {
   return hostPattern.test(text);
 }
 
+/** Header lines of a request. Browsers and proxies send some thirty. */
+export const headerLinesMax = 200;
+
 /** Throws what RFC 9112 refuses and Node lets through. */
 export function checkMessage(incoming: IncomingMessage): void {
+  if (incoming.rawHeaders.length >= 2 * headerLinesMax) {
+    throw new AppError('headers_too_large', 'The request has too many header lines.', {
+      close: true,
+    });
+  }
   if (incoming.httpVersionMajor !== 1) {
     throw new AppError('http_version_not_supported', 'This server speaks HTTP/1.1.', {
       close: true,

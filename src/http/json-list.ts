@@ -18,6 +18,8 @@ export interface JsonList<T> {
 
 /** Characters up to which a list is one buffer. */
 const bufferedLengthMax = 4 * 1024 * 1024;
+/** Two pieces on their way, each of which ends with a record of up to 1 MiB. */
+const streamBytesMax = 2 * 1024 * 1024;
 /** Characters of one piece, at least: smaller ones cost more than they are worth. */
 const pieceLength = 65_536;
 
@@ -54,7 +56,8 @@ function toWhole<T>(items: readonly T[], toJson: (item: T) => string): Answer | 
 
 function streamReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {
   const { headers } = jsonTextReply(200, '');
-  return { status: 200, headers, body: Readable.from(toPieces(items, toJson)) };
+  const body = Readable.from(toPieces(items, toJson));
+  return { status: 200, headers, body, streamBytesMax };
 }
 
 function* toPieces<T>(items: readonly T[], toJson: (item: T) => string): Generator<Buffer> {

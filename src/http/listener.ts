@@ -8,16 +8,16 @@ import { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { isPromise, type MaybePromise } from '../maybe-promise.ts';
+import type { MemoryPool } from '../memory-pool.ts';
 import type { Found } from '../router.ts';
 import { ClientGone } from './body.ts';
+import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { negotiate } from './media-type.ts';
 import { emptyReply, type Handler, type HttpReply } from './message.ts';
 import { toProblem } from './problem.ts';
-import { createPipelineLimit } from './pipeline-limit.ts';
 import { Request } from './request.ts';
-import { Roster } from './roster.ts';
-import { destroyAnswer, sendReply } from './send.ts';
+import { sendReply } from './send.ts';
 import { createTurn } from './turn.ts';
 
 /** What a route leads to. */
@@ -32,57 +32,60 @@ export interface ListenerDeps {
   readonly allowed: (path: string) => string | undefined;
   readonly log: Log;
   readonly targetBytesMax: number;
-  /** Requests of one connection in one turn of the loop. */
-  readonly pipelinedRequestsMax: number;
+  /** Bounds what requests hold while they are served. */
+  readonly pool: MemoryPool;
   /** First part of every request id of this process. */
   readonly idPrefix: string;
 }
 
 export interface Listener {
   /** For `request`. Also for `checkContinue`, with `expectsContinue`. */
-  answer(incoming: Incoming, response: ServerResponse, expectsContinue?: boolean): void;
+  answer(connection: Connection, message: Message): void;
   /** For `checkExpectation`: something else than 100-continue is expected (RFC 9110 §10.1.1). */
-  refuseExpectation(incoming: Incoming, response: ServerResponse): void;
-  /** Sends the answers that are made: before anything else is written to a connection. */
-  flush(): void;
+  refuseExpectation(connection: Connection, message: Message): void;
   /** From now on: 503, and every answer closes its connection. */
   drain(): void;
   /** A request id: also for what never becomes a request. */
   nextId(): string;
-  /** Requests whose answers are under way; one that is answered at once never is. */
-  readonly active: Pick<Roster<Request>, 'size' | typeof Symbol.iterator>;
+}
+
+/** What Node has read of a request, and where its answer goes. */
+export interface Message {
+  readonly incoming: Incoming;
+  readonly response: ServerResponse;
+  readonly expectsContinue: boolean;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const { log } = deps;
-  const outlet = { log, active: new Roster<Request>(), closing: false };
-  const { nextId, take } = createIntake(deps);
+  const { log, pool } = deps;
+  const outlet = { log, pool, closing: false };
+  const nextId = createIds(deps.idPrefix);
   const turn = createTurn<Answered>(({ request, reply }) => sendNow(request, reply));
   const sendNow = (request: Request, reply: HttpReply): void => {
     try {
       sendReply(reply, request, outlet);
     } catch (error) {
-      // Node refuses the reply's headers: a fault of ours, and nothing has been written.
+      // There is no room for the answer, or Node refuses its headers: nothing has been written.
+      if (reply.body instanceof Readable) reply.body.destroy();
       sendReply(toProblem(error, request.id, log), request, outlet);
     }
+    request.release();
   };
   const send = (request: Request, reply: HttpReply): void => {
-    outlet.active.delete(request);
     // A stream can fail at any time, and a connection can be ended as soon as the server stops.
     if (outlet.closing || reply.body instanceof Readable) sendNow(request, reply);
     else turn.send({ request, reply });
   };
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {
-      outlet.active.delete(request);
-      destroyAnswer(request.response);
+      request.release();
+      request.response.destroy();
     } else send(request, toProblem(error, request.id, log));
   };
-  const run = (request: Request, respond: (asked: Request) => MaybePromise<HttpReply>): void => {
+  const run = (request: Request, respond: Respond): void => {
     try {
       const reply = respond(request);
       if (isPromise(reply)) {
-        outlet.active.add(request);
         reply.then(
           (found) => send(request, found),
           (error: unknown) => fail(request, error),
@@ -92,26 +95,24 @@ export function createListener(deps: ListenerDeps): Listener {
       fail(request, error);
     }
   };
-  const respond = (request: Request): MaybePromise<HttpReply> => {
+  const enter = (connection: Connection, message: Message, respond: Respond): void => {
+    const { incoming, response, expectsContinue } = message;
+    connection.enter(response, () => {
+      run(new Request(nextId(), incoming, { response, expectsContinue, pool }), respond);
+    });
+  };
+  const respond: Respond = (request) => {
     if (outlet.closing) throw stopping();
     return dispatch(request, deps);
   };
+  const refuseExpectation: Respond = () => {
+    throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
+  };
 
   return {
-    active: outlet.active,
     nextId,
-    answer(incoming, response, expectsContinue = false) {
-      const request = take(incoming, response, expectsContinue);
-      if (request !== undefined) run(request, respond);
-    },
-    refuseExpectation(incoming, response) {
-      const request = take(incoming, response, false);
-      if (request === undefined) return;
-      run(request, () => {
-        throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
-      });
-    },
-    flush: () => turn.flush(),
+    answer: (connection, message) => enter(connection, message, respond),
+    refuseExpectation: (connection, message) => enter(connection, message, refuseExpectation),
     drain() {
       outlet.closing = true;
       turn.flush();
@@ -119,29 +120,14 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 }
 
-/** Messages → requests, each with an id. */
-function createIntake({
-  idPrefix,
-  pipelinedRequestsMax,
-}: Pick<ListenerDeps, 'idPrefix' | 'pipelinedRequestsMax'>) {
-  const admit = createPipelineLimit(pipelinedRequestsMax);
+type Respond = (request: Request) => MaybePromise<HttpReply>;
+
+function createIds(prefix: string): () => string {
   let count = 0;
-  const nextId = (): string => {
+  return () => {
     count += 1;
-    return `${idPrefix}-${count.toString(36)}`;
+    return `${prefix}-${count.toString(36)}`;
   };
-  /** Undefined for what is dropped: as if it had come after the end of the connection. */
-  const take = (
-    incoming: Incoming,
-    response: ServerResponse,
-    expectsContinue: boolean,
-  ): Request | undefined => {
-    const admission = admit(incoming.socket);
-    if (admission === 'drop') return undefined;
-    const isLast = admission === 'last';
-    return new Request(nextId(), incoming, { response, expectsContinue, isLast });
-  };
-  return { nextId, take };
 }
 
 /** An answer that is made, and not sent yet. */

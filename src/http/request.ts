@@ -2,22 +2,26 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import { AppError } from '../errors.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
 import { declaredLength, readBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { HttpRequest } from './message.ts';
-import type { Member } from './roster.ts';
 
 /** The other half, and how the client waits for it. */
 export interface Exchange {
   readonly response: ServerResponse;
   readonly expectsContinue: boolean;
-  /** No request of the connection is answered after this one. */
-  readonly isLast: boolean;
+  /** Where the memory comes from that the body takes. */
+  readonly pool: MemoryPool;
 }
 
+/** A body that is handed on as a stream: batches for the disk, and what arrives meanwhile. */
+const streamedBytesMax = 2 * 1024 * 1024;
+
 /** What is empty here the listener fills in before the handler runs. */
-export class Request implements HttpRequest, Member {
+export class Request implements HttpRequest {
   readonly id: string;
   readonly incoming: Incoming;
   readonly response: ServerResponse;
@@ -28,8 +32,9 @@ export class Request implements HttpRequest, Member {
   params: Params = {};
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
-  readonly isLast: boolean;
-  place = -1;
+  readonly #pool: MemoryPool;
+  /** Held until the request is answered. */
+  #room: Reservation | undefined;
 
   constructor(id: string, incoming: Incoming, exchange: Exchange) {
     this.id = id;
@@ -37,7 +42,7 @@ export class Request implements HttpRequest, Member {
     this.response = exchange.response;
     this.method = incoming.method ?? '';
     this.awaited = exchange.expectsContinue;
-    this.isLast = exchange.isLast;
+    this.#pool = exchange.pool;
   }
 
   get remoteAddress(): string {
@@ -52,16 +57,35 @@ export class Request implements HttpRequest, Member {
   readBody(bytesMax: number): Promise<Buffer> {
     // A body that is declared too long is refused before the client is asked to send it.
     if (this.awaited && declaredLength(this.incoming) <= bytesMax) this.invite();
-    return readBody(this.incoming, bytesMax);
+    return readBody(this.incoming, bytesMax, (bytes) => this.take(bytes));
   }
 
   streamBody(): Readable {
+    const { 'content-length': length } = this.incoming.headers;
+    this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
     if (this.awaited) this.invite();
     return this.incoming;
+  }
+
+  /** Gives back the memory of the body. */
+  release(): void {
+    this.#room?.release();
+  }
+
+  private take(bytes: number): void {
+    this.#room ??= this.#pool.open();
+    if (!this.#room.grow(bytes)) throw overloaded();
   }
 
   private invite(): void {
     this.awaited = false;
     this.response.writeContinue();
   }
+}
+
+/** The pool is used up: a later try will find room. */
+export function overloaded(): AppError {
+  return new AppError('overloaded', 'The server is serving too much at once.', {
+    retryAfterSeconds: 1,
+  });
 }

@@ -1,58 +1,75 @@
 /** A reply → bytes: one `writeHead` with the length, one `end`; streams with back-pressure. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../log.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import { ClientGone, hasBody } from './body.ts';
+import type { Incoming } from './incoming.ts';
 import type { HttpReply } from './message.ts';
-import type { Member, Roster } from './roster.ts';
+import { overloaded } from './request.ts';
 
 /** The request that a reply belongs to. */
-export interface Asked extends Member {
+export interface Asked {
   readonly id: string;
-  readonly incoming: IncomingMessage;
+  readonly incoming: Incoming;
   readonly response: ServerResponse;
   /** The client still waits for `100 Continue`: its body will not come. */
   readonly awaited: boolean;
-  /** No request of the connection is answered after this one. */
-  readonly isLast: boolean;
 }
 
 /** What all answers of a server share. */
 export interface Outlet {
   readonly log: Log;
-  /** Requests whose answers take longer than one turn of the loop. */
-  readonly active: Pick<Roster<Asked>, 'add' | 'delete'>;
+  readonly pool: MemoryPool;
   /** The server is stopping: connections end with their answers. */
   readonly closing: boolean;
 }
 
-/** `asked` is not active yet; it is from here on where its answer does not leave at once. */
+/** An answer up to this size is counted as a part of its connection. */
+const smallAnswerBytesMax = 16_384;
+
+/** Throws, before anything is written, where Node refuses the headers or the pool has no room. */
 export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void {
   const { response } = asked;
   const { body } = reply;
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
-    destroyAnswer(response);
+    response.destroy();
     return;
   }
   const unread = hasUnreadBody(asked);
   const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
-  if ((outlet.closing || unread || asked.isLast) && !reply.headers.includes('Connection')) {
-    headers.push('Connection', 'close');
-  }
+  const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
+  if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
+    const room = takeRoom(reply.streamBytesMax ?? 0, outlet.pool);
     response.writeHead(reply.status, headers);
-    sendStream(body, asked, outlet);
+    sendStream(body, asked, { log: outlet.log, room });
     return;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
+  const isLarge = length > smallAnswerBytesMax;
+  const room = isLarge ? takeRoom(length, outlet.pool) : undefined;
   // RFC 9110 §8.6: these two have no content, and so no length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
-  if (unread) endSlowly(body, asked, outlet);
-  else endWhole(body, response);
+  // As bytes: a socket counts the characters of a text that waits, not the memory it takes.
+  const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
+  if (unread) endSlowly(content, asked);
+  else endWhole(content, response);
+  if (room !== undefined) releaseOnceTaken(room, response);
+}
+
+function takeRoom(bytes: number, pool: MemoryPool): Reservation {
+  const room = pool.open();
+  if (!room.grow(bytes)) throw overloaded();
+  return room;
+}
+
+function releaseOnceTaken(room: Reservation, response: ServerResponse): void {
+  if (response.socket?.writableLength === 0) room.release();
+  else response.once('close', () => room.release());
 }
 
 /**
@@ -61,10 +78,8 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
  */
 function endWhole(body: string | Buffer | undefined, response: ServerResponse): void {
   const { socket } = response;
-  // Without a socket it waits for the answers before it, and what waits already is not overtaken.
-  // Over a closed one it must not seem sent: Node would take the next request for this one.
-  const isFree = socket?.writable === true && socket.writableLength === 0;
-  if (body === undefined || !isFree) {
+  // Over a closed socket it must not seem sent: Node would take the next request for this one.
+  if (body === undefined || socket?.writable !== true) {
     response.end(body);
     return;
   }
@@ -74,43 +89,30 @@ function endWhole(body: string | Buffer | undefined, response: ServerResponse): 
   response.end();
 }
 
-/**
- * Ends the connection in the middle of an answer. One that waits behind another has no socket yet:
- * Node 24 forgets there that it was to be destroyed, and the connection would stay for ever.
- */
-export function destroyAnswer(response: ServerResponse): void {
-  if (response.socket === null) response.once('socket', (socket: Socket) => void socket.destroy());
-  response.destroy();
+interface StreamDeps extends Pick<Outlet, 'log'> {
+  readonly room: Reservation;
 }
 
-function sendStream(body: Readable, asked: Asked, outlet: Outlet): void {
+function sendStream(body: Readable, asked: Asked, { log, room }: StreamDeps): void {
   const { id, incoming, response } = asked;
   if (incoming.method === 'HEAD') {
+    room.release();
     body.destroy();
     response.end();
     return;
   }
-  outlet.active.add(asked);
   // A client that has ended its side may still read, or be gone: the stream knows what it expects.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
   socket.once('end', tell);
-  // An answer that waits behind another one of its connection has no socket yet, and so never
-  // hears that it has gone.
-  const leave = (): void => {
-    body.destroy();
-    outlet.active.delete(asked);
-  };
-  socket.once('close', leave);
   pipeline(body, response, (error) => {
-    socket.off('end', tell).off('close', leave);
-    if (error) destroyAnswer(response);
-    // A client that leaves in the middle, or does not read, is no fault of ours.
+    socket.off('end', tell);
+    room.release();
+    if (error) response.destroy();
+    // A client that leaves in the middle, or does not read, is no fault of the server.
     const isTheirs = error instanceof ClientGone || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
-    if (error && !isTheirs) {
-      outlet.log('error', 'answer cut short', { requestId: id, reason: error.message });
-    }
-    outlet.active.delete(asked);
+    if (error && !isTheirs)
+      log('error', 'answer cut short', { requestId: id, reason: error.message });
   });
 }
 
@@ -132,9 +134,8 @@ function hasUnreadBody({ incoming, awaited }: Asked): boolean {
  * the reset can overtake the answer (RFC 9112 §9.6). So the rest is read before the end, up to a
  * bound; a client that sends more than that has to wait, and so has the time to see the answer.
  */
-function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outlet): void {
+function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
   const { incoming, response } = asked;
-  outlet.active.add(asked);
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   let rest = 0;
@@ -145,8 +146,7 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked, outlet: Outl
     clearTimeout(timer);
     incoming.removeAllListeners('data').pause();
     if (incoming.socket.writable) response.end();
-    else destroyAnswer(response);
-    outlet.active.delete(asked);
+    else response.destroy();
   };
   const end = performance.now() + lingerMillisecondsMax;
   const timer = setTimeout(finish, lingerSilenceMilliseconds);

@@ -1,13 +1,14 @@
 /** A `node:http` server with the limits on, around a listener: what Node leaves open, shut here. */
 
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { MemoryPool } from '../memory-pool.ts';
 import { endGently, refuse } from './bare-answer.ts';
-import { Incoming } from './incoming.ts';
+import { Connection } from './connection.ts';
+import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
 
 export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
@@ -15,7 +16,8 @@ export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer)
 export interface HttpServerDeps {
   readonly listener: Listener;
   readonly upgrade: UpgradeListener;
-  readonly log: Log;
+  /** Bounds what requests hold while they are served. */
+  readonly pool: MemoryPool;
   readonly config: Pick<
     Config,
     | 'connectionsMax'
@@ -39,7 +41,7 @@ export interface HttpServer {
 }
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { listener, config } = deps;
+  const { listener, pool, config } = deps;
   const server = createServer({
     IncomingMessage: Incoming,
     maxHeaderSize: config.headerBytesMax,
@@ -54,40 +56,48 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     noDelay: true,
   });
   server.maxConnections = config.connectionsMax;
-  // Node would leave out the headers beyond 2,000, and `checkMessage` would judge a message that
-  // the parser read in another way. `maxHeaderSize` bounds them all.
-  server.maxHeadersCount = 0;
+  // Node leaves out what comes beyond, also of a head that never ends: each line takes memory
+  // beside its bytes. `checkMessage` refuses a message with so many.
+  server.maxHeadersCount = headerLinesMax;
   // A client that has sent its request whole may end its side and wait for the answer.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
-  const sockets = watchSockets(server);
-  const upgraded = new WeakSet<Duplex>();
-  const silence = { sockets, upgraded, listener, limit: config.idleTimeoutSeconds * 1000 };
+  const connections = watchConnections(server, pool);
+  const silence = { connections, pool, limit: config.idleTimeoutSeconds * 1000 };
   const look = setInterval(limitSilence, 1_000, silence).unref();
   server.once('close', () => clearInterval(look));
+  // One that is closed already may still have something said of it.
+  const of = (socket: Socket): Connection =>
+    connections.get(socket) ?? new Connection(socket, pool);
 
-  server.on('request', (incoming, response) => listener.answer(incoming, response));
-  server.on('checkContinue', (incoming, response) => listener.answer(incoming, response, true));
-  server.on('checkExpectation', (incoming, response) =>
-    listener.refuseExpectation(incoming, response),
-  );
+  server.on('request', (incoming, response) => {
+    listener.answer(of(incoming.socket), { incoming, response, expectsContinue: false });
+  });
+  server.on('checkContinue', (incoming, response) => {
+    listener.answer(of(incoming.socket), { incoming, response, expectsContinue: true });
+  });
+  server.on('checkExpectation', (incoming, response) => {
+    const message = { incoming, response, expectsContinue: false };
+    listener.refuseExpectation(of(incoming.socket), message);
+  });
+  // The three below get the socket of the connection: Node's types are wider for other servers.
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
-    listener.flush();
-    upgraded.add(socket);
-    deps.upgrade(incoming, socket, head);
+    const connection = of(socket as Socket);
+    connection.afterAnswers(() => {
+      connection.isUpgraded = true;
+      deps.upgrade(incoming, socket, head);
+    });
   });
   server.on('connect', (_incoming, socket) => {
-    listener.flush();
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
-    refuse(socket, error, listener.nextId());
+    of(socket as Socket).afterAnswers(() => refuse(socket, error, listener.nextId()));
   });
-  const refused = new WeakSet<Duplex>();
-  server.on('clientError', (error, socket) =>
-    refuseBadMessage(error, socket, { listener, refused }),
-  );
+  server.on('clientError', (error, socket) => {
+    refuseBadMessage(error, of(socket as Socket), listener);
+  });
 
   return {
     listen: (port, host) => listen(server, port, host),
-    close: (beforeEnd) => drain({ server, sockets, listener, config, beforeEnd }),
+    close: (beforeEnd) => drain({ server, connections, listener, config, beforeEnd }),
   };
 }
 
@@ -101,103 +111,89 @@ function listen(server: Server, port: number, host: string): Promise<number> {
   });
 }
 
-/** Node ends a connection only once it has seen a request on it: silent ones are ours to end. */
-function watchSockets(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+type Connections = Map<Socket, Connection>;
+
+function watchConnections(server: Server, pool: MemoryPool): Connections {
+  const connections: Connections = new Map();
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, new Connection(socket, pool));
+    // Node takes its own listener away with an upgrade: a reset would then end the process.
+    socket.on('error', ignoreReset);
+    socket.once('close', () => connections.delete(socket));
   });
-  return sockets;
+  return connections;
+}
+
+/** A socket with an error is destroyed by Node. */
+function ignoreReset(): void {
+  // Nobody is left to be answered.
 }
 
 interface Silence {
-  readonly sockets: ReadonlySet<Socket>;
-  /** They have pings of their own. */
-  readonly upgraded: WeakSet<Duplex>;
-  readonly listener: Listener;
+  readonly connections: Connections;
+  readonly pool: MemoryPool;
   /** In milliseconds. */
   readonly limit: number;
 }
 
+/** Idle time allowed during a request or response while the pool is more than half used up. */
+const scarceMilliseconds = 5_000;
+
 /**
- * Sets the limit on silence for connections in the middle of something. Node would set it, and
+ * Sets the limit on silence for connections with an answer that is due. Node would set it, and
  * take it back, for every request; most are answered before anybody looks, and need none. Between
  * two requests, and before one is whole, other limits count.
  */
-function limitSilence({ sockets, upgraded, listener, limit }: Silence): void {
-  const busy = new Set(Array.from(listener.active, ({ response }) => response.req.socket));
-  for (const socket of sockets) {
-    if (upgraded.has(socket) || socket.timeout === limit) continue;
-    if (busy.has(socket) || socket.writableLength > 0) socket.setTimeout(limit);
+function limitSilence({ connections, pool, limit }: Silence): void {
+  const isScarce = pool.bytes > pool.bytesMax / 2;
+  const milliseconds = isScarce ? Math.min(limit, scarceMilliseconds) : limit;
+  for (const connection of connections.values()) {
+    const { socket } = connection;
+    connection.tidy();
+    if (connection.isUpgraded) continue;
+    if (connection.due === undefined && socket.writableLength === 0) continue;
+    if (socket.timeout !== milliseconds) socket.setTimeout(milliseconds);
   }
 }
 
 interface Drain {
   readonly server: Server;
-  readonly sockets: ReadonlySet<Socket>;
+  readonly connections: Connections;
   readonly listener: Listener;
   readonly config: Pick<Config, 'drainSeconds'>;
   readonly beforeEnd: () => Promise<void>;
 }
 
-async function drain({ server, sockets, listener, config, beforeEnd }: Drain): Promise<void> {
+async function drain({ server, connections, listener, config, beforeEnd }: Drain): Promise<void> {
   listener.drain();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
   const deadline = setTimeout(() => {
-    for (const socket of sockets) socket.destroy();
+    for (const socket of connections.keys()) socket.destroy();
   }, config.drainSeconds * 1000);
   await beforeEnd();
-  for (const socket of sockets) endOnceAnswered(socket, listener);
+  for (const connection of connections.values()) {
+    // An answer that began before the stop has promised to keep the connection open.
+    connection.afterAnswers(() => connection.socket.destroySoon());
+  }
   await closed;
   clearTimeout(deadline);
 }
 
-/** An answer that began before the stop has promised to keep the connection open. */
-function endOnceAnswered(socket: Socket, listener: Listener): void {
-  const response = answerUnderWay(socket, listener);
-  if (response === undefined) socket.destroySoon();
-  else response.once('close', () => endOnceAnswered(socket, listener));
-}
-
-function answerUnderWay(socket: Duplex, listener: Listener): ServerResponse | undefined {
-  for (const { response } of listener.active) {
-    if (response.req.socket === socket && !response.destroyed) return response;
-  }
-  return undefined;
-}
-
-interface Refusing {
-  readonly listener: Listener;
-  /** Those whose refusal waits for an answer: the parser fails on every packet that follows. */
-  readonly refused: WeakSet<Duplex>;
-}
-
 /** Bytes that are no HTTP request, too long headers, or a request that took too long. */
-function refuseBadMessage(error: BadMessage, socket: Duplex, refusing: Refusing): void {
-  const { listener, refused } = refusing;
-  listener.flush();
+function refuseBadMessage(error: BadMessage, connection: Connection, listener: Listener): void {
+  const { socket, due } = connection;
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     // One that is being ended has a time limit of its own; the parser fails on every packet.
     if (!socket.writableEnded) socket.destroy();
     return;
   }
-  const response = answerUnderWay(socket, listener);
-  if (response?.req.complete === true) {
-    // The fault is in what follows a whole request: that one gets its answer first.
-    if (refused.has(socket)) return;
-    refused.add(socket);
-    response.once('close', () => {
-      refused.delete(socket);
-      refuseBadMessage(error, socket, refusing);
-    });
-  } else if (response?.headersSent === true) {
-    endGently(socket);
-  } else {
-    refuse(socket, toAppError(error), listener.nextId());
-  }
+  // The parser fails on every packet that follows: nothing more is read.
+  socket.pause();
+  const refuseNow = (): void => refuse(socket, toAppError(error), listener.nextId());
+  if (due === undefined || due.req.complete) connection.afterAnswers(refuseNow);
+  else connection.insteadOfDue(() => (due.headersSent ? endGently(socket) : refuseNow()));
 }
 
 type BadMessage = NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number };

@@ -5,8 +5,8 @@ import type { ByteSource } from '../byte-source.ts';
 import { codeOf, type FileOperations, toAppError } from './file-operations.ts';
 import { createMemoryRelease } from './memory-release.ts';
 
-/** One read from disk; the download has no more than two of them in memory. */
-const readBytesMax = 256 * 1024;
+/** One read from disk. */
+const readBytesMax = 64 * 1024;
 
 /**
  * Makes the file of this name and writes `content` into it while it arrives; gives its size.

@@ -107,6 +107,16 @@ const closing: readonly (readonly [string, string, number, string])[] = [
     431,
     'headers_too_large',
   ],
+  [
+    'more than two hundred header lines, a Transfer-Encoding behind them',
+    request(
+      'POST /posts HTTP/1.1',
+      ...Array.from({ length: 2_100 }, () => 'a:'),
+      'Transfer-Encoding: gzip, chunked',
+    ),
+    431,
+    'headers_too_large',
+  ],
 ];
 
 describe('refused, and the connection ends', { concurrency: true }, () => {
@@ -186,11 +196,6 @@ const served: readonly (readonly [string, string, number])[] = [
     request('GET /hello HTTP/1.1', '__proto__: a', 'constructor: b'),
     200,
   ],
-  [
-    '3,000 short headers before Host',
-    `GET /hello HTTP/1.1\r\n${'a:\r\n'.repeat(3_000)}Host: a\r\n\r\n`,
-    200,
-  ],
   ['an IPv6 Host', 'GET /hello HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n', 200],
   ['a Host with an empty port', 'GET /hello HTTP/1.1\r\nHost: a:\r\n\r\n', 200],
   [
@@ -244,11 +249,10 @@ test('absolute form: its host counts, not that of the header (RFC 9112 §3.2.2)'
   assert.match(answer.headers.get('location') ?? '', /^http:\/\/real\.example:81\/api\/todos\//);
 });
 
-test('Transfer-Encoding behind two thousand headers is judged all the same', async (t) => {
+test('a request with nearly two hundred header lines is served', async (t) => {
   const { port } = await startServer(t);
-  const many = Array.from({ length: 2_100 }, () => 'a:');
-  const text = request('POST /posts HTTP/1.1', ...many, 'Transfer-Encoding: gzip, chunked');
-  assert.equal((await ask(t, port, `${text}0\r\n\r\n`)).status, 501);
+  const many = Array.from({ length: 190 }, (_, at) => `X-${at}: y`);
+  assert.equal((await ask(t, port, request('GET /hello HTTP/1.1', ...many))).status, 200);
 });
 
 test('a body declared too long is refused before 100 Continue and before it is read', async (t) => {

@@ -109,7 +109,7 @@ export async function startDoor(
     now: () => performance.now(),
   });
   const streams = createEventStreams({ engine, subscriptions, config });
-  const stop = await serve(context, { config, door, streams, engine, log, subscriptions });
+  const stop = await serve(context, { config, door, streams, engine, log, pool, subscriptions });
   context.after(stop.stop);
   return {
     port: stop.port,
@@ -140,6 +140,7 @@ function add(comments: CommentRules, postId: string): (content: string) => void 
 interface Parts extends Pick<GraphqlDoor, 'config' | 'door' | 'streams' | 'engine'> {
   readonly subscriptions: Subscriptions;
   readonly log: Log;
+  readonly pool: MemoryPool;
 }
 
 /** A server whose one endpoint answers by events; beside it there is `/hello`. */
@@ -147,7 +148,7 @@ async function serve(
   context: object,
   parts: Parts,
 ): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
-  const { config, door, streams, engine, log, subscriptions } = parts;
+  const { config, door, streams, engine, log, pool, subscriptions } = parts;
   const handler: Handler = async (request) => {
     if (request.path === '/hello') return textReply(200, 'hello');
     const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
@@ -163,13 +164,13 @@ async function serve(
     allowed: () => undefined,
     log,
     targetBytesMax: config.targetBytesMax,
-    pipelinedRequestsMax: config.pipelinedRequestsMax,
+    pool,
     idPrefix: 'test',
   });
   const server = createHttpServer({
     listener,
     upgrade: (incoming, socket, head) => door.upgrade(incoming, socket, head),
-    log,
+    pool,
     config,
   });
   const port = await server.listen(config.port, config.host);

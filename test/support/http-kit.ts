@@ -1,11 +1,13 @@
 /** The HTTP kit around handlers of a test's own: answers that are slow, long, or thrown. */
 
+import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { refuse } from '../../dist/http/bare-answer.js';
 import { createListener } from '../../dist/http/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server.js';
+import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
@@ -15,6 +17,7 @@ import type { LogRecord } from './server.ts';
 export interface HttpKit {
   readonly port: number;
   readonly logged: readonly LogRecord[];
+  readonly pool: MemoryPool;
   /** Answers under way. */
   readonly active: () => number;
   readonly stop: () => Promise<void>;
@@ -44,13 +47,22 @@ export async function startHttp(
       return { method, path, endpoint: { handler } };
     }),
   );
-  const { targetBytesMax, pipelinedRequestsMax } = config;
-  const limits = { targetBytesMax, pipelinedRequestsMax };
-  const listener = createListener({ ...router, ...limits, log, idPrefix: 'test' });
+  const { targetBytesMax, waitingBytesMax } = config;
+  const pool = createMemoryPool(waitingBytesMax);
+  const listener = createListener({ ...router, targetBytesMax, pool, log, idPrefix: 'test' });
+  const due = new Set<ServerResponse>();
   const server = createHttpServer({
-    listener,
+    listener: {
+      ...listener,
+      answer(connection, message) {
+        const { response } = message;
+        due.add(response);
+        response.once('close', () => due.delete(response));
+        listener.answer(connection, message);
+      },
+    },
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
-    log,
+    pool,
     config,
   });
   const port = await server.listen(0, '127.0.0.1');
@@ -61,7 +73,7 @@ export async function startHttp(
     return (stopped ??= server.close(() => Promise.resolve()));
   };
   context.after(stop);
-  return { port, logged, active: () => listener.active.size, stop };
+  return { port, logged, pool, active: () => due.size, stop };
 }
 
 export interface Gate {

@@ -56,7 +56,8 @@ export async function startServer(
     monotonicNow: options.monotonicNow ?? ((): number => performance.now()),
     run: { host: 'test', pid: 1, startedAt: 0, isRunning: () => true },
   });
-  const server = createHttpServer({ listener: app.listener, upgrade: app.upgrade, log, config });
+  const { listener, upgrade, pool } = app;
+  const server = createHttpServer({ listener, upgrade, pool, config });
   const port = await server.listen(config.port, config.host);
   const url = `http://127.0.0.1:${port}`;
 

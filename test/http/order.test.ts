@@ -1,0 +1,248 @@
+/** Requests of one connection, one after the other (RFC 9112 §9.3.2, R33). */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { emptyReply, textReply } from '../../dist/http/message.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+
+/** `what` is a method and a path. */
+function send(what: string, body = '', ...headers: readonly string[]): string {
+  const length = `Content-Length: ${Buffer.byteLength(body)}`;
+  const lines = [`${what} HTTP/1.1`, 'Host: a', length, ...headers];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
+
+/** `/count` answers with how often it was asked. */
+async function startCounting(t: TestContext, env: Readonly<Record<string, string>> = {}) {
+  let asked = 0;
+  const slow = gate();
+  const kit = await startHttp(t, {
+    env,
+    routes: {
+      'GET /count': () => {
+        asked += 1;
+        return textReply(200, String(asked));
+      },
+      'POST /count': () => {
+        asked += 1;
+        return emptyReply(201);
+      },
+      'DELETE /count': () => {
+        asked += 100;
+        return emptyReply(204);
+      },
+      'POST /echo': async (request) =>
+        textReply(200, (await request.readBody(1_000_000)).toString('latin1')),
+      'GET /slow': slowRoute(slow),
+      'GET /large': () => textReply(200, 'x'.repeat(8_000_000)),
+    },
+  });
+  return { ...kit, slow, asked: () => asked };
+}
+
+describe('what is written is read by the request behind it', () => {
+  test('PUT and POST before GET, in one packet', async (t) => {
+    const server = await startServer(t);
+    const [post] = (await (await server.fetch('/posts')).json()) as { id: string }[];
+    const json = 'Content-Type: application/json';
+    const path = `/posts/${post?.id}`;
+    const client = await connectRaw(t, server.port);
+    const texts = ['one', 'two', 'three'];
+    client.send(
+      texts
+        .map(
+          (title) => send(`PUT ${path}`, JSON.stringify({ title, content: 'c' }), json) + get(path),
+        )
+        .join(''),
+    );
+    for (const title of texts) {
+      assert.equal((await client.answer()).status, 204);
+      assert.match((await client.answer()).body.toString(), new RegExp(`"title":"${title}"`));
+    }
+  });
+
+  test('PATCH and upload before GET, in one packet', async (t) => {
+    const server = await startServer(t);
+    const client = await connectRaw(t, server.port);
+    const patch = 'Content-Type: application/merge-patch+json';
+    const form = 'Content-Type: multipart/form-data; boundary=b';
+    const part = 'Content-Disposition: form-data; name="part"; filename="seen.txt"';
+    client.send(
+      send('PATCH /api/articles/1', '{"title":"changed"}', patch) +
+        get('/api/articles/1') +
+        send('POST /api/multiparts/list', `--b\r\n${part}\r\n\r\nx\r\n--b--`, form) +
+        get('/api/multiparts'),
+    );
+    assert.equal((await client.answer()).status, 204);
+    assert.match((await client.answer()).body.toString(), /"title":"changed"/);
+    assert.equal((await client.answer()).status, 200);
+    assert.match((await client.answer()).body.toString(), /seen\.txt/);
+  });
+});
+
+describe('what follows an answer that ends the connection is never looked at', () => {
+  const ending: Readonly<Record<string, string>> = {
+    'Connection: close': get('/hello', 'Connection: close'),
+    'HTTP/1.0': 'GET /hello HTTP/1.0\r\n\r\n',
+    'a bad Host': 'GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n',
+    'two Hosts': get('/hello', 'Host: b'),
+    'a target with #': get('/hello#x'),
+    'gzip, chunked': get('/hello', 'Transfer-Encoding: gzip, chunked'),
+    h2c: get('/hello', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: A'),
+    'POST with Upgrade: websocket': send(
+      'POST /echo',
+      'x',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+    ),
+  };
+  for (const [what, first] of Object.entries(ending)) {
+    test(what, async (t) => {
+      const { port, asked } = await startCounting(t);
+      const client = await connectRaw(t, port);
+      // What follows is nested, so that it is a request wherever it is read from.
+      const behind = send('POST /count', send('DELETE /count'));
+      client.send(first + behind);
+      client.send(behind);
+      assert.equal((await client.answer()).headers.get('connection'), 'close');
+      await client.ended();
+      assert.equal(asked(), 0);
+    });
+  }
+
+  test('a body that is not read', async (t) => {
+    const { port, asked } = await startCounting(t);
+    const client = await connectRaw(t, port);
+    client.send(send('POST /nowhere', 'x'.repeat(300_000)) + get('/count'));
+    assert.equal((await client.answer()).status, 404);
+    await client.ended();
+    assert.equal(asked(), 0);
+  });
+});
+
+describe('bytes that are no request, upgrades and CONNECT wait for the answers in front', () => {
+  const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket');
+  const behind: Readonly<Record<string, readonly [string, number]>> = {
+    garbage: ['rubbish\r\n\r\n', 400],
+    'a refused upgrade': [upgrade, 404],
+    CONNECT: ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+    'a bad body': [
+      `${send('POST /echo').replace('Content-Length: 0', 'Transfer-Encoding: chunked')}zz\r\n`,
+      400,
+    ],
+  };
+  for (const [what, [bytes, status]] of Object.entries(behind)) {
+    test(`${what}: twelve answers come first`, async (t) => {
+      const { port } = await startCounting(t);
+      const client = await connectRaw(t, port);
+      client.send(get('/count').repeat(12) + bytes);
+      for (let count = 1; count <= 12; count += 1) {
+        assert.equal((await client.answer()).body.toString(), String(count));
+      }
+      assert.equal((await client.answer()).status, status);
+      await client.ended();
+    });
+
+    test(`${what}: a slow answer comes first`, async (t) => {
+      const { port, slow } = await startCounting(t);
+      const client = await connectRaw(t, port);
+      client.send(get('/slow') + bytes);
+      await turn();
+      slow.open();
+      assert.equal((await client.answer()).body.toString(), 'slow');
+      assert.equal((await client.answer()).status, status);
+      await client.ended();
+    });
+  }
+
+  test('a WebSocket begins when the answers in front of it are sent', async (t) => {
+    const server = await startServer(t);
+    const client = await connectRaw(t, server.port);
+    const handshake = [
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ];
+    client.send(get('/posts').repeat(3) + get('/graphql', ...handshake));
+    for (let count = 0; count < 3; count += 1) assert.equal((await client.answer()).status, 200);
+    const [bytes] = (await once(client.socket, 'data')) as [Buffer];
+    assert.match(bytes.toString('latin1'), /^HTTP\/1\.1 101 /);
+  });
+});
+
+describe('requests that wait', () => {
+  test('are not begun while their client does not take the answer before', async (t) => {
+    const { port, asked, pool } = await startCounting(t);
+    const client = await connectRaw(t, port);
+    client.socket.pause();
+    client.send(get('/large') + get('/count').repeat(500));
+    const other = await connectRaw(t, port);
+    other.send(get('/count'));
+    assert.equal((await other.answer()).body.toString(), '1');
+    assert.ok(pool.bytes > 0, 'what waits is counted');
+    client.socket.resume();
+    assert.equal((await client.answer()).body.length, 8_000_000);
+    for (let count = 2; count <= 501; count += 1) {
+      assert.equal((await client.answer()).body.toString(), String(count));
+    }
+    assert.deepEqual([asked(), pool.bytes], [501, 0]);
+  });
+
+  test('are counted: where there is no room for more the connection ends', async (t) => {
+    const { port, asked, slow, pool } = await startCounting(t, { WAITING_BYTES_MAX: '1048576' });
+    const client = await connectRaw(t, port);
+    client.send(get('/slow') + get('/count').repeat(1_000));
+    await client.ended();
+    slow.open();
+    assert.equal(asked(), 0);
+    while (pool.bytes > 0) await turn();
+    const other = await connectRaw(t, port);
+    other.send(get('/count'));
+    assert.equal((await other.answer()).body.toString(), '1');
+  });
+
+  test('with a body are read whole in their turn, also where it comes later', async (t) => {
+    const { port, slow } = await startCounting(t);
+    const client = await connectRaw(t, port);
+    const body = 'x'.repeat(300_000);
+    const whole = send('POST /echo', body);
+    client.send(get('/slow') + whole.slice(0, 1_000));
+    await turn();
+    slow.open();
+    assert.equal((await client.answer()).body.toString(), 'slow');
+    client.send(whole.slice(1_000) + get('/count'));
+    assert.equal((await client.answer()).body.toString(), body);
+    assert.equal((await client.answer()).body.toString(), '1');
+  });
+
+  test('do not hold up another connection', async (t) => {
+    const { port } = await startCounting(t);
+    const client = await connectRaw(t, port);
+    client.send(get('/count').repeat(2_000));
+    const other = await connectRaw(t, port);
+    other.send(get('/count'));
+    const seen = Number((await other.answer()).body.toString());
+    assert.ok(seen < 2_000, `${seen} requests came first`);
+    for (let count = 0; count < 2_000; count += 1)
+      assert.equal((await client.answer()).status, 200);
+  });
+});
+
+test('a reset while an upgrade, CONNECT or bad bytes wait for an answer harms nobody', async (t) => {
+  const server = await startServer(t);
+  const upgrade = get('/graphql', 'Connection: Upgrade', 'Upgrade: websocket');
+  for (const bytes of [upgrade, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'rubbish\r\n\r\n']) {
+    for (let count = 0; count < 20; count += 1) {
+      const client = await connectRaw(t, server.port);
+      client.send(get('/graphql-ui/main.js').repeat(8) + bytes);
+      await once(client.socket, 'data');
+      client.socket.resetAndDestroy();
+    }
+  }
+  assert.equal((await server.fetch('/hello')).status, 200);
+});
