@@ -19,7 +19,7 @@ import type { Gap } from './support/prober-process.js';
 import { assertServed, describeGap, startProber } from './support/prober.js';
 import { type Measure, type Program, runProgram } from './support/program.js';
 
-const requestsMax = Number(process.env['FUZZ_REQUESTS'] ?? 20_000);
+const requestsMax = Number(process.env['FUZZ_REQUESTS'] ?? 10_000);
 
 /**
  * Until the caches of the service are filled, and what V8 and the allocator keep has the size that

@@ -13,8 +13,8 @@ import { assertServed, describeGap, startProber } from './support/prober.js';
 import { runProgram } from './support/program.js';
 import { connectReady, type HandClient } from './support/ws-clients.js';
 
-const subscribers = Number(process.env['SUBSCRIBERS'] ?? 300);
-const comments = Number(process.env['COMMENTS'] ?? 3_000);
+const subscribers = Number(process.env['SUBSCRIBERS'] ?? 200);
+const comments = Number(process.env['COMMENTS'] ?? 2_000);
 const commentBytes = 10_000;
 /** An upper bound on a stored comment without its text. */
 const recordBytes = 500;

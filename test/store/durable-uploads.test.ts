@@ -100,7 +100,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     const { uploads } = await openDurable(records, t, { directory });
     const expected = new Map<string, string>();
     let refused = 0;
-    const turns = rounds('CUTS', { short: 12, long: 100 });
+    const turns = rounds('CUTS', { short: 12, long: 40 });
     for (let turn = 0; turn < turns; turn += 1) {
       const cutting = turn % 2 === 0 ? server.cutConnections() : undefined;
       const [name, text] = [`file ${turn}`, `text ${turn}`];
