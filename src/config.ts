@@ -7,7 +7,7 @@
 import { limitSettings } from './config-limits.ts';
 import {
   baseUrl,
-  bytes,
+  bytesIfGiven,
   choice,
   flag,
   integer,
@@ -48,10 +48,9 @@ export const settings = {
     fallback: true,
     meaning: 'Demo authors, posts, comments and accounts.',
   }),
-  memoryStoreBytesMax: bytes('MEMORY_STORE_BYTES_MAX', {
-    fallback: 1_024 * MiB,
+  memoryStoreBytesMax: bytesIfGiven('MEMORY_STORE_BYTES_MAX', {
     min: MiB,
-    meaning: 'Records kept in memory, counted roughly; beyond: 507.',
+    meaning: 'Records in memory; beyond: 507. Empty: a quarter of the heap, 1 GiB at most.',
   }),
   storeUrl: text('STORE_URL', {
     unit: 'URL',

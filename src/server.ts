@@ -6,6 +6,7 @@
  */
 
 import { hostname } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
@@ -66,6 +67,7 @@ async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
       log,
       now,
       monotonicNow: () => performance.now(),
+      memoryBytes: getMemoryBytes(),
       run: describeRun(),
     });
   } catch (error) {
@@ -101,6 +103,13 @@ function describeRun(): AppDeps['run'] {
       }
     },
   };
+}
+
+/** Beyond its heap limit V8 ends the process, beyond the container's memory the system does. */
+function getMemoryBytes(): number {
+  const heap = getHeapStatistics().heap_size_limit;
+  const container = process.constrainedMemory(); // 0 where there is none
+  return container > 0 ? Math.min(heap, container) : heap;
 }
 
 function toUrlHost(host: string): string {

@@ -51,6 +51,17 @@ export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): S
   return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
 }
 
+/** A number of bytes from `min` on; undefined where the program finds it out for itself. */
+export function bytesIfGiven(
+  name: string,
+  options: Described & { min: number },
+): Setting<number | undefined> {
+  const setting = bytes(name, { ...options, fallback: options.min });
+  const parse = (given: string): number | undefined | Error =>
+    given === '' ? undefined : setting.parse(given);
+  return { ...setting, fallback: '', parse };
+}
+
 export function flag(name: string, options: Described & { fallback: boolean }): Setting<boolean> {
   const parse = (given: string): boolean | Error => {
     if (given === 'true' || given === '1') return true;

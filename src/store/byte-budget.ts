@@ -1,4 +1,7 @@
-/** How much memory the records may take, counted roughly and cheaply: a sum, no measuring. */
+/**
+ * How much memory the records may take. What is counted is a sum, and at least what V8 takes for
+ * them: usually a few times as much, for a client chooses the shapes.
+ */
 
 import { AppError } from '../errors.ts';
 import type { Json } from './model.ts';
@@ -22,27 +25,53 @@ export function createByteBudget(bytesMax: number): ByteBudget {
 
 /** A record without its texts: the object, its id, its places in maps and lists. */
 const recordBytes = 400;
-/** A value or member of a JSON document. */
-const nodeBytes = 48;
+
+/** A number that is no small integer. */
+const numberBytes = 16;
+/** A string without its characters. */
+const stringBytes = 24;
+/** An array without its items, an object without its members. */
+const containerBytes = 64;
+const itemBytes = 8;
+/** Where no two objects have the same names, each member brings a description of its own. */
+const memberBytes = 128;
+/** The table of members that are named like indices, or the gaps in an array of them. */
+const indexedBytes = 192;
+
+/**
+ * The text in memory of its own: what was cut out of a longer text, or put together, keeps that
+ * alive (V8 does so from 13 characters on).
+ */
+export function copyText(text: string): string {
+  return text.length < 13 ? text : (JSON.parse(JSON.stringify(text)) as string);
+}
+
+/** The document in memory of its own, as small as V8 makes it: what is counted is for this. */
+export function copyDocument<T extends Json>(document: T): T {
+  return JSON.parse(JSON.stringify(document)) as T;
+}
 
 /** A record with texts of its client's. A character takes at most two bytes. */
 export function textRecordBytes(...texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);
 }
 
-/** An open document. Its depth was bounded before it came here (R10). */
+/** An open document that `copyDocument` made. Its depth was bounded before it came here (R10). */
 export function documentBytes(document: Json): number {
   return recordBytes + jsonBytes(document);
 }
 
 function jsonBytes(value: Json): number {
-  if (typeof value === 'string') return nodeBytes + 2 * value.length;
-  if (typeof value !== 'object' || value === null) return nodeBytes;
-  let sum = nodeBytes;
+  if (typeof value === 'string') return stringBytes + 2 * value.length;
+  if (typeof value !== 'object' || value === null) return numberBytes;
+  let sum = containerBytes;
   if (Array.isArray(value)) {
-    for (const item of value as readonly Json[]) sum += jsonBytes(item);
+    for (const item of value as readonly Json[]) sum += itemBytes + jsonBytes(item);
     return sum;
   }
-  for (const [key, member] of Object.entries(value)) sum += 2 * key.length + jsonBytes(member);
+  const members = Object.entries(value);
+  // Names that are like indices come first (ECMA-262, OrdinaryOwnPropertyKeys).
+  if (/^[0-9]/.test(members[0]?.[0] ?? '')) sum += indexedBytes;
+  for (const [key, member] of members) sum += memberBytes + 2 * key.length + jsonBytes(member);
   return sum;
 }

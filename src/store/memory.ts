@@ -2,6 +2,8 @@
 
 import {
   type ByteBudget,
+  copyDocument,
+  copyText,
   createByteBudget,
   documentBytes,
   textRecordBytes,
@@ -103,9 +105,10 @@ function createPosts(state: State): Posts {
     },
     find: (id) => state.posts.get(id),
     create(draft) {
-      const { title, content, authorId } = draft;
+      const { authorId } = draft;
+      const texts = { title: copyText(draft.title), content: copyText(draft.content) };
       const id = state.createId();
-      const post: Post = { id, title, content, status: 'DRAFT', createdAt: state.now(), authorId };
+      const post: Post = { id, ...texts, status: 'DRAFT', createdAt: state.now(), authorId };
       keepPost(state, post);
       state.revision += 1;
       return post;
@@ -113,7 +116,7 @@ function createPosts(state: State): Posts {
     update(id, { title, content }) {
       const post = state.posts.get(id);
       if (post === undefined) return false;
-      const changed: Post = { ...post, title, content };
+      const changed: Post = { ...post, title: copyText(title), content: copyText(content) };
       state.budget.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
       state.revision += 1;
@@ -158,9 +161,12 @@ function createComments(state: State): Comments {
   const { posts, comments, commentsOfPost } = state;
   return {
     find: (id) => comments.get(id),
-    add(postId, content) {
-      if (!posts.has(postId)) return undefined;
-      const comment = { id: state.createId(), content, createdAt: state.now(), postId };
+    add(postId, text) {
+      const post = posts.get(postId);
+      if (post === undefined) return undefined;
+      const [id, content] = [state.createId(), copyText(text)];
+      // The post's own id: the client's text of it can be a part of a longer one.
+      const comment = { id, content, createdAt: state.now(), postId: post.id };
       keepComment(state, comment);
       state.revision += 1;
       return comment;
@@ -187,7 +193,7 @@ function createTodos(state: State): Todos {
     list: () => [...todos.values()],
     find: (id) => todos.get(id),
     create({ title, completed }) {
-      const todo = { id: state.createId(), title, completed };
+      const todo = { id: state.createId(), title: copyText(title), completed };
       state.budget.take(textRecordBytes(title));
       todos.set(todo.id, todo);
       state.revision += 1;
@@ -208,19 +214,18 @@ function createArticles(state: State): Articles {
     while (articles.has(id)) id += 1;
     return id;
   };
-  /** All of them or, where there is no room, none. */
-  const keep = (changed: readonly Article[]): void => {
+  /** All of them or, where there is no room, none. Gives back what is kept. */
+  const keep = (given: readonly Article[]): readonly Article[] => {
+    const changed = given.map((article) => copyDocument(article));
     const sizes = changed.map((article) => [article.id, documentBytes(article)] as const);
     const before = sizes.reduce((sum, [id]) => sum + (bytesOf.get(id) ?? 0), 0);
     state.budget.take(sizes.reduce((sum, [, bytes]) => sum + bytes, -before));
     for (const [id, bytes] of sizes) bytesOf.set(id, bytes);
     for (const article of changed) articles.set(article.id, article);
     state.revision += 1;
+    return changed;
   };
-  const keepOne = (article: Article): Article => {
-    keep([article]);
-    return article;
-  };
+  const keepOne = (article: Article): Article => keep([article])[0] ?? article;
   keep(state.initial.articles);
 
   return {

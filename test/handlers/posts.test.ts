@@ -238,6 +238,13 @@ test('a list is never older than the last write', async (t) => {
   assert.deepEqual(await titles(), ['second']);
 });
 
+test('without a bound of its own the store takes a quarter of what the process may hold', async (t) => {
+  const server = await startServer(t, { memoryBytes: 4 * 1_048_576 });
+  const body = { title: 'a', content: 'x'.repeat(300_000) };
+  assert.equal((await server.send('POST', '/posts', body)).status, 201);
+  assert.equal((await server.send('POST', '/posts', body)).status, 507);
+});
+
 test('a full store refuses with 507 and keeps what it has', async (t) => {
   const server = await startServer(t, { env: { MEMORY_STORE_BYTES_MAX: '1048576' } });
   const location = await create(server, 'a', 'x'.repeat(400_000));

@@ -35,6 +35,8 @@ export interface ServerOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly now?: () => Date;
   readonly monotonicNow?: () => number;
+  /** What the process may hold. */
+  readonly memoryBytes?: number;
   /** False where a prober's connection would be one too many. */
   readonly probed?: boolean;
 }
@@ -54,6 +56,7 @@ export async function startServer(
     log,
     now: options.now ?? ((): Date => new Date()),
     monotonicNow: options.monotonicNow ?? ((): number => performance.now()),
+    memoryBytes: options.memoryBytes ?? 4 * 1024 ** 3,
     run: { host: 'test', pid: 1, startedAt: 0, isRunning: () => true },
   });
   const { listener, upgrade, pool } = app;
