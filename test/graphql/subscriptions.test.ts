@@ -1,117 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parse } from 'graphql';
-import { createTopic, type Topic } from '../../dist/domain/topic.js';
+import { createTopic } from '../../dist/domain/topic.js';
 import { AppError } from '../../dist/errors.js';
-import type { Engine, MakeEvent, ReadyOperation } from '../../dist/graphql/engine.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
-import type { Ending, Member } from '../../dist/graphql/member.js';
-import type { SharedEvent } from '../../dist/graphql/shared-event.js';
-import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subscriptions.js';
-import { createTurns } from '../../dist/graphql/turns.js';
-import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
-
-interface Bench {
-  readonly subscriptions: Subscriptions;
-  readonly source: Topic<GraphqlResult>;
-  readonly pool: MemoryPool;
-  /** Events that were made, by all groups. */
-  readonly made: () => number;
-  readonly logged: string[];
-  /** Times that a source was opened. */
-  readonly opened: () => number;
-}
-
-type Opening = Awaited<ReturnType<Engine['subscribe']>>;
-
-function createBench(
-  open?: () => Promise<Opening>,
-  { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
-): Bench {
-  const source = createTopic<GraphqlResult>({ queueMax });
-  const pool = createMemoryPool(poolBytesMax);
-  let made = 0;
-  const count = (): void => void (made += 1);
-  const logged: string[] = [];
-  let opened = 0;
-  const engine = {
-    createBudget: () => ({ release: () => undefined }) as never,
-    turns: createTurns(),
-    subscribe: () => {
-      opened += 1;
-      return (
-        open?.() ??
-        Promise.resolve({ kind: 'stream' as const, events: toEvents(source.subscribe(), count) })
-      );
-    },
-  };
-  const log = (_level: string, event: string): void => void logged.push(event);
-  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
-  return { subscriptions, source, pool, made: () => made, logged, opened: () => opened };
-}
-
-async function* each(
-  results: AsyncIterable<GraphqlResult>,
-  made: () => void,
-): AsyncGenerator<MakeEvent> {
-  for await (const result of results) {
-    yield () => {
-      made();
-      return JSON.stringify(result);
-    };
-  }
-}
-
-/** How each result is made; ends with the results, also where one is waited for. */
-function toEvents(
-  results: AsyncIterableIterator<GraphqlResult>,
-  made: () => void = () => undefined,
-): AsyncIterableIterator<MakeEvent> {
-  const events = each(results, made);
-  return {
-    next: () => events.next(),
-    async return() {
-      await results.return?.();
-      return { value: undefined, done: true };
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
-}
-
-const documents = new Map<string, ReadyOperation['document']>();
-
-function operationOf(text: string, variables?: Record<string, unknown>): ReadyOperation {
-  const document = documents.get(text) ?? parse(text);
-  documents.set(text, document);
-  const ready = { kind: 'ready', operation: 'subscription', document, variables } as const;
-  return ready as unknown as ReadyOperation;
-}
-
-class Reader implements Member {
-  readonly events: SharedEvent[] = [];
-  readonly endings: Ending[] = [];
-  leave: (() => void) | undefined;
-  behind = false;
-  dismissed = 0;
-  isBehind(): boolean {
-    return this.behind;
-  }
-  dismiss(): void {
-    this.dismissed += 1;
-    this.leave?.();
-  }
-  next(event: SharedEvent): void {
-    this.events.push(event);
-  }
-  end(ending: Ending): void {
-    this.endings.push(ending);
-  }
-  texts(): string[] {
-    return this.events.map(({ json }) => json.toString());
-  }
-}
+import {
+  createBench,
+  type Opening,
+  operationOf,
+  Reader,
+  toEvents,
+} from '../support/subscriptions.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const one = operationOf('subscription { a }');
@@ -288,4 +186,37 @@ test('closing tells every member, and lets nobody in afterwards', async () => {
   assert.deepEqual(reader.endings, [{ kind: 'closing' }]);
   assert.equal(source.size, 0);
   assert.throws(() => subscriptions.join(one, new Reader()), { code: 'draining' });
+});
+
+test('members that are behind are dismissed, and an event for nobody is not made', async () => {
+  const { subscriptions, source, made } = createBench();
+  const readers = [new Reader(), new Reader()];
+  for (const reader of readers) reader.leave = subscriptions.join(one, reader);
+  await turn();
+  if (readers[0]) readers[0].behind = true;
+  source.publish({ data: { a: 1 } });
+  await turn();
+  assert.deepEqual(
+    readers.map(({ dismissed, events }) => [dismissed, events.length]),
+    [
+      [1, 0],
+      [0, 1],
+    ],
+  );
+  if (readers[1]) readers[1].behind = true;
+  source.publish({ data: { a: 2 } });
+  await turn();
+  assert.deepEqual([made(), subscriptions.count().groups], [1, 0]);
+});
+
+test('what a group keeps is counted, and refused where the pool has less left', async () => {
+  const { subscriptions, pool } = createBench(undefined, { poolBytesMax: 5_000 });
+  const leave = subscriptions.join(one, new Reader());
+  assert.ok(pool.bytes > 0);
+  const large = operationOf(`subscription { ${'a '.repeat(20)} }`);
+  assert.throws(() => subscriptions.join(large, new Reader()), { code: 'overloaded' });
+  subscriptions.join(one, new Reader())();
+  leave();
+  await turn();
+  assert.equal(pool.bytes, 0);
 });

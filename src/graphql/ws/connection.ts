@@ -8,7 +8,7 @@ import { parseJson } from '../../http/json.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
 import { decodeInit } from './init.ts';
-import { Operation, type OperationDeps } from './operation.ts';
+import { keptBytesOf, Operation, type OperationDeps } from './operation.ts';
 import { connectionAck, type Act, type Closing, type Protocol, type Start } from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 
@@ -174,9 +174,10 @@ export class Connection {
     this.#startWaiting();
   }
 
-  #start(start: Start, bytes: number): void {
+  #start(start: Start, messageBytes: number): void {
     const { limits, port, protocol } = this.#deps;
     const { id, dialect } = start;
+    const bytes = messageBytes + keptBytesOf(id);
     if (this.#state === 'new' && protocol.uninitialised !== undefined) {
       this.close(protocol.uninitialised);
       return;

@@ -43,10 +43,15 @@ const operationBytes = 512;
 /** Copies of an id: itself, and what its messages begin with, of two bytes a character. */
 const idBytes = 6;
 
+/** What an operation keeps beside the message that it came with, about. */
+export function keptBytesOf(id: string): number {
+  return operationBytes + id.length * idBytes;
+}
+
 export class Operation implements Member {
   readonly id: string;
   readonly dialect: Dialect;
-  /** What it keeps in memory, about: at first the message that it came with. */
+  /** What it keeps in memory, about: at first also the message that it came with. */
   bytes: number;
   /** Until it runs. */
   #request: Start['request'] | undefined;
@@ -114,7 +119,7 @@ export class Operation implements Member {
   #subscribe(operation: ReadyOperation, { subscriptions }: OperationDeps): void {
     try {
       this.#leave = subscriptions.join(operation, this);
-      this.bytes = operationBytes + this.id.length * idBytes;
+      this.bytes = keptBytesOf(this.id);
       this.#events.began();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

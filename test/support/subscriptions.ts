@@ -1,0 +1,113 @@
+/** Groups of subscriptions over a source of results, without an engine and without sockets. */
+
+import { parse } from 'graphql';
+import { createTopic, type Topic } from '../../dist/domain/topic.js';
+import type { Engine, MakeEvent, ReadyOperation } from '../../dist/graphql/engine.js';
+import type { Ending, Member } from '../../dist/graphql/member.js';
+import type { GraphqlResult } from '../../dist/graphql/result.js';
+import type { SharedEvent } from '../../dist/graphql/shared-event.js';
+import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subscriptions.js';
+import { createTurns } from '../../dist/graphql/turns.js';
+import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+
+export interface Bench {
+  readonly subscriptions: Subscriptions;
+  readonly source: Topic<GraphqlResult>;
+  readonly pool: MemoryPool;
+  /** Events that were made, by all groups. */
+  readonly made: () => number;
+  readonly logged: string[];
+  /** Times that a source was opened. */
+  readonly opened: () => number;
+}
+
+export type Opening = Awaited<ReturnType<Engine['subscribe']>>;
+
+export function createBench(
+  open?: () => Promise<Opening>,
+  { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
+): Bench {
+  const source = createTopic<GraphqlResult>({ queueMax });
+  const pool = createMemoryPool(poolBytesMax);
+  let made = 0;
+  const count = (): void => void (made += 1);
+  const logged: string[] = [];
+  let opened = 0;
+  const engine = {
+    createBudget: () => ({ release: () => undefined }) as never,
+    turns: createTurns(),
+    subscribe: () => {
+      opened += 1;
+      return (
+        open?.() ??
+        Promise.resolve({ kind: 'stream' as const, events: toEvents(source.subscribe(), count) })
+      );
+    },
+  };
+  const log = (_level: string, event: string): void => void logged.push(event);
+  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
+  return { subscriptions, source, pool, made: () => made, logged, opened: () => opened };
+}
+
+async function* each(
+  results: AsyncIterable<GraphqlResult>,
+  made: () => void,
+): AsyncGenerator<MakeEvent> {
+  for await (const result of results) {
+    yield () => {
+      made();
+      return JSON.stringify(result);
+    };
+  }
+}
+
+/** How each result is made; ends with the results, also where one is waited for. */
+export function toEvents(
+  results: AsyncIterableIterator<GraphqlResult>,
+  made: () => void = () => undefined,
+): AsyncIterableIterator<MakeEvent> {
+  const events = each(results, made);
+  return {
+    next: () => events.next(),
+    async return() {
+      await results.return?.();
+      return { value: undefined, done: true };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+const documents = new Map<string, ReadyOperation['document']>();
+
+export function operationOf(text: string, variables?: Record<string, unknown>): ReadyOperation {
+  const document = documents.get(text) ?? parse(text);
+  documents.set(text, document);
+  const ready = { kind: 'ready', operation: 'subscription', document, variables } as const;
+  return ready as unknown as ReadyOperation;
+}
+
+export class Reader implements Member {
+  readonly events: SharedEvent[] = [];
+  readonly endings: Ending[] = [];
+  leave: (() => void) | undefined;
+  behind = false;
+  dismissed = 0;
+  isBehind(): boolean {
+    return this.behind;
+  }
+  dismiss(): void {
+    this.dismissed += 1;
+    this.leave?.();
+  }
+  next(event: SharedEvent): void {
+    this.events.push(event);
+  }
+  end(ending: Ending): void {
+    this.endings.push(ending);
+  }
+  texts(): string[] {
+    return this.events.map(({ json }) => json.toString());
+  }
+}
