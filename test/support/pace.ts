@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { isLong } from './long.js';
 
-/** At length, fails where something took more milliseconds by the clock than that. */
+/** At length, fails where something took more milliseconds than that. */
 export function assertWithin(milliseconds: number, taken: number): void {
   if (isLong) assert.ok(taken < milliseconds, `${taken.toFixed()} ms, more than ${milliseconds}`);
 }
