@@ -35,11 +35,13 @@ export function createPostHandlers({ store, viewer, answers, config }: PostDeps)
   return {
     list: () => cachedListReply(answers, all),
 
-    find: (request) =>
-      andThen(
-        answers.get(`GET ${request.path}`, () => andThen(getPost(store, request), toJson)),
-        (body) => jsonTextReply(200, body),
-      ),
+    find(request) {
+      const id = toId(request.params['id'] ?? '');
+      if (id === undefined) throw noPost();
+      // By the id alone: one post has one answer, however its path is spelled.
+      const make = (): MaybePromise<string> => andThen(getPost(store, request), toJson);
+      return andThen(answers.get(`GET /posts/${id}`, make), (body) => jsonTextReply(200, body));
+    },
 
     async create(request) {
       const author = await viewer(request);

@@ -15,8 +15,19 @@ export function toAnswer(text: string): Answer {
   return text.length < textLengthMax ? text : Buffer.from(text);
 }
 
+/** An entry without its key and answer: its place in the map, and what stands before texts. */
+const entryBytes = 200;
+
+/** A character of a text takes two bytes at most. */
+function bytesOf(answer: Answer): number {
+  return typeof answer === 'string' ? 2 * answer.length : answer.length;
+}
+
 export interface AnswerCache {
-  /** The kept answer, or the one that `make` makes, which is then kept; undefined never is. */
+  /**
+   * The kept answer, or the one that `make` makes, which is then kept; undefined never is. A key
+   * is of Latin-1.
+   */
   get<A extends Answer | undefined>(
     key: string,
     make: () => MaybePromise<A>,
@@ -59,7 +70,7 @@ export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
   const find = (key: string): Answer | undefined => (isEmpty() ? undefined : answers.get(key));
 
   const keep = (key: string, answer: Answer, since: number | undefined): void => {
-    const size = key.length + answer.length;
+    const size = entryBytes + key.length + bytesOf(answer);
     // A write that came while the answer was made leaves it in doubt: it is given, not kept.
     if (since === undefined || since !== validAt || since !== revision() || size > bytesMax) return;
     if (bytes + size > bytesMax) {
@@ -67,7 +78,8 @@ export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
       bytes = 0;
     }
     if (!answers.has(key)) bytes += size;
-    answers.set(key, answer);
+    // A copy: a key that was cut out of a target, or put together, would keep all of that alive.
+    answers.set(Buffer.from(key, 'latin1').toString('latin1'), answer);
   };
 
   return {

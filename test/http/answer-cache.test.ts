@@ -41,13 +41,13 @@ it('an answer made before a write is not kept after it, though others are', () =
 });
 
 it('keys and answers stay within their bytes', () => {
-  const answers = createAnswerCache({ bytesMax: 100, revision: () => 1 });
+  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => 1 });
   answers.find('start');
   for (let number = 0; number < 50; number += 1) answers.keep(`k${number}`, 'x'.repeat(30), 1);
   const kept = Array.from({ length: 50 }, (_, number) => answers.find(`k${number}`));
-  const bytes = kept.filter((answer) => answer !== undefined).length * 32;
-  assert.ok(bytes > 0 && bytes <= 100, `${bytes}`);
-  answers.keep('too large', 'x'.repeat(101), 1);
+  const bytes = kept.filter((answer) => answer !== undefined).length * 262;
+  assert.ok(bytes > 0 && bytes <= 1_000, `${bytes}`);
+  answers.keep('too large', 'x'.repeat(401), 1);
   assert.equal(answers.find('too large'), undefined);
 });
 
