@@ -71,7 +71,7 @@ const payloads: readonly Payload[] = [
       }
     `),
     status: 200,
-    says: /^\{"data"/,
+    says: /too often/,
   },
   {
     name: 'sixty thousand members that an input does not have',
