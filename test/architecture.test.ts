@@ -47,6 +47,7 @@ const rooms: Readonly<Record<string, Room>> = {
 
 /** The one place (a file, or a folder and all in it) that knows an npm package. */
 const ownerOf: Readonly<Record<string, readonly string[]>> = {
+  busboy: ['http/multipart/'],
   'fast-json-patch': ['domain/json-patch.ts'],
   graphql: ['graphql/'],
   'graphql-ws': ['graphql/ws/'],

@@ -94,8 +94,8 @@ describe('the README', () => {
     const production = Object.entries(lock.packages).filter(([path, entry]) => {
       return path !== '' && entry.dev !== true;
     });
-    assert.equal(production.length, 7);
-    assert.match(readme, /\b7 packages\b/);
+    assert.equal(production.length, 9);
+    assert.match(readme, /\b9 packages\b/);
     assert.ok(production.every(([, entry]) => entry.hasInstallScript !== true));
   });
 

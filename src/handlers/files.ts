@@ -4,11 +4,10 @@ import { Readable } from 'node:stream';
 import type { ByteSource } from '../byte-source.ts';
 import { mediaTypeOf } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
-import { AppError, invalidBody } from '../errors.ts';
+import { type AppError, invalidBody } from '../errors.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
-import type * as MultipartReader from '../http/multipart-read.ts';
-import type { MultipartRules, PartHead } from '../http/multipart-read.ts';
-import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart-write.ts';
+import type { MultipartRules, PartHead } from '../http/multipart/read.ts';
+import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
 import type { Log } from '../log.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Listing, Snapshot, Upload, Uploads } from '../store/uploads.ts';
@@ -36,7 +35,6 @@ type Receive = (
 
 export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
   const { uploads, config, createUuid } = options;
-  const loadReader = createReaderLoader();
 
   const receive: Receive = (upload, part, content) =>
     receiveFile(upload, { ...part, content }, createUuid);
@@ -45,14 +43,15 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
     if (part.name === 'part') return receive(upload, part, content);
     // Choice: a part that the route does not know is refused, since it would be lost (R18).
     if (part.name !== 'name') throw unknownPart();
-    await skipText(content, config.bodyBytesMax);
+    // Its text is optional and not stored (R18).
+    const { readPart } = await loadReader();
+    await readPart(content, config.bodyBytesMax);
     return undefined;
   };
 
   return {
     async uploadSimple(request) {
       await receiveAll(request, options, {
-        loadReader,
         receive: receiveSimple,
         check(files) {
           if (files.length === 0) throw missingPart();
@@ -61,7 +60,7 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
       return emptyReply(200);
     },
     async uploadList(request) {
-      await receiveAll(request, options, { loadReader, receive, check: () => undefined });
+      await receiveAll(request, options, { receive, check: () => undefined });
       return emptyReply(200);
     },
     download: () => andThen(uploads.list(), toReply),
@@ -83,15 +82,9 @@ function toReply(listing: Listing): HttpReply {
 const downloadBytesMax = 256 * 1024;
 
 /** Comes with the first upload: the start does without. */
-type LoadReader = () => Promise<typeof MultipartReader>;
-
-function createReaderLoader(): LoadReader {
-  let loading: Promise<typeof MultipartReader> | undefined;
-  return () => (loading ??= import('../http/multipart-read.ts'));
-}
+const loadReader = () => import('../http/multipart/read.ts');
 
 interface Rules {
-  readonly loadReader: LoadReader;
   readonly receive: Receive;
   /** Throws where the files of a whole request are not what the route needs. */
   readonly check: (files: readonly ReceivedFile[]) => void;
@@ -101,7 +94,7 @@ interface Rules {
 async function receiveAll(
   request: HttpRequest,
   { uploads, config, log }: FileHandlersOptions,
-  { loadReader, receive, check }: Rules,
+  { receive, check }: Rules,
 ): Promise<void> {
   const upload = uploads.begin();
   try {
@@ -118,17 +111,6 @@ async function receiveAll(
     }
   } finally {
     await upload.close();
-  }
-}
-
-/** The text of `/simple` is optional and not stored (R18); its bytes are bounded all the same. */
-async function skipText(content: ByteSource, bytesMax: number): Promise<void> {
-  let size = 0;
-  for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-    size = batch.reduce((sum, chunk) => sum + chunk.length, size);
-    if (size > bytesMax) {
-      throw new AppError('content_too_large', `The part name is larger than ${bytesMax} bytes.`);
-    }
   }
 }
 

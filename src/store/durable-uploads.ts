@@ -11,7 +11,6 @@
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -26,6 +25,7 @@ import {
 import { codeOf, toAppError } from './file-operations.ts';
 import { checkUploads } from './upload-check.ts';
 import {
+  beginUpload,
   type Listing,
   type Snapshot,
   stopping,
@@ -131,17 +131,15 @@ class IndexedUploads implements DurableUploads {
   }
 
   begin(): Upload {
-    const uncommitted = new Set<string>();
-    return {
-      write: (storedName, content) => this.#write(storedName, content, uncommitted),
-      commit: (files) => this.#commit(files, uncommitted),
-      close: async () => {
-        const names = [...uncommitted];
-        uncommitted.clear();
+    return beginUpload({
+      createName: () => this.#createName(),
+      writeFile: this.#writeFile,
+      commit: (files, uncommitted) => this.#commit(files, uncommitted),
+      remove: async (names) => {
         const { left } = await this.#remove(names);
         for (const name of left) this.#doubtful.add(name);
       },
-    };
+    });
   }
 
   list(): MaybePromise<Listing> {
@@ -166,21 +164,15 @@ class IndexedUploads implements DurableUploads {
     await Promise.race([Promise.all([this.checked, this.#lastSweep]), end]);
   }
 
-  async #write(
-    storedName: string,
-    content: ByteSource,
-    uncommitted: Set<string>,
-  ): Promise<WrittenFile> {
+  #createName(): string {
     this.#checkOpen();
     if (this.#doubtful.size >= doubtfulMax) {
       void this.sweep();
       throw new AppError('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
     }
-    const temporaryName = `${this.#options.createName()}.upload`;
-    this.#given?.add(temporaryName);
-    uncommitted.add(temporaryName);
-    const size = await this.#writeFile(temporaryName, content);
-    return { storedName, temporaryName, size };
+    const name = `${this.#options.createName()}.upload`;
+    this.#given?.add(name);
+    return name;
   }
 
   async #commit(given: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {

@@ -29,7 +29,8 @@ export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions
     try {
       for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
         size += await writeWhole(files, descriptor, batch);
-        releaseMemory(batch.filter((chunk) => content.isSole(chunk)));
+        // What fills its memory shares it with nothing.
+        releaseMemory(batch.filter((chunk) => chunk.byteLength === chunk.buffer.byteLength));
       }
       if (files.sync !== undefined) await files.sync(descriptor);
     } finally {

@@ -68,6 +68,35 @@ export interface RunUploads extends Uploads {
   snapshot(): Snapshot;
 }
 
+/** What the two stores of uploads do each in their own way. */
+export interface UploadSteps {
+  /** A name in the folder of the store, never given before. Throws where no file is taken now. */
+  readonly createName: () => string;
+  readonly writeFile: WriteFile;
+  /** Takes what it commits out of `uncommitted`. */
+  readonly commit: (files: readonly WrittenFile[], uncommitted: Set<string>) => Promise<void>;
+  /** Never rejects. */
+  readonly remove: (names: readonly string[]) => Promise<void>;
+}
+
+export function beginUpload(steps: UploadSteps): Upload {
+  const uncommitted = new Set<string>();
+  return {
+    async write(storedName, content) {
+      const temporaryName = steps.createName();
+      uncommitted.add(temporaryName);
+      const size = await steps.writeFile(temporaryName, content);
+      return { storedName, temporaryName, size };
+    },
+    commit: (files) => steps.commit(files, uncommitted),
+    async close() {
+      const names = [...uncommitted];
+      uncommitted.clear();
+      await steps.remove(names);
+    },
+  };
+}
+
 export interface UploadsOptions {
   /** Where the folder of this run is made. */
   readonly directory: string;
@@ -118,16 +147,12 @@ class FolderUploads implements RunUploads {
   }
 
   begin(): Upload {
-    const uncommitted = new Set<string>();
-    return {
-      write: (storedName, content) => this.#write(storedName, content, uncommitted),
-      commit: (files) => this.#commit(files, uncommitted),
-      close: async () => {
-        const names = [...uncommitted, ...this.#leftovers.splice(0, retriesMax)];
-        uncommitted.clear();
-        await this.#remove(names);
-      },
-    };
+    return beginUpload({
+      createName: () => this.#createName(),
+      writeFile: this.#writeFile,
+      commit: (files, uncommitted) => this.#commit(files, uncommitted),
+      remove: (names) => this.#remove([...names, ...this.#leftovers.splice(0, retriesMax)]),
+    });
   }
 
   /** Of the moment in which it is opened. */
@@ -158,21 +183,14 @@ class FolderUploads implements RunUploads {
     await this.#options.files.removeFolder(this.#folder);
   }
 
-  async #write(
-    storedName: string,
-    content: ByteSource,
-    uncommitted: Set<string>,
-  ): Promise<WrittenFile> {
+  #createName(): string {
     this.#checkOpen();
     // The end of this upload tries some again.
     if (this.#leftovers.length >= leftoversMax) {
       throw new AppError('storage_full', 'Files that were replaced cannot be removed.');
     }
     this.#names += 1;
-    const temporaryName = `${this.#names}.upload`;
-    uncommitted.add(temporaryName);
-    const size = await this.#writeFile(temporaryName, content);
-    return { storedName, temporaryName, size };
+    return `${this.#names}.upload`;
   }
 
   async #commit(files: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {

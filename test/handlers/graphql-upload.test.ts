@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filesOnDisk, type Part, send, stored } from '../support/graphql-upload.js';
+import { multipartBody, multipartType, part } from '../support/multipart.js';
 import { type LogRecord, startServer } from '../support/server.js';
 import { keepOthersServed } from '../support/prober.js';
 
@@ -35,6 +36,17 @@ test('a file by map is kept under its name, and the log has its six values', asy
   });
   assert.ok(typeof temporaryName === 'string' && temporaryName !== 'notes.txt');
   assert.ok(typeof requestId === 'string');
+});
+
+test('operations must be UTF-8', async (context) => {
+  const server = await startServer(context);
+  const bytes = Buffer.from('{"query": "{ __typename #\u00e9\n}"}', 'latin1');
+  const response = await server.fetch('/graphql', {
+    method: 'POST',
+    body: multipartBody([part('operations', bytes)]),
+    headers: { 'Content-Type': multipartType },
+  });
+  assert.equal(response.status, 400);
 });
 
 test('parts may come in any order', async (context) => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textReply } from '../../dist/http/message.js';
-import { readMultipart } from '../../dist/http/multipart-read.js';
+import { readMultipart } from '../../dist/http/multipart/read.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { connectRaw } from '../support/raw-client.ts';
 

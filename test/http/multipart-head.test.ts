@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
-import { type PartHead, parsePartHead } from '../../dist/http/multipart-head.js';
+import { type PartHead, parsePartHead } from '../../dist/http/multipart/head.js';
 import { assertSoon } from '../support/pace.js';
 
 function parse(block: string): PartHead {

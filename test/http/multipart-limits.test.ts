@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { ClientGone } from '../../dist/http/body.js';
-import { type PartReader, readMultipart, readPartText } from '../../dist/http/multipart-read.js';
+import { type PartReader, readMultipart, readPart } from '../../dist/http/multipart/read.js';
 import {
   boundary,
   cut,
-  isInvalid,
+  fillsItsMemory,
   isTooLarge,
   limits,
   multipartBody,
@@ -70,11 +70,12 @@ suite('the limits of a multipart body', () => {
     });
   });
 
-  test('hold for the text of a part, which must be UTF-8', async () => {
-    const read = (text: Buffer): Promise<string> => readPartText(bytes(text), 5);
-    assert.equal(await read(Buffer.from('fünf')), 'fünf');
-    await assert.rejects(read(Buffer.from('sechs.')), isTooLarge);
-    await assert.rejects(read(Buffer.from([0xff])), isInvalid);
+  test('hold for a part that is read whole', async () => {
+    const read = (...chunks: string[]): Promise<Buffer> => readPart(bytes(...chunks), 5);
+    assert.equal((await read('f', 'ün', 'f')).toString(), 'fünf');
+    assert.equal((await read()).length, 0);
+    await assert.rejects(read('sechs.'), isTooLarge);
+    await assert.rejects(read('sech', 's.'), isTooLarge);
   });
 });
 
@@ -96,19 +97,37 @@ suite('reading a multipart body', () => {
     assert.deepEqual(events, ['begin a', 'a', 'begin b', 'b', 'begin c', 'c']);
   });
 
-  test('tells which chunks hold nothing else, so that their memory can be given back', async () => {
+  test('copies no chunk that is content only, so that its memory can be given back', async () => {
     const body = multipartBody([part('a', Buffer.alloc(300_000, 1)), part('b', '2')]);
     const source = Readable.from(cut(body, [100_000, 200_000]).map(withOwnMemory), {
       objectMode: false,
     });
-    const sole: boolean[] = [];
+    const found: boolean[] = [];
     await read(source, async (_head, content) => {
       for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-        sole.push(...batch.map((chunk) => content.isSole(chunk)));
+        found.push(...batch.map(fillsItsMemory));
       }
     });
-    // The last chunk has the end of one part and the other part.
-    assert.deepEqual(sole, [true, true, false, false]);
+    // The first chunk has a header block, the last one the end of one part and the other part.
+    assert.deepEqual(found, [false, true, false, false]);
+  });
+
+  test('keeps parts of several batches apart, however slowly they are read', async () => {
+    const contents = [2_500_000, 0, 1, 1_048_576, 3_000_001].map((size, at) =>
+      Buffer.alloc(size, at),
+    );
+    const body = multipartBody(contents.map((content, at) => part(`n${at}`, content)));
+    const places = Array.from({ length: 130 }, (_, at) => at * 50_021);
+    const found: Buffer[] = [];
+    await read(Readable.from(cut(body, places), { objectMode: false }), async (_head, content) => {
+      const chunks: Buffer[] = [];
+      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+        chunks.push(...batch);
+        await setImmediate();
+      }
+      found.push(Buffer.concat(chunks));
+    });
+    assert.deepEqual(found, contents);
   });
 
   test('throws away what a reader leaves', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
+import { busboyBoundary } from '../../dist/http/multipart/guard.js';
 import { withCode } from '../support/errors.js';
 import {
   boundary,
@@ -67,8 +68,8 @@ suite('a multipart body', () => {
     );
   });
 
-  test('may have a preamble, an epilogue, blanks after delimiters and no part at all', async () => {
-    const body = `preamble\r\n--${boundary} \t\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--${boundary}-- \r\nepilogue`;
+  test('may have a preamble, an epilogue and no part at all', async () => {
+    const body = `preamble\r\n--${boundary}\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--${boundary}-- \r\nepilogue`;
     assert.equal((await readAll([Buffer.from(body)]))[0]?.bytes.toString(), '1');
     assert.deepEqual(await readAll([Buffer.from(`--${boundary}--`)]), []);
   });
@@ -95,14 +96,45 @@ suite('a multipart body', () => {
     assert.equal((await readAll([body.subarray(0, -2)])).length, 2);
   });
 
+  test('is read or refused, and settles, whatever was done to it', async () => {
+    const body = multipartBody([
+      part('a', 'one', { fileName: 'a.txt', type: 'text/plain' }),
+      part('b', ''),
+    ]);
+    const piece = fc.constantFrom('\r', '\n', '\r\n', '-', `\r\n--${boundary}`, '"', ';', '\0');
+    const change = fc.tuple(fc.nat(body.length), fc.nat(9), piece);
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
+        const changed = changes.reduce(
+          (bytes, [at, removed, added]) =>
+            Buffer.concat([
+              bytes.subarray(0, at),
+              Buffer.from(added),
+              bytes.subarray(at + removed),
+            ]),
+          body,
+        );
+        await readAll([changed]).catch((error: unknown) => assert.ok(isInvalid(error)));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('is refused where busboy finds another number of parts', async () => {
+    // No client can know this boundary.
+    const head = 'Content-Disposition: form-data; name=2; filename=part';
+    const hostile = `1\r\n--${busboyBoundary}\r\n${head}\r\n\r\n2`;
+    await assert.rejects(readAll([multipartBody([part('a', hostile)])]), isInvalid);
+    await assert.rejects(readAll([multipartBody([part('a', hostile), part('b', '')])]), isInvalid);
+  });
+
   const broken: ReadonlyArray<readonly [string, string]> = [
     ['a line that begins with the delimiter', `1\r\n--${boundary}x`],
     ['a delimiter with one dash after it', `1\r\n--${boundary}-\r\n`],
     ['a delimiter with a line feed only', `1\r\n--${boundary}\nContent-Disposition: form-data`],
-    ['text after the close on its line', `1\r\n--${boundary}--x\r\n`],
     ['a part after the close', `1\r\n--${boundary}--\r\n--${boundary}\r\n`],
     ['an endless epilogue', `1\r\n--${boundary}--\r\n${'e'.repeat(9_000)}`],
-    ['endless blanks after a delimiter', `1\r\n--${boundary}${' '.repeat(9_000)}\r\n`],
+    ['a blank after a delimiter', `1\r\n--${boundary} \r\n`],
   ];
   for (const [what, rest] of broken) {
     test(`is refused for ${what}`, async () => {
@@ -153,8 +185,6 @@ suite('what lenient readers drop without a word', () => {
 
   test('is read where it can mean one thing only', async () => {
     for (const block of read) assert.equal((await readAll([withHead(block)])).length, 3);
-    const blanks = withHead(head).toString().replaceAll(`--${boundary}\r`, `--${boundary} \t\r`);
-    assert.equal((await readAll([Buffer.from(blanks)])).length, 3);
   });
 
   for (const [what, block] of refused) {

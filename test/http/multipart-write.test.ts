@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
-import { createBoundary, writeMultipart } from '../../dist/http/multipart-write.js';
+import { createBoundary, writeMultipart } from '../../dist/http/multipart/write.js';
 
 suite('a multipart body that is written', () => {
   test('is what Response.formData() reads back, name by name and byte by byte', async () => {

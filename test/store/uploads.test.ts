@@ -125,12 +125,10 @@ suite('the store of uploads', () => {
         if (taken > 1) throw failure;
         return [Buffer.from('half')];
       },
-      isSole: () => false,
     };
     await assert.rejects(upload.write('a', content), failure);
     const silent: ByteSource = {
       next: () => Promise.reject(failure),
-      isSole: () => false,
     };
     await assert.rejects(upload.write('b', silent), failure);
     await upload.close();

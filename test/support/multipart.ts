@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import type { ByteSource } from '../../dist/byte-source.js';
 import type { HttpRequest } from '../../dist/http/message.js';
-import { type PartHead, readMultipart } from '../../dist/http/multipart-read.js';
+import { type PartHead, readMultipart } from '../../dist/http/multipart/read.js';
 import { withCode } from './errors.js';
 
 export interface SentPart {
@@ -68,13 +68,18 @@ export function toRequest(source: Readable, headers: Record<string, string> = {}
   };
 }
 
-/** Spoils the memory that it may give back: whatever else needed that would come out wrong. */
+/** What the store of files may give back: nothing else is in the memory of this chunk. */
+export function fillsItsMemory(chunk: Buffer): boolean {
+  return chunk.byteLength === chunk.buffer.byteLength;
+}
+
+/** Spoils the memory that may be given back: what else needed that would come out wrong. */
 export async function readBytes(content: ByteSource): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
     for (const chunk of batch) {
       chunks.push(Buffer.from(chunk));
-      if (content.isSole(chunk)) new Uint8Array(chunk.buffer).fill(0xaa);
+      if (fillsItsMemory(chunk)) new Uint8Array(chunk.buffer).fill(0xaa);
     }
   }
   return Buffer.concat(chunks);

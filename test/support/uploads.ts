@@ -59,7 +59,6 @@ export function bytes(...chunks: readonly (Buffer | string)[]): ByteSource {
       const chunk = rest.shift();
       return chunk === undefined ? [] : [chunk];
     },
-    isSole: () => false,
   };
 }
 

@@ -7,9 +7,9 @@
 import type { Config } from '../../config.ts';
 import { type ReceivedFile, receiveFile, toLogFacts } from '../../domain/files.ts';
 import { AppError } from '../../errors.ts';
-import { parseJsonText } from '../../http/json.ts';
+import { parseJson } from '../../http/json.ts';
 import type { HttpReply, HttpRequest } from '../../http/message.ts';
-import { type MultipartRules, readMultipart, readPartText } from '../../http/multipart-read.ts';
+import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
 import type { Engine } from '../engine.ts';
@@ -46,9 +46,9 @@ export async function runMultipart(
     const files = new Map(
       [...parts.files].map(([name, file]) => [name, toUploadedFile(file, keep)] as const),
     );
-    const body = parseJsonText(parts.operations);
+    const body = parseJson(parts.operations);
     if (parts.map === undefined) placeByName(body, files, deps.engine);
-    else placeByMap(body, files, parseJsonText(parts.map));
+    else placeByMap(body, files, parseJson(parts.map));
     return await run(body);
   } finally {
     isOpen = false;
@@ -57,8 +57,8 @@ export async function runMultipart(
 }
 
 interface Parts {
-  operations: string | undefined;
-  map: string | undefined;
+  operations: Buffer | undefined;
+  map: Buffer | undefined;
   /** By part name. */
   readonly files: Map<string, ReceivedFile>;
 }
@@ -73,7 +73,7 @@ async function receiveParts(
     const { name } = head;
     if (name === 'operations' || name === 'map') {
       if (parts[name] !== undefined) throw invalid(`The part ${name} was sent twice.`);
-      parts[name] = await readPartText(content, config.bodyBytesMax);
+      parts[name] = await readPart(content, config.bodyBytesMax);
       return;
     }
     if (parts.files.has(name)) throw invalid(`The part ${name} was sent twice.`);
