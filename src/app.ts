@@ -1,7 +1,6 @@
 /** Composition root: settings in, a listener for `node:http` out. Reads like a wiring diagram. */
 
 import { randomBytes } from 'node:crypto';
-import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { loadAccounts } from './auth/accounts.ts';
 import { type Bearer, createBearer } from './auth/bearer.ts';
@@ -31,13 +30,12 @@ import type { UpgradeListener } from './http/server.ts';
 import type { Log } from './log.ts';
 import { createMemoryPool, type MemoryPool } from './memory-pool.ts';
 import { createRouter } from './router.ts';
-import { fileOperations } from './store/file-operations.ts';
+import { openUploads } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
-import type { Run } from './store/upload-folder.ts';
-import { createUploads, type Uploads } from './store/uploads.ts';
+import type { Run } from './store/files/run-folder.ts';
 
 /** What a test, or another host, may put in the place of the real thing. */
 export interface AppDeps {
@@ -84,7 +82,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const added = createTopic<Comment>({ queueMax: commentQueueMax });
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
-  const uploads = await openUploads(store, config, { run, createId, log });
+  const uploads = await openUploads({
+    directory: config.uploadDir,
+    storedFilesMax: config.storedFilesMax,
+    run,
+    openIndex: store.openFileIndex,
+    createName: createId,
+    log,
+  });
 
   const { bearer, login } = createAccess(store, config, { ...deps, accounts });
   const graphql = createGraphqlHandlers({
@@ -133,35 +138,6 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       await store.close();
     },
   };
-}
-
-interface UploadDeps extends Pick<AppDeps, 'log' | 'run'> {
-  readonly createId: () => string;
-}
-
-/** A durable store and a folder of the deployer's: then files outlive the process too. */
-async function openUploads(
-  store: Store,
-  { uploadDir, storedFilesMax }: Config,
-  { run, createId, log }: UploadDeps,
-): Promise<Uploads> {
-  if (uploadDir === '' || store.openFileIndex === undefined) {
-    const directory = uploadDir === '' ? tmpdir() : uploadDir;
-    return createUploads({ directory, run, storedFilesMax, files: fileOperations });
-  }
-  const [{ openDurableUploads }, { durableFileOperations }] = await Promise.all([
-    import('./store/durable-uploads.ts'),
-    import('./store/durable-file-operations.ts'),
-  ]);
-  return openDurableUploads({
-    directory: uploadDir,
-    run,
-    storedFilesMax,
-    files: durableFileOperations,
-    openIndex: store.openFileIndex,
-    createName: createId,
-    log,
-  });
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {

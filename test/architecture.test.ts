@@ -4,7 +4,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { projectFolder, readSources, toSourceFile, type SourceFile } from './support/source.js';
+import {
+  findCycle,
+  functionsOf,
+  projectFolder,
+  readSources,
+  toSourceFile,
+  type SourceFile,
+} from './support/source.js';
 
 interface Room {
   /** Rooms, or single files of them, that it may import from. */
@@ -56,8 +63,11 @@ const ownerOf: Readonly<Record<string, readonly string[]>> = {
   ws: ['graphql/ws/'],
 };
 /** The same for packages that only some deployments install: they are loaded when chosen. */
-const ownerOfOptional: typeof ownerOf = { postgres: ['store/postgres-pool.ts'] };
+const ownerOfOptional: typeof ownerOf = { postgres: ['store/postgres/pool.ts'] };
 
+const filesPerFolderMax = 15;
+/** These still hold more. */
+const largeFolders = ['graphql/', 'http/'];
 const linesPerFileMax = 300;
 const linesPerFunctionMax = 70;
 const columnsMax = 100;
@@ -90,41 +100,9 @@ function strangersOf(file: SourceFile): string[] {
     .map(({ kind, from }) => `${file.path}: imports ${kind} from ${from}`);
 }
 
-/** The first way from a file back to itself, type imports included. */
-function findCycle(): readonly string[] | undefined {
-  const done = new Set<string>();
-  const visit = (path: string, way: readonly string[]): readonly string[] | undefined => {
-    if (way.includes(path)) return [...way.slice(way.indexOf(path)), path];
-    if (done.has(path)) return undefined;
-    for (const { own, from } of byPath.get(path)?.imports ?? []) {
-      const cycle = own ? visit(from, [...way, path]) : undefined;
-      if (cycle !== undefined) return cycle;
-    }
-    done.add(path);
-    return undefined;
-  };
-  for (const { path } of sources) {
-    const cycle = visit(path, []);
-    if (cycle !== undefined) return cycle;
-  }
-  return undefined;
-}
-
 function isBarrel(code: string): boolean {
   const rest = code.replaceAll(/^(?:import|export) [^;]*? from '[^']+';$/gm, '').trim();
   return rest === '' && /^export /m.test(code);
-}
-
-/** Name by first line → lines from the opening brace to the closing one, by Prettier's layout. */
-function functionsOf(file: SourceFile): { readonly line: number; readonly length: number }[] {
-  const opens = /(?:=> \{|\)(?:: [^=]+)? \{)$/;
-  const control = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do|try)\b/;
-  return file.lines.flatMap((text, line) => {
-    if (!opens.test(text) || control.test(text)) return [];
-    const indent = /^\s*/.exec(text)?.[0] ?? '';
-    const end = file.lines.findIndex((other, at) => at > line && other.startsWith(`${indent}}`));
-    return [{ line: line + 1, length: end - line + 1 }];
-  });
 }
 
 function linesWith(pattern: RegExp, except: readonly string[] = []): string[] {
@@ -154,7 +132,7 @@ describe('the rooms', () => {
   });
 
   it('hold no cycle of files', () => {
-    assert.equal(findCycle()?.join(' → '), undefined);
+    assert.equal(findCycle(byPath)?.join(' → '), undefined);
   });
 
   it('have no barrel: a file that only passes on what others export', () => {
@@ -191,13 +169,24 @@ describe('the packages', () => {
 });
 
 describe('the store', () => {
-  it('loads no driver beside memory before it is chosen', () => {
-    const early = ['app.ts', 'store/open.ts', 'store/memory.ts', 'store/uploads.ts'].flatMap(
-      (path) =>
-        (byPath.get(path)?.code ?? '')
-          .split('\n')
-          .filter((line) => /^import .*(?:sqlite|postgres|durable)/.test(line)),
+  const partOf = (path: string): string => /^store\/\w+\//.exec(path)?.[0] ?? '';
+
+  it('has one way into each of its folders', () => {
+    const others = sources.flatMap(({ path, imports }) =>
+      imports
+        .filter(({ kind, from }) => kind === 'value' && partOf(from) !== '')
+        .filter(({ from }) => partOf(from) !== partOf(path) && !from.endsWith('/open.ts'))
+        .map(({ from }) => `${path}: imports ${from}`),
     );
+    assertNone(others);
+  });
+
+  it('loads no driver beside memory before it is chosen', () => {
+    const early = sources
+      .filter(({ path }) => /^(?:app|store\/(?!sqlite|postgres).*)\.ts$/.test(path))
+      .filter(({ path }) => !path.includes('/durable-'))
+      .flatMap(({ code }) => code.split('\n'))
+      .filter((line) => /^import (?!type).*(?:sqlite|postgres|durable)/.test(line));
     assertNone(early);
   });
 });
@@ -226,6 +215,14 @@ describe('the sources', () => {
       }),
     );
     assertNone([...long.map(({ path }) => path), ...wide]);
+  });
+
+  it(`lie in folders of ${filesPerFolderMax} files at most`, () => {
+    const folders = sources.map(({ path }) => path.replace(/[^/]+$/, ''));
+    const isFull = (folder: string): boolean =>
+      folders.filter((other) => other === folder).length > filesPerFolderMax;
+    const full = [...new Set(folders)].filter(isFull);
+    assertNone(full.filter((folder) => !largeFolders.includes(folder)));
   });
 
   it(`fit ${linesPerFunctionMax} lines a function`, () => {

@@ -11,10 +11,10 @@ import type { Store } from './store.ts';
 export async function openStore(url: string, options: DriverOptions): Promise<Store> {
   if (url === '' || url === 'memory:') return createMemoryStore(options);
   if (url.startsWith('sqlite:///')) {
-    const { openSqliteStore } = await import('./sqlite.ts');
+    const { openSqliteStore } = await import('./sqlite/open.ts');
     return openSqliteStore(toPath(url), options);
   }
-  const { openPostgresStore } = await import('./postgres.ts');
+  const { openPostgresStore } = await import('./postgres/open.ts');
   return openPostgresStore(url, options);
 }
 
@@ -27,10 +27,10 @@ export async function openAccounts(url: string, options: AccountsOptions): Promi
     throw new Error('STORE_URL: a store in memory has nothing to keep accounts in.');
   }
   if (url.startsWith('sqlite:///')) {
-    const { openSqliteAccounts } = await import('./sqlite-accounts.ts');
+    const { openSqliteAccounts } = await import('./sqlite/open.ts');
     return openSqliteAccounts(toPath(url), options);
   }
-  const { openPostgresAccounts } = await import('./postgres-accounts.ts');
+  const { openPostgresAccounts } = await import('./postgres/open.ts');
   return openPostgresAccounts(url, options);
 }
 

@@ -5,7 +5,7 @@ import {
   type CommentOrder,
   createCommentOrder,
   type Look,
-} from '../../dist/store/comment-order.js';
+} from '../../dist/store/postgres/comment-order.js';
 import type { Comment } from '../../dist/store/model.js';
 
 const limit = 3;

@@ -9,8 +9,8 @@ import { AppError } from '../../dist/errors.js';
 import {
   durableFileOperations,
   type DurableFileOperations,
-} from '../../dist/store/durable-file-operations.js';
-import { type DurableUploads, openDurableUploads } from '../../dist/store/durable-uploads.js';
+} from '../../dist/store/files/durable-operations.js';
+import { type DurableUploads, openDurableUploads } from '../../dist/store/files/durable-uploads.js';
 import type { FileIndex, FileIndexOptions } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
 import type { WrittenFile } from '../../dist/store/uploads.js';

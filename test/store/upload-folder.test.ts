@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { fileOperations } from '../../dist/store/file-operations.js';
-import type { Run } from '../../dist/store/upload-folder.js';
-import { createUploads, type Uploads } from '../../dist/store/uploads.js';
+import { fileOperations } from '../../dist/store/files/operations.js';
+import type { Run } from '../../dist/store/files/run-folder.js';
+import { createUploads } from '../../dist/store/files/run-uploads.js';
+import type { Uploads } from '../../dist/store/uploads.js';
 import { withCode } from '../support/errors.js';
 import { createDirectory, openUploads, readAll, run, store } from '../support/uploads.js';
 

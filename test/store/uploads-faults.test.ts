@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import { fileOperations } from '../../dist/store/file-operations.js';
-import { createUploads } from '../../dist/store/uploads.js';
+import { fileOperations } from '../../dist/store/files/operations.js';
+import { createUploads } from '../../dist/store/files/run-uploads.js';
 import { withFaults } from '../support/faults.js';
 import { createDirectory, openUploads, readAll, run, store } from '../support/uploads.js';
 import { keepOthersServed } from '../support/prober.js';

@@ -3,7 +3,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { ByteSource } from '../../dist/byte-source.js';
-import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
 import { withCode } from '../support/errors.js';
 import { bytes, openUploads, readAll, readFile, store } from '../support/uploads.js';
 

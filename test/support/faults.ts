@@ -3,8 +3,8 @@
 import {
   type DurableFileOperations,
   durableFileOperations as real,
-} from '../../dist/store/durable-file-operations.js';
-import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
+} from '../../dist/store/files/durable-operations.js';
+import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
 
 export interface Faults<Files> {
   /** The call that fails, counted from now on; 0: none. */

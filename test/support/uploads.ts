@@ -5,15 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ByteSource } from '../../dist/byte-source.js';
-import { type FileOperations, fileOperations } from '../../dist/store/file-operations.js';
-import type { Run } from '../../dist/store/upload-folder.js';
-import {
-  createUploads,
-  type RunUploads,
-  type Snapshot,
-  type Uploads,
-  type WrittenFile,
-} from '../../dist/store/uploads.js';
+import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
+import type { Run } from '../../dist/store/files/run-folder.js';
+import { createUploads, type RunUploads } from '../../dist/store/files/run-uploads.js';
+import type { Snapshot, Uploads, WrittenFile } from '../../dist/store/uploads.js';
 
 export const run: Run = {
   host: 'here',

@@ -1,9 +1,9 @@
 /** Articles in SQLite: JSON documents as they came (R14), by id. */
 
-import type { Row } from './sqlite-database.ts';
-import type { SqliteContext } from './sqlite-writes.ts';
-import type { Article } from './model.ts';
-import type { Articles } from './store.ts';
+import type { Row } from './database.ts';
+import type { SqliteContext } from './writes.ts';
+import type { Article } from '../model.ts';
+import type { Articles } from '../store.ts';
 
 export function createArticles({ database, writes }: SqliteContext): Articles {
   const list = database.prepare('SELECT document FROM articles ORDER BY id');

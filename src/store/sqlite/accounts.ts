@@ -1,11 +1,9 @@
 /** Kept accounts in SQLite, for the server that looks them up and the command that changes them. */
 
-import { toAccount, toListed, toTexts } from './account-row.ts';
-import type { AccountsOptions, OpenedAccounts } from './driver.ts';
-import { openDatabase, prepareDatabase } from './sqlite-database.ts';
-import { createWrites, type SqliteContext } from './sqlite-writes.ts';
-import type { KeptAccounts } from './store.ts';
-import { escapeText } from './text-escape.ts';
+import { toAccount, toListed, toTexts } from '../account-row.ts';
+import type { SqliteContext } from './writes.ts';
+import type { KeptAccounts } from '../store.ts';
+import { escapeText } from '../text-escape.ts';
 
 type Context = Pick<SqliteContext, 'database' | 'writes' | 'now'>;
 
@@ -45,23 +43,4 @@ export function createKeptAccounts({ database, writes, now }: Context): KeptAcco
       writes.run(() => changes(setHash, hash, escapeText(username))),
     remove: (username) => writes.run(() => changes(remove, escapeText(username))),
   };
-}
-
-/** The accounts alone: the first records of a new file are left to the server's start. */
-export async function openSqliteAccounts(
-  path: string,
-  { now }: AccountsOptions,
-): Promise<OpenedAccounts> {
-  const database = await openDatabase(path);
-  try {
-    prepareDatabase(database);
-    const writes = createWrites(database);
-    return {
-      accounts: createKeptAccounts({ database, writes, now }),
-      close: () => database.close(),
-    };
-  } catch (error) {
-    database.close();
-    throw error;
-  }
 }

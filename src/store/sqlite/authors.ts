@@ -1,8 +1,8 @@
 /** Authors in SQLite. */
 
-import type { SqliteContext } from './sqlite-writes.ts';
-import { toAuthor } from './author-row.ts';
-import type { Authors } from './store.ts';
+import type { SqliteContext } from './writes.ts';
+import { toAuthor } from '../author-row.ts';
+import type { Authors } from '../store.ts';
 
 export function createAuthors({ database }: SqliteContext): Authors {
   const columns = 'id, name, email, created_at';

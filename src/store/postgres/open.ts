@@ -5,12 +5,12 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import type { DriverOptions } from './driver.ts';
-import { createAccounts } from './given-accounts.ts';
-import { createKeptAccounts } from './postgres-accounts.ts';
-import { createArticles } from './postgres-articles.ts';
-import { createAuthors } from './postgres-authors.ts';
-import { openFeed } from './postgres-feed.ts';
+import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
+import { createAccounts } from '../given-accounts.ts';
+import { createKeptAccounts } from './accounts.ts';
+import { createArticles } from './articles.ts';
+import { createAuthors } from './authors.ts';
+import { openFeed } from './feed.ts';
 import {
   type Connect,
   createConnect,
@@ -18,12 +18,12 @@ import {
   isAway,
   toStartError,
   toStoreError,
-} from './postgres-pool.ts';
-import { createComments, createPosts } from './postgres-posts.ts';
-import type { PostgresContext } from './postgres-rows.ts';
-import { fill, keepAuthors, migrate, migrationSeconds } from './postgres-schema.ts';
-import { createTodos } from './postgres-todos.ts';
-import type { Store } from './store.ts';
+} from './pool.ts';
+import { createComments, createPosts } from './posts.ts';
+import type { PostgresContext } from './rows.ts';
+import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
+import { createTodos } from './todos.ts';
+import type { Store } from '../store.ts';
 
 /** A node and its database may be started together: so long the one waits for the other. */
 const startSeconds = 30;
@@ -47,7 +47,7 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
     // Other nodes write too: an answer of before is never known to be good still.
     revision: () => undefined,
     async openFileIndex(indexOptions) {
-      const { createFileIndex } = await import('./postgres-files.ts');
+      const { createFileIndex } = await import('./files.ts');
       return createFileIndex(context, indexOptions);
     },
     async close() {
@@ -55,6 +55,24 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
       await pool.close();
     },
   };
+}
+
+/** The accounts alone: the first records of a new database are left to the first node's start. */
+export async function openPostgresAccounts(
+  url: string,
+  { now, timeoutSeconds }: AccountsOptions,
+): Promise<OpenedAccounts> {
+  const connect = await createConnect(url);
+  const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
+  try {
+    await migrate(sql);
+  } catch (error) {
+    throw toStartError(error);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+  const pool = createPool(connect, { log: () => undefined, connectionsMax: 1, timeoutSeconds });
+  return { accounts: createKeptAccounts({ pool, now }), close: () => pool.close() };
 }
 
 async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {

@@ -3,8 +3,8 @@
  * depends on it but the time that a comment takes to another node.
  */
 
-import type { Log } from '../log.ts';
-import { type Client, type Connect, createDeadline, type Pool } from './postgres-pool.ts';
+import type { Log } from '../../log.ts';
+import { type Client, type Connect, createDeadline, type Pool } from './pool.ts';
 
 export interface Hints {
   /** Listens from now on, and again whenever the connection is lost. */

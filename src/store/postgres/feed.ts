@@ -5,12 +5,12 @@
  * one transaction commit at a time. Where it does not arrive, a slow timer looks.
  */
 
-import type { Log } from '../log.ts';
+import type { Log } from '../../log.ts';
 import { type CommentOrder, createCommentOrder, type Look } from './comment-order.ts';
-import type { Comment } from './model.ts';
-import { createHints, type Hints } from './postgres-hints.ts';
-import type { Client, Connect, Pool, Row } from './postgres-pool.ts';
-import { toComment } from './postgres-rows.ts';
+import type { Comment } from '../model.ts';
+import { createHints, type Hints } from './hints.ts';
+import type { Client, Connect, Pool, Row } from './pool.ts';
+import { toComment } from './rows.ts';
 
 export interface CommentFeed {
   /** A comment that this node stored, and its number. */

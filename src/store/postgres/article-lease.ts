@@ -7,7 +7,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import type { Pool } from './postgres-pool.ts';
+import type { Pool } from './pool.ts';
 
 export interface ArticleTurn {
   /** Of this node, among those that want the turn. */

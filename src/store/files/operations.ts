@@ -6,7 +6,7 @@
 import { close, open, read, unlink, writev } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 export interface FileOperations {
   /** Makes a folder with a random ending that only this user may enter; gives its path. */

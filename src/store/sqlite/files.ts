@@ -1,10 +1,10 @@
 /** The index of stored files in SQLite. `seq` is the order in which their names came (R2). */
 
-import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
-import { toDiskName, toFile } from './file-row.ts';
-import type { SqliteContext } from './sqlite-writes.ts';
-import { escapeText } from './text-escape.ts';
-import { tooManyFiles } from './uploads.ts';
+import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
+import { toDiskName, toFile } from '../file-row.ts';
+import type { SqliteContext } from './writes.ts';
+import { escapeText } from '../text-escape.ts';
+import { tooManyFiles } from '../uploads.ts';
 
 export function createFileIndex(context: SqliteContext, options: FileIndexOptions): FileIndex {
   const { database, writes } = context;

@@ -1,7 +1,7 @@
 /**
  * The store of uploaded files for a durable store of records and a folder of its own: files in one
  * fixed folder, their index in the database. Both outlive the process, and any number of nodes
- * share them (Spec §4.4, R18, as in uploads.ts).
+ * share them (Spec §4.4, R18).
  *
  * A file is on the disk before it is in the index, and is never written to again. A replaced file
  * stays for `graceSeconds`, and longer for as long as a node says that it is being read; then any
@@ -11,30 +11,35 @@
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { DurableFileOperations } from './durable-file-operations.ts';
-import { createFileWriter, readContent, removeFiles, type WriteFile } from './file-content.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { DurableFileOperations } from './durable-operations.ts';
+import {
+  beginUpload,
+  createFileWriter,
+  readContent,
+  removeFiles,
+  type WriteFile,
+} from './content.ts';
 import {
   type FileIndex,
   type FileIndexOptions,
   type FileList,
   removableMax,
-} from './file-index.ts';
-import { codeOf, toAppError } from './file-operations.ts';
-import { checkUploads } from './upload-check.ts';
+} from '../file-index.ts';
+import { codeOf, toAppError } from './operations.ts';
+import { checkUploads } from './check.ts';
 import {
-  beginUpload,
   type Listing,
   type Snapshot,
   stopping,
   type Upload,
   type Uploads,
-  type UploadsOptions,
   type WrittenFile,
-} from './uploads.ts';
-import { removeDeadFolders } from './upload-folder.ts';
+} from '../uploads.ts';
+import type { UploadsOptions } from './run-uploads.ts';
+import { removeDeadFolders } from './run-folder.ts';
 
 export interface DurableUploads extends Uploads {
   /**

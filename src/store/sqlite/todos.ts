@@ -1,10 +1,10 @@
 /** Todos in SQLite, in the order they came (R2). */
 
-import type { Row } from './sqlite-database.ts';
-import type { SqliteContext } from './sqlite-writes.ts';
-import type { Todo } from './model.ts';
-import type { Todos } from './store.ts';
-import { escapeText, unescapeText } from './text-escape.ts';
+import type { Row } from './database.ts';
+import type { SqliteContext } from './writes.ts';
+import type { Todo } from '../model.ts';
+import type { Todos } from '../store.ts';
+import { escapeText, unescapeText } from '../text-escape.ts';
 
 export function createTodos({ database, writes, createId }: SqliteContext): Todos {
   const list = database.prepare('SELECT id, title, completed FROM todos ORDER BY seq');

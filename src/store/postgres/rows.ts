@@ -1,8 +1,8 @@
 /** Between rows of PostgreSQL and records, and what the parts of the driver share. */
 
-import type { Comment, Post } from './model.ts';
-import type { Pool, Row } from './postgres-pool.ts';
-import { unescapeText } from './text-escape.ts';
+import type { Comment, Post } from '../model.ts';
+import type { Pool, Row } from './pool.ts';
+import { unescapeText } from '../text-escape.ts';
 
 export interface PostgresContext {
   readonly pool: Pool;

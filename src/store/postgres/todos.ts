@@ -1,10 +1,10 @@
 /** Todos in PostgreSQL, in the order they came (R2). */
 
-import type { Todo } from './model.ts';
-import type { Row } from './postgres-pool.ts';
-import type { PostgresContext } from './postgres-rows.ts';
-import type { Todos } from './store.ts';
-import { escapeText, unescapeText } from './text-escape.ts';
+import type { Todo } from '../model.ts';
+import type { Row } from './pool.ts';
+import type { PostgresContext } from './rows.ts';
+import type { Todos } from '../store.ts';
+import { escapeText, unescapeText } from '../text-escape.ts';
 
 export function createTodos({ pool, createId }: PostgresContext): Todos {
   return {

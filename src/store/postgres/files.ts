@@ -4,11 +4,11 @@
  * commits, and looks at the files then, so that the bound on their number holds over all nodes.
  */
 
-import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from './file-index.ts';
-import { toDiskName, toFile } from './file-row.ts';
-import type { PostgresContext } from './postgres-rows.ts';
-import { escapeText } from './text-escape.ts';
-import { tooManyFiles } from './uploads.ts';
+import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
+import { toDiskName, toFile } from '../file-row.ts';
+import type { PostgresContext } from './rows.ts';
+import { escapeText } from '../text-escape.ts';
+import { tooManyFiles } from '../uploads.ts';
 
 export function createFileIndex(
   { pool }: PostgresContext,

@@ -1,11 +1,9 @@
 /** Kept accounts in PostgreSQL, for the nodes and for the command that changes them. */
 
-import { toAccount, toListed, toTexts } from './account-row.ts';
-import type { AccountsOptions, OpenedAccounts } from './driver.ts';
-import { createConnect, createPool, type Pool, toStartError } from './postgres-pool.ts';
-import { migrate, migrationSeconds } from './postgres-schema.ts';
-import type { KeptAccounts } from './store.ts';
-import { escapeText } from './text-escape.ts';
+import { toAccount, toListed, toTexts } from '../account-row.ts';
+import type { Pool } from './pool.ts';
+import type { KeptAccounts } from '../store.ts';
+import { escapeText } from '../text-escape.ts';
 
 export interface KeptAccountsDeps {
   readonly pool: Pool;
@@ -58,22 +56,4 @@ export function createKeptAccounts({ pool, now }: KeptAccountsDeps): KeptAccount
       return rows.length > 0;
     },
   };
-}
-
-/** The accounts alone: the first records of a new database are left to the first node's start. */
-export async function openPostgresAccounts(
-  url: string,
-  { now, timeoutSeconds }: AccountsOptions,
-): Promise<OpenedAccounts> {
-  const connect = await createConnect(url);
-  const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
-  try {
-    await migrate(sql);
-  } catch (error) {
-    throw toStartError(error);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-  const pool = createPool(connect, { log: () => undefined, connectionsMax: 1, timeoutSeconds });
-  return { accounts: createKeptAccounts({ pool, now }), close: () => pool.close() };
 }

@@ -3,8 +3,8 @@
  * it one wait for the disk. Each is acknowledged after the commit, never before.
  */
 
-import { AppError } from '../errors.ts';
-import type { Database } from './sqlite-database.ts';
+import { AppError } from '../../errors.ts';
+import type { Database } from './database.ts';
 
 export interface Writes {
   /**

@@ -3,7 +3,7 @@
 import { constants, fsync } from 'node:fs';
 import { mkdir, open, opendir, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { codeOf, type FileOperations, fileOperations } from './file-operations.ts';
+import { codeOf, type FileOperations, fileOperations } from './operations.ts';
 
 export interface DurableFileOperations extends FileOperations {
   /** Waits until the file is on the disk. */

@@ -6,7 +6,7 @@
  * seen is still under way. A comment that this node stored needs no second look at the database.
  */
 
-import type { Comment } from './model.ts';
+import type { Comment } from '../model.ts';
 
 export interface Numbered {
   readonly seq: number;

@@ -1,8 +1,9 @@
 /** Files of a store of uploads on the disk: written while they arrive, read, removed. */
 
 import { join } from 'node:path';
-import type { ByteSource } from '../byte-source.ts';
-import { codeOf, type FileOperations, toAppError } from './file-operations.ts';
+import type { ByteSource } from '../../byte-source.ts';
+import type { Upload, WrittenFile } from '../uploads.ts';
+import { codeOf, type FileOperations, toAppError } from './operations.ts';
 import { createMemoryRelease } from './memory-release.ts';
 
 /** One read from disk. */
@@ -45,6 +46,35 @@ export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions
       checkOpen();
       throw toAppError(error);
     }
+  };
+}
+
+/** What the two stores of uploads do each in their own way. */
+export interface UploadSteps {
+  /** A name in the folder of the store, never given before. Throws where no file is taken now. */
+  readonly createName: () => string;
+  readonly writeFile: WriteFile;
+  /** Takes what it commits out of `uncommitted`. */
+  readonly commit: (files: readonly WrittenFile[], uncommitted: Set<string>) => Promise<void>;
+  /** Never rejects. */
+  readonly remove: (names: readonly string[]) => Promise<void>;
+}
+
+export function beginUpload(steps: UploadSteps): Upload {
+  const uncommitted = new Set<string>();
+  return {
+    async write(storedName, content) {
+      const temporaryName = steps.createName();
+      uncommitted.add(temporaryName);
+      const size = await steps.writeFile(temporaryName, content);
+      return { storedName, temporaryName, size };
+    },
+    commit: (files) => steps.commit(files, uncommitted),
+    async close() {
+      const names = [...uncommitted];
+      uncommitted.clear();
+      await steps.remove(names);
+    },
   };
 }
 

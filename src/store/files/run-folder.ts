@@ -4,7 +4,7 @@
  */
 
 import { join } from 'node:path';
-import type { FileOperations } from './file-operations.ts';
+import type { FileOperations } from './operations.ts';
 
 /** Which process this is, among all that ever made a folder in the same place. */
 export interface Run {

@@ -6,9 +6,9 @@
  */
 
 import { join } from 'node:path';
-import type { Log } from '../log.ts';
-import type { DurableFileOperations } from './durable-file-operations.ts';
-import type { FileIndex } from './file-index.ts';
+import type { Log } from '../../log.ts';
+import type { DurableFileOperations } from './durable-operations.ts';
+import type { FileIndex } from '../file-index.ts';
 
 export interface CheckOptions {
   readonly folder: string;

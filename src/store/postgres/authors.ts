@@ -1,8 +1,8 @@
 /** Authors in PostgreSQL. */
 
-import { toAuthor } from './author-row.ts';
-import { type PostgresContext, toIdArray } from './postgres-rows.ts';
-import type { Authors } from './store.ts';
+import { toAuthor } from '../author-row.ts';
+import { type PostgresContext, toIdArray } from './rows.ts';
+import type { Authors } from '../store.ts';
 
 export function createAuthors({ pool }: PostgresContext): Authors {
   return {

@@ -1,11 +1,11 @@
 /** Posts and comments in PostgreSQL. `seq` is the order in which they came (R2). */
 
-import { groupBy } from './group-by.ts';
-import type { Comment, Post } from './model.ts';
-import type { CommentFeed } from './postgres-feed.ts';
-import { type PostgresContext, toComment, toIdArray, toPost } from './postgres-rows.ts';
-import type { Comments, Posts } from './store.ts';
-import { escapeText } from './text-escape.ts';
+import { groupBy } from '../group-by.ts';
+import type { Comment, Post } from '../model.ts';
+import type { CommentFeed } from './feed.ts';
+import { type PostgresContext, toComment, toIdArray, toPost } from './rows.ts';
+import type { Comments, Posts } from '../store.ts';
+import { escapeText } from '../text-escape.ts';
 
 export function createPosts({ pool, createId, now }: PostgresContext): Posts {
   return {

@@ -7,11 +7,11 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
-import type { Article, ArticleDraft } from './model.ts';
-import { type ArticleTurn, createArticleTurn } from './postgres-article-turn.ts';
-import type { Pool, Row } from './postgres-pool.ts';
-import type { Articles } from './store.ts';
+import { AppError } from '../../errors.ts';
+import type { Article, ArticleDraft } from '../model.ts';
+import { type ArticleTurn, createArticleTurn } from './article-lease.ts';
+import type { Pool, Row } from './pool.ts';
+import type { Articles } from '../store.ts';
 
 /** Each round is lost to another node's change that went through, or to its turn. */
 const roundsMax = 100;

@@ -4,18 +4,18 @@
  * to a file; another process may look at it, or add accounts to it, at any time.
  */
 
-import type { DriverOptions } from './driver.ts';
-import type { InitialData } from './memory.ts';
-import { createArticles } from './sqlite-articles.ts';
-import { type Database, openDatabase, prepareDatabase } from './sqlite-database.ts';
-import { createAccounts } from './given-accounts.ts';
-import { createKeptAccounts } from './sqlite-accounts.ts';
-import { createAuthors } from './sqlite-authors.ts';
-import { createComments, createPosts } from './sqlite-posts.ts';
-import { createTodos } from './sqlite-todos.ts';
-import { createWrites, type SqliteContext } from './sqlite-writes.ts';
-import type { Store } from './store.ts';
-import { escapeText } from './text-escape.ts';
+import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
+import type { InitialData } from '../memory.ts';
+import { createArticles } from './articles.ts';
+import { type Database, openDatabase, prepareDatabase } from './database.ts';
+import { createAccounts } from '../given-accounts.ts';
+import { createKeptAccounts } from './accounts.ts';
+import { createAuthors } from './authors.ts';
+import { createComments, createPosts } from './posts.ts';
+import { createTodos } from './todos.ts';
+import { createWrites, type SqliteContext } from './writes.ts';
+import type { Store } from '../store.ts';
+import { escapeText } from '../text-escape.ts';
 
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
@@ -41,7 +41,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     // Each of the two only grows: the sum moves when this process writes, and when another does.
     revision: () => writes.revision + Number(foreign.get()?.['data_version']),
     async openFileIndex(indexOptions) {
-      const { createFileIndex } = await import('./sqlite-files.ts');
+      const { createFileIndex } = await import('./files.ts');
       return createFileIndex(context, indexOptions);
     },
     close() {
@@ -50,6 +50,25 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
       database.close();
     },
   };
+}
+
+/** The accounts alone: the first records of a new file are left to the server's start. */
+export async function openSqliteAccounts(
+  path: string,
+  { now }: AccountsOptions,
+): Promise<OpenedAccounts> {
+  const database = await openDatabase(path);
+  try {
+    prepareDatabase(database);
+    const writes = createWrites(database);
+    return {
+      accounts: createKeptAccounts({ database, writes, now }),
+      close: () => database.close(),
+    };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
 }
 
 /** Accounts are given anew at every start (R20); each is also an author, with the same id. */

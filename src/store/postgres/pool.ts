@@ -5,8 +5,8 @@
  */
 
 import type postgres from 'postgres';
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
 
 export type Client = postgres.Sql;
 export type Row = postgres.Row;

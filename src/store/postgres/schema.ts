@@ -1,8 +1,8 @@
 /** The schema in PostgreSQL, in numbered steps, and the first records. */
 
-import type { InitialData } from './memory.ts';
-import type { Client } from './postgres-pool.ts';
-import { escapeText } from './text-escape.ts';
+import type { InitialData } from '../memory.ts';
+import type { Client } from './pool.ts';
+import { escapeText } from '../text-escape.ts';
 
 /** Each step is run once in a database's life, in this order. Steps are added, never changed. */
 const steps: readonly string[] = [

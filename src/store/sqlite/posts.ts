@@ -1,11 +1,11 @@
 /** Posts and comments in SQLite. `seq` is the order in which they came (R2). */
 
-import { groupBy } from './group-by.ts';
-import type { Row } from './sqlite-database.ts';
-import type { SqliteContext } from './sqlite-writes.ts';
-import type { Comment, Post } from './model.ts';
-import type { Comments, Posts } from './store.ts';
-import { escapeText, unescapeText } from './text-escape.ts';
+import { groupBy } from '../group-by.ts';
+import type { Row } from './database.ts';
+import type { SqliteContext } from './writes.ts';
+import type { Comment, Post } from '../model.ts';
+import type { Comments, Posts } from '../store.ts';
+import { escapeText, unescapeText } from '../text-escape.ts';
 
 const postColumns = 'id, title, content, status, created_at, author_id';
 const commentColumns = 'id, post_id, content, created_at';
