@@ -43,8 +43,6 @@ export interface AppDeps {
   readonly now: () => Date;
   /** Milliseconds of a clock that only goes forward, whatever happens to `now`. */
   readonly monotonicNow: () => number;
-  /** What the process may hold: the limit of its heap, or of its container where that is less. */
-  readonly memoryBytes: number;
   /** Whose folder of uploads is whose. */
   readonly run: Run;
 }
@@ -62,19 +60,15 @@ export interface App {
 /** Values that wait for one slow subscriber inside the process; sockets have their own bounds. */
 const commentQueueMax = 4_096;
 
-/** Where no other bound is set, records in memory may take so much of the process's memory. */
-const storeShare = 0.25;
-const storeBytesMax = 1024 ** 3;
-
 /** Where the build puts the browser UI. */
 const graphqlUiFolder = fileURLToPath(new URL('graphql-ui', import.meta.url));
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
-  const { log, now, run, memoryBytes } = deps;
+  const { log, now, run } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
   const shared = { log, config, pool: createMemoryPool(config.waitingBytesMax) };
-  const store = await openRecords(config, { createId, now, log, accounts, memoryBytes });
+  const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
     revision: () => store.revision(),
@@ -179,18 +173,18 @@ function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
   return [Buffer.from(jwtSecret), ...previous];
 }
 
-interface RecordDeps extends Pick<AppDeps, 'log' | 'now' | 'memoryBytes'> {
+interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
   readonly createId: () => string;
   readonly accounts: readonly Account[];
 }
 
 function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
-  const { createId, now, log, accounts, memoryBytes } = deps;
+  const { createId, now, log, accounts } = deps;
   return openStore(config.storeUrl, {
     createId,
     now: createLocalClock(now),
     initial: initialData(accounts, config.demoData),
-    bytesMax: config.memoryStoreBytesMax ?? Math.min(memoryBytes * storeShare, storeBytesMax),
+    bytesMax: config.memoryStoreBytesMax,
     log,
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,

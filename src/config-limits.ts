@@ -3,15 +3,33 @@
  * default, and a test that crosses it (test/limits.test.ts holds that).
  */
 
-import { bytes, choice, integer, MiB, seconds, type Setting, text } from './settings.ts';
+import {
+  bytes,
+  choice,
+  integer,
+  MiB,
+  seconds,
+  type Setting,
+  shareOfMemory,
+  text,
+} from './settings.ts';
+
+/**
+ * What a connection can hold that is counted nowhere else: its objects, a head of 16 KiB, and small
+ * bodies and answers of 16 KiB each.
+ */
+export const connectionBytes = 65_536;
 
 /** In the order in which the README lists them. */
 export const limitSettings = {
   // HTTP limits
-  connectionsMax: integer('CONNECTIONS_MAX', {
-    fallback: 10_000,
+  connectionsMax: shareOfMemory('CONNECTIONS_MAX', {
+    share: 8,
+    bytesEach: connectionBytes,
     min: 1,
-    meaning: 'Open connections.',
+    fallbackMax: 10_000,
+    unit: '',
+    meaning: 'Open connections. Empty: an eighth of the heap at 64 KiB each, 10,000 at most.',
   }),
   headerBytesMax: bytes('HEADER_BYTES_MAX', {
     fallback: 16_384,
@@ -60,10 +78,12 @@ export const limitSettings = {
     fallback: 16 * MiB,
     meaning: 'Answers kept until the next write; 0: none.',
   }),
-  waitingBytesMax: bytes('WAITING_BYTES_MAX', {
-    fallback: 128 * MiB,
+  waitingBytesMax: shareOfMemory('WAITING_BYTES_MAX', {
+    share: 8,
     min: MiB,
-    meaning: 'What all requests hold together: bodies, operations, answers, events.',
+    fallbackMax: 128 * MiB,
+    meaning:
+      'Bodies, operations, answers, events in hand. Empty: 128 MiB, an eighth of the heap at most.',
   }),
   // Documents
   patchOperationsMax: integer('PATCH_OPERATIONS_MAX', {

@@ -7,7 +7,6 @@
 import { limitSettings } from './config-limits.ts';
 import {
   baseUrl,
-  bytesIfGiven,
   choice,
   flag,
   integer,
@@ -20,6 +19,7 @@ import {
   secret,
   type Setting,
   type SettingValues,
+  shareOfMemory,
   storeUrl,
   text,
 } from './settings.ts';
@@ -48,9 +48,11 @@ export const settings = {
     fallback: true,
     meaning: 'Demo authors, posts, comments and accounts.',
   }),
-  memoryStoreBytesMax: bytesIfGiven('MEMORY_STORE_BYTES_MAX', {
+  memoryStoreBytesMax: shareOfMemory('MEMORY_STORE_BYTES_MAX', {
+    share: 5,
     min: MiB,
-    meaning: 'Records in memory; beyond: 507. Empty: a quarter of the heap, 1 GiB at most.',
+    fallbackMax: 1_024 * MiB,
+    meaning: 'Records kept in memory; beyond: 507. Empty: a fifth of the heap, 1 GiB at most.',
   }),
   storeUrl: text('STORE_URL', {
     unit: 'URL',
@@ -116,9 +118,15 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads every setting; throws one ConfigError that lists all faults. */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const { values, faults } = readSettings(settings, environment);
+/**
+ * Reads every setting; throws one ConfigError that lists all faults. `memoryBytes`: what the
+ * process may take, for the defaults that are a share of it.
+ */
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  memoryBytes = Infinity,
+): Config {
+  const { values, faults } = readSettings(settings, environment, memoryBytes);
   const all = [...faults, ...secretFaults(values)];
   if (all.length > 0) throw new ConfigError(all.join(' '));
   return values;

@@ -11,6 +11,8 @@ import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type LineWriter, type Log } from './log.ts';
+import { sumOfBounds } from './memory-plan.ts';
+import { MiB } from './settings.ts';
 
 /** What may wait in memory for a reader of the log, in characters. */
 const unreadLengthMax = 1024 * 1024;
@@ -36,9 +38,10 @@ async function runCommand(name: string, args: readonly string[]): Promise<void> 
 }
 
 async function start(): Promise<void> {
+  const memoryBytes = getMemoryBytes();
   let config: Config;
   try {
-    config = readConfig(process.env);
+    config = readConfig(process.env, memoryBytes);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`inkwell: ${error.message}\n`);
@@ -52,22 +55,23 @@ async function start(): Promise<void> {
   // Ours has been read. graphql-js, which is loaded later, reads it too, and checks each value that
   // it meets once more unless this is `production`: a list takes it half as long again.
   process.env['NODE_ENV'] ||= 'production';
-  await serve(config, { log, fail });
+  await serve(config, { log, fail, memoryBytes });
 }
 
 interface Outlets {
   readonly log: Log;
   readonly fail: Fail;
+  /** What the process may take. */
+  readonly memoryBytes: number;
 }
 
-async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
+async function serve(config: Config, { log, fail, memoryBytes }: Outlets): Promise<void> {
   let app: App;
   try {
     app = await createApp(config, {
       log,
       now,
       monotonicNow: () => performance.now(),
-      memoryBytes: getMemoryBytes(),
       run: describeRun(),
     });
   } catch (error) {
@@ -80,7 +84,12 @@ async function serve(config: Config, { log, fail }: Outlets): Promise<void> {
     const port = await server.listen(config.port, config.host);
     // Before the line: who reads it may send a signal at once.
     stopOnSignals(server, app, { log, fail });
-    log('info', 'listening', { url: `http://${toUrlHost(config.host)}:${port}` });
+    const memoryMaxMiB = Math.ceil(sumOfBounds(config) / MiB);
+    log('info', 'listening', { url: `http://${toUrlHost(config.host)}:${port}`, memoryMaxMiB });
+    const memoryMiB = Math.floor(memoryBytes / MiB);
+    if (memoryMaxMiB > memoryMiB) {
+      log('warn', 'the limits allow more memory than there is', { memoryMaxMiB, memoryMiB });
+    }
   } catch (error) {
     await app.close();
     process.stderr.write(`inkwell: ${whyNotListening(error, config)}\n`);
@@ -126,7 +135,11 @@ function whyNotListening(error: unknown, { port, host }: Config): string {
 }
 
 /** The first signal drains, a second one ends at once. */
-function stopOnSignals(server: HttpServer, app: App, { log, fail }: Outlets): void {
+function stopOnSignals(
+  server: HttpServer,
+  app: App,
+  { log, fail }: Omit<Outlets, 'memoryBytes'>,
+): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1);

@@ -12,8 +12,11 @@ export interface Setting<T> {
   readonly fallback: string;
   readonly unit: string;
   readonly meaning: string;
-  /** The value, or an Error whose message says what is wrong with the text. */
-  readonly parse: (given: string) => T | Error;
+  /**
+   * The value, or an Error whose message says what is wrong with the text. `memoryBytes`: what the
+   * process may take; some defaults are a share of it.
+   */
+  readonly parse: (given: string, memoryBytes?: number) => T | Error;
 }
 
 interface Described {
@@ -51,14 +54,24 @@ export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): S
   return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
 }
 
-/** A number of bytes from `min` on; undefined where the program finds it out for itself. */
-export function bytesIfGiven(
-  name: string,
-  options: Described & { min: number },
-): Setting<number | undefined> {
-  const setting = bytes(name, { ...options, fallback: options.min });
-  const parse = (given: string): number | undefined | Error =>
-    given === '' ? undefined : setting.parse(given);
+interface Shared extends Described {
+  /** The divisor of the process's memory that is the default. */
+  readonly share: number;
+  /** What one of them takes, where they are no bytes. */
+  readonly bytesEach?: number;
+  readonly min: number;
+  /** The largest default. */
+  readonly fallbackMax: number;
+}
+
+/** A bound whose default is a share of the memory that the process may take. */
+export function shareOfMemory(name: string, options: Shared): Setting<number> {
+  const { share, bytesEach = 1, min, fallbackMax, unit = 'bytes', meaning } = options;
+  const setting = integer(name, { fallback: fallbackMax, min, unit, meaning });
+  const parse = (given: string, memoryBytes = Infinity): number | Error => {
+    if (given !== '') return setting.parse(given);
+    return Math.max(min, Math.min(fallbackMax, Math.floor(memoryBytes / share / bytesEach)));
+  };
   return { ...setting, fallback: '', parse };
 }
 
@@ -162,11 +175,13 @@ export type SettingValues<S extends Readonly<Record<string, Setting<unknown>>>> 
 export function readSettings<S extends Readonly<Record<string, Setting<unknown>>>>(
   settings: S,
   environment: Readonly<Record<string, string | undefined>>,
+  memoryBytes: number,
 ): { readonly values: SettingValues<S>; readonly faults: readonly string[] } {
   const faults: string[] = [];
   const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
     const given = environment[setting.name];
-    const value = setting.parse(given === undefined || given === '' ? setting.fallback : given);
+    const isGiven = given !== undefined && given !== '';
+    const value = setting.parse(isGiven ? given : setting.fallback, memoryBytes);
     if (value instanceof Error) faults.push(`${setting.name} ${value.message}.`);
     return [key, value] as const;
   });

@@ -32,6 +32,7 @@ const rooms: Readonly<Record<string, Room>> = {
   settings: { uses: [] },
   'config-limits': { uses: ['settings'] },
   config: { uses: ['settings', 'config-limits'] },
+  'memory-plan': { uses: ['settings', 'config-limits'], types: ['config'] },
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
@@ -49,7 +50,9 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   // Beside the app: what the program does instead of serving.
   commands: { uses: ['config', 'store', 'domain', 'auth'] },
-  server: { uses: [...ground, 'http', 'config', 'log', 'app', 'commands'] },
+  server: {
+    uses: [...ground, 'http', 'config', 'settings', 'memory-plan', 'log', 'app', 'commands'],
+  },
 };
 
 /** The one place (a file, or a folder and all in it) that knows an npm package. */

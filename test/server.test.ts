@@ -187,3 +187,21 @@ describe('whatever happens', { concurrency: true }, () => {
     });
   }
 });
+
+test('the first line names what the limits allow, with a warning where that is too much', async (t) => {
+  const facts = async (env: Readonly<Record<string, string>>): Promise<[number, boolean]> => {
+    const program = await run(t, { env, flags: ['--max-old-space-size=512'] });
+    const { line } = await program.listening();
+    const { memoryMaxMiB } = JSON.parse(line) as { readonly memoryMaxMiB: number };
+    program.child.kill('SIGTERM');
+    await program.ended();
+    return [memoryMaxMiB, program.output().includes('the limits allow more memory than there is')];
+  };
+  const [fitting, warned] = await facts({});
+  assert.ok(fitting <= 512, `${fitting} MiB`);
+  assert.equal(warned, false);
+  assert.deepEqual(await facts({ WAITING_BYTES_MAX: String(1_073_741_824) }), [
+    fitting - 70 + 1_024,
+    true,
+  ]);
+});

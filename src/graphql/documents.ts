@@ -47,7 +47,7 @@ export type DocumentsConfig = Pick<
 >;
 
 /** Characters of an ordinary document: what is kept may have so many on average. */
-const textLengthAverage = 512;
+const textLengthAverage = 256;
 /** Comments are no tokens: they have a bound of their own. */
 const commentsMax = 1_000;
 

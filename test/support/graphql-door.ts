@@ -71,7 +71,7 @@ export async function startDoor(
     createId: createIdSource(() => new Date()),
     now: () => formatLocalDateTime(new Date()),
     initial: initialData([], true),
-    bytesMax: config.memoryStoreBytesMax ?? Number.MAX_SAFE_INTEGER,
+    bytesMax: config.memoryStoreBytesMax,
   });
   const topic = createTopic<Comment>({ queueMax: 1_000 });
   const comments = createComments({ store, publish: (comment) => topic.publish(comment) });

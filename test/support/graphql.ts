@@ -67,7 +67,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     createId,
     now: () => createdAt,
     initial,
-    bytesMax: config.memoryStoreBytesMax ?? Number.MAX_SAFE_INTEGER,
+    bytesMax: config.memoryStoreBytesMax,
   });
   const store = options.wrap?.(memory) ?? memory;
   const topic = createTopic<Comment>({ queueMax: 100 });

@@ -51,12 +51,12 @@ export async function startServer(
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
     logged.push({ ...facts, level, event });
   };
-  const config = readConfig({ UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env });
+  const env = { UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env };
+  const config = readConfig(env, options.memoryBytes);
   const app = await createApp(config, {
     log,
     now: options.now ?? ((): Date => new Date()),
     monotonicNow: options.monotonicNow ?? ((): number => performance.now()),
-    memoryBytes: options.memoryBytes ?? 4 * 1024 ** 3,
     run: { host: 'test', pid: 1, startedAt: 0, isRunning: () => true },
   });
   const { listener, upgrade, pool } = app;

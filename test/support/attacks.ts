@@ -1,0 +1,180 @@
+/**
+ * Attacks on memory, each in the shape of one anonymous client that goes on until it is told to
+ * stop: it opens connections, asks for much, and reads nothing.
+ */
+
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+
+export interface Target {
+  readonly port: number;
+  /** Ids of posts that are there. */
+  readonly posts: readonly string[];
+}
+
+export type Attack = (target: Target, signal: AbortSignal) => Promise<void>;
+
+const megabyte = 1_000_000;
+
+function get(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+}
+
+function post(path: string, body: string, type = 'application/json'): string {
+  const length = `Content-Type: ${type}\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  return `POST ${path} HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n${body}`;
+}
+
+/** Connections that send `bytes` and read nothing, `count` at a time, made anew when they end. */
+function silent(count: number, bytes: (target: Target) => string | Buffer): Attack {
+  return async (target, signal) => {
+    const open = new Set<Socket>();
+    const begin = (): void => {
+      if (signal.aborted) return;
+      const socket = connect(target.port, '127.0.0.1');
+      open.add(socket);
+      socket.pause().on('error', () => undefined);
+      socket.once('connect', () => socket.write(bytes(target)));
+      socket.once('close', () => {
+        open.delete(socket);
+        setTimeout(begin, 100).unref();
+      });
+    };
+    for (let number = 0; number < count; number += 1) begin();
+    while (!signal.aborted) await delay(200);
+    for (const socket of open) socket.destroy();
+  };
+}
+
+interface Repeated {
+  readonly path: (target: Target, round: number) => string;
+  readonly body?: (round: number) => string;
+  readonly type?: string;
+}
+
+/** Requests one after the other, whose answers are read and thrown away. */
+function repeated(method: string, request: Repeated): Attack {
+  const { path, body, type = 'application/json' } = request;
+  return async (target, signal) => {
+    for (let round = 0; !signal.aborted; round += 1) {
+      const url = `http://127.0.0.1:${target.port}${path(target, round)}`;
+      const given = body && { body: body(round), headers: { 'Content-Type': type } };
+      await fetch(url, { method, ...given })
+        .then((answer) => answer.arrayBuffer())
+        .catch(() => undefined);
+    }
+  };
+}
+
+/** WebSockets that subscribe, each to a selection of its own, and read nothing. */
+function subscribers(count: number): Attack {
+  return async ({ port }, signal) => {
+    const open = new Set<WebSocket>();
+    const begin = (number: number): void => {
+      if (signal.aborted) return;
+      const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, ['graphql-transport-ws']);
+      open.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('open', () => {
+        socket.send('{"type":"connection_init"}');
+        const fields = Array.from({ length: 16 }, (_, at) => `a${number}_${at}: content`);
+        const query = `subscription { commentAdded { ${fields.join(' ')} } }`;
+        socket.send(JSON.stringify({ id: 's', type: 'subscribe', payload: { query } }));
+        // A query that can be large, and operations that keep what they were sent.
+        const large = 'query Q($v: [String]) { allPosts { content } }';
+        for (let id = 0; id < 20; id += 1) {
+          const variables = { v: 'x'.repeat(200_000) };
+          const payload = { query: large, variables };
+          socket.send(JSON.stringify({ id: `q${id}`, type: 'subscribe', payload }));
+        }
+        socket.pause();
+      });
+      socket.on('close', () => {
+        open.delete(socket);
+        setTimeout(begin, 500, number).unref();
+      });
+    };
+    for (let number = 0; number < count; number += 1) begin(number);
+    while (!signal.aborted) await delay(200);
+    for (const socket of open) socket.terminate();
+  };
+}
+
+function oddArticle(round: number): string {
+  const shapes = [
+    () => Array.from({ length: 60_000 }, (_, at) => `"a${at}":{"1023":1}`).join(','),
+    () =>
+      Array.from({ length: 30_000 }, (_, at) => `"k${round}_${at}":{"${at}x":[${at}.5]}`).join(','),
+    () => `"a":[${'[],'.repeat(300_000)}[]]`,
+  ];
+  return `{"title":"t",${shapes[round % shapes.length]?.() ?? ''}}`.slice(0, megabyte * 2);
+}
+
+const form = 'multipart/form-data; boundary=b';
+const partHead = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n';
+const oneField = '{"query":"{allPosts{content}}"}';
+
+export const attacks: Readonly<Record<string, Attack>> = {
+  'pages of the browser UI, pipelined': silent(40, () => get('/graphql-ui/main.js').repeat(255)),
+  'downloads, pipelined': silent(40, () => get('/api/multiparts').repeat(255)),
+  'all posts by GraphQL, pipelined': silent(40, () => post('/graphql', oneField).repeat(60)),
+  'lists behind writes, pipelined': silent(20, () =>
+    (post('/api/todos', '{"title":"t"}') + get('/api/todos')).repeat(127),
+  ),
+  'small requests, pipelined': silent(20, () => get('/hello').repeat(2_000)),
+  'bodies that stop before their end': silent(200, () =>
+    post('/posts', 'x'.repeat(megabyte)).slice(0, 900_000),
+  ),
+  'uploads that stop before their end': silent(200, () =>
+    post('/api/multiparts/list', `${partHead}${'x'.repeat(3 * megabyte)}`, form).slice(
+      0,
+      2_900_000,
+    ),
+  ),
+  'heads that never end': silent(
+    500,
+    () => `GET / HTTP/1.1\r\nHost: a\r\n${'a:\r\n'.repeat(3_900)}`,
+  ),
+  'pieces of one byte': silent(10, () => {
+    const head = 'POST /posts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+    return `${head}Transfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(100_000)}`;
+  }),
+  'event streams with large variables': silent(60, () => {
+    const query = 'subscription { commentAdded { content } }';
+    const body = JSON.stringify({ query, variables: { v: 'x'.repeat(900_000) } });
+    return post('/graphql', body).replace('Host: a', 'Host: a\r\nAccept: text/event-stream');
+  }),
+  'subscriptions and queries on silent WebSockets': subscribers(60),
+  'comments of a megabyte': repeated('POST', {
+    path: ({ posts }, round) => `/posts/${posts[round % posts.length] ?? ''}/comments`,
+    body: () => JSON.stringify({ content: 'x'.repeat(900_000) }),
+  }),
+  'articles of odd shapes': repeated('POST', { path: () => '/api/articles', body: oddArticle }),
+  'merge patches with members like indices': repeated('PATCH', {
+    path: () => '/api/articles/1',
+    body: oddArticle,
+    type: 'application/merge-patch+json',
+  }),
+  'spellings of one id': repeated('GET', {
+    path: ({ posts }, round) => {
+      const spelled = Array.from(posts[0] ?? '', (letter, at) =>
+        (round >> (at % 16)) % 2 === 1 ? `%${letter.charCodeAt(0).toString(16)}` : letter,
+      );
+      return `/posts/${spelled.join('')}?${'q'.repeat(7_000)}`;
+    },
+  }),
+  'documents of many equal fields': repeated('POST', {
+    path: () => '/graphql',
+    body: (round) =>
+      JSON.stringify(
+        Array.from({ length: 20 }, (_, at) => ({
+          query: `query Q${round}_${at} { ${'allPosts { id } '.repeat(330)} }`,
+        })),
+      ),
+  }),
+  'logins that fail': repeated('POST', {
+    path: () => '/auth/login',
+    body: (round) => JSON.stringify({ username: `user${round}`, password: 'x'.repeat(1_000) }),
+  }),
+};
