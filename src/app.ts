@@ -13,7 +13,7 @@ import { createComments } from './domain/comments.ts';
 import { createIdSource } from './domain/ids.ts';
 import { createLocalClock } from './domain/local-date-time.ts';
 import { createTopic } from './domain/topic.ts';
-import { readTrustedDocuments } from './graphql/trusted-documents.ts';
+import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';

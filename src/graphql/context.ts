@@ -7,8 +7,8 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
-import type { CountFields, Selection } from './fields.ts';
-import { createLoaders, type Loaders } from './loaders.ts';
+import type { CountFields, Selection } from './schema/fields.ts';
+import { createLoaders, type Loaders } from './schema/loaders.ts';
 import { Slices } from './slices.ts';
 import type { Turns } from './turns.ts';
 

@@ -21,13 +21,13 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { type ContextDeps, createContext, type RequestScope } from './context.ts';
-import { createDocuments, type DocumentsConfig } from './documents.ts';
+import { createDocuments, type DocumentsConfig } from './documents/documents.ts';
 import { type GraphqlError, toFieldErrors, toPlainError } from './errors.ts';
-import { createFieldCounts } from './fields.ts';
-import { type DocumentMeasures, hasMoreValues } from './limits.ts';
-import { createDocumentTexts, type TrustedDocuments } from './persisted.ts';
+import { createFieldCounts } from './schema/fields.ts';
+import { type DocumentMeasures, hasMoreValues } from './documents/limits.ts';
+import { createDocumentTexts, type TrustedDocuments } from './documents/persisted.ts';
 import type { GraphqlResult } from './result.ts';
-import { createSchema } from './schema.ts';
+import { createSchema } from './schema/schema.ts';
 import { serialize, type Serialized, toBudgetRefusal } from './serialize.ts';
 import { createTurns, type Turns } from './turns.ts';
 

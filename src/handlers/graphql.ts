@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
-import type { DoorDeps, GraphqlDoor } from '../graphql/door.ts';
+import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
 import type { Asking } from '../graphql/http/runner.ts';
 import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
@@ -17,21 +17,21 @@ export interface GraphqlHandlers {
   /** The schema as a file. */
   readonly schema: Handler;
   /** The door behind the handlers, loaded with the first call; sockets share its engine. */
-  openDoor(): MaybePromise<GraphqlDoor>;
+  openDoor(): MaybePromise<GraphqlEndpoint>;
   /** Ends every event stream, and lets no new subscription begin. */
   closeStreams(): void;
 }
 
-export interface GraphqlDeps extends DoorDeps {
-  readonly config: DoorDeps['config'] & Pick<Config, 'bodyBytesMax'>;
+export interface GraphqlDeps extends EndpointDeps {
+  readonly config: EndpointDeps['config'] & Pick<Config, 'bodyBytesMax'>;
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewerOf: (request: HttpRequest) => MaybePromise<Account | undefined>;
 }
 
 export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
   const { config, viewerOf } = deps;
-  let door: GraphqlDoor | undefined;
-  let opening: Promise<GraphqlDoor> | undefined;
+  let door: GraphqlEndpoint | undefined;
+  let opening: Promise<GraphqlEndpoint> | undefined;
   let closed = false;
 
   const closeStreams = (): void => {
@@ -39,14 +39,14 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
     door?.streams.close();
     door?.subscriptions.close();
   };
-  const open = async (): Promise<GraphqlDoor> => {
-    const { createDoor } = await import('../graphql/door.ts');
+  const open = async (): Promise<GraphqlEndpoint> => {
+    const { createEndpoint } = await import('../graphql/endpoint.ts');
     // Whoever came first has made it; the next ones take the same.
-    door ??= createDoor(deps);
+    door ??= createEndpoint(deps);
     if (closed) closeStreams();
     return door;
   };
-  const openDoor = (): MaybePromise<GraphqlDoor> => door ?? (opening ??= open());
+  const openDoor = (): MaybePromise<GraphqlEndpoint> => door ?? (opening ??= open());
 
   const toAsking = (request: HttpRequest): Asking => {
     return {

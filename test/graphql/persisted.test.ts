@@ -6,8 +6,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readTrustedDocuments } from '../../dist/graphql/trusted-documents.js';
-import { createTextCache } from '../../dist/graphql/text-cache.js';
+import { readTrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
+import { createTextCache } from '../../dist/graphql/documents/text-cache.js';
 import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
 
 const query = '{ allPosts { id } }';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { type DocumentNode, parse, validate } from 'graphql';
-import { isPlainlyValid } from '../../dist/graphql/plain-documents.js';
-import { createSchema } from '../../dist/graphql/schema.js';
+import { isPlainlyValid } from '../../dist/graphql/documents/plain-documents.js';
+import { createSchema } from '../../dist/graphql/schema/schema.js';
 
 const schema = createSchema();
 

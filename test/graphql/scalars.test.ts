@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildSchema, type ExecutionResult, execute, Kind, parse } from 'graphql';
-import { scalarRules } from '../../dist/graphql/scalars.js';
-import { createSchema } from '../../dist/graphql/schema.js';
-import { UploadedFile } from '../../dist/graphql/uploaded-file.js';
-import { applyUppercase } from '../../dist/graphql/uppercase.js';
+import { scalarRules } from '../../dist/graphql/schema/scalars.js';
+import { createSchema } from '../../dist/graphql/schema/schema.js';
+import { UploadedFile } from '../../dist/graphql/schema/uploaded-file.js';
+import { applyUppercase } from '../../dist/graphql/schema/uppercase.js';
 
 const id = '01a1fac9-75e7-7554-9879-966a0e24132b';
 

@@ -7,7 +7,10 @@ import { createTopic } from '../../dist/domain/topic.js';
 import { AppError } from '../../dist/errors.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
 import { createEventStreams, type EventStreams } from '../../dist/graphql/http/sse.js';
-import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subscriptions.js';
+import {
+  createSubscriptions,
+  type Subscriptions,
+} from '../../dist/graphql/events/subscriptions.js';
 import { createWebSocketDoor, type WebSocketDoor } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/listener.js';

@@ -7,7 +7,7 @@ import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
-import type { TrustedDocuments } from '../../dist/graphql/persisted.js';
+import type { TrustedDocuments } from '../../dist/graphql/documents/persisted.js';
 import type { LogFacts } from '../../dist/log.js';
 import type { MaybePromise } from '../../dist/maybe-promise.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';

@@ -3,10 +3,13 @@
 import { parse } from 'graphql';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import type { Engine, MakeEvent, ReadyOperation } from '../../dist/graphql/engine.js';
-import type { Ending, Member } from '../../dist/graphql/member.js';
+import type { Ending, Member } from '../../dist/graphql/events/member.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
-import type { SharedEvent } from '../../dist/graphql/shared-event.js';
-import { createSubscriptions, type Subscriptions } from '../../dist/graphql/subscriptions.js';
+import type { SharedEvent } from '../../dist/graphql/events/shared-event.js';
+import {
+  createSubscriptions,
+  type Subscriptions,
+} from '../../dist/graphql/events/subscriptions.js';
 import { createTurns } from '../../dist/graphql/turns.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 

@@ -6,7 +6,7 @@
 import { Kind, type TypeNode } from 'graphql';
 import { AppError } from '../../errors.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
-import type { UploadedFile } from '../uploaded-file.ts';
+import type { UploadedFile } from '../schema/uploaded-file.ts';
 import { decodeRequest, isObject } from './params.ts';
 
 type Files = ReadonlyMap<string, UploadedFile>;

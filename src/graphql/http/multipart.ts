@@ -13,7 +13,7 @@ import { type MultipartRules, readMultipart, readPart } from '../../http/multipa
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
 import type { Engine } from '../engine.ts';
-import { UploadedFile } from '../uploaded-file.ts';
+import { UploadedFile } from '../schema/uploaded-file.ts';
 import { placeByMap, placeByName } from './multipart-places.ts';
 
 export interface MultipartDeps {

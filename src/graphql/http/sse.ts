@@ -15,9 +15,9 @@ import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toPlainError } from '../errors.ts';
-import type { Ending, Member } from '../member.ts';
-import { copiedBytesMax, type EventForm, type SharedEvent } from '../shared-event.ts';
-import type { Subscriptions } from '../subscriptions.ts';
+import type { Ending, Member } from '../events/member.ts';
+import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
+import type { Subscriptions } from '../events/subscriptions.ts';
 
 export interface EventStreams {
   /**

@@ -4,7 +4,7 @@
  * readers must be in memory once, not a thousand times (R30).
  */
 
-import { copiedBytesMax, type EventForm, type SharedEvent } from '../shared-event.ts';
+import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 
 /** Different prefixes (ids) of one event whose bytes are kept until it is delivered. */
 const formsMax = 64;

@@ -7,10 +7,10 @@ import type { Account } from '../../store/model.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import { toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
-import type { Ending, Member } from '../member.ts';
+import type { Ending, Member } from '../events/member.ts';
 import type { Serialized } from '../serialize.ts';
-import type { SharedEvent } from '../shared-event.ts';
-import type { Subscriptions } from '../subscriptions.ts';
+import type { SharedEvent } from '../events/shared-event.ts';
+import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Dialect, Start } from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 

@@ -1,7 +1,7 @@
 /** A socket as the protocol side sees it; `upgrade.ts` makes one of a WebSocket. */
 
 import type { Answer } from '../../http/answer-cache.ts';
-import type { SharedEvent } from '../shared-event.ts';
+import type { SharedEvent } from '../events/shared-event.ts';
 import type { Closing } from './protocol.ts';
 
 /** What a connection needs of its socket. None of it throws. */

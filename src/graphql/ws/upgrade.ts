@@ -14,7 +14,7 @@ import type { Answer } from '../../http/answer-cache.ts';
 import { refuse } from '../../http/bare-answer.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
-import type { EventForm } from '../shared-event.ts';
+import type { EventForm } from '../events/shared-event.ts';
 import { Connection } from './connection.ts';
 import { brace, toFrame, toSingleFrame } from './frames.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';

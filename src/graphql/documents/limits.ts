@@ -12,9 +12,9 @@ import {
   type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config.ts';
 import { Overlaps } from './overlaps.ts';
-import { UploadedFile } from './uploaded-file.ts';
+import { UploadedFile } from '../schema/uploaded-file.ts';
 
 export type DocumentLimits = Pick<
   Config,

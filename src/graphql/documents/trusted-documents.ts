@@ -1,7 +1,7 @@
 /** Reads the manifest of trusted documents: a JSON object of hash (or any id) → document. */
 
 import { readFile } from 'node:fs/promises';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../../config.ts';
 import type { TrustedDocuments } from './persisted.ts';
 
 /** Undefined for an empty path. Throws a ConfigError that names the setting. */

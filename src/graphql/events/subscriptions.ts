@@ -4,10 +4,10 @@
  * group opens its source with the first member and ends with the last one.
  */
 
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import type { MemoryPool } from '../memory-pool.ts';
-import type { Engine, ReadyOperation } from './engine.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import type { MemoryPool } from '../../memory-pool.ts';
+import type { Engine, ReadyOperation } from '../engine.ts';
 import { createEventQueue } from './event-queue.ts';
 import { Group } from './group.ts';
 import type { Member } from './member.ts';

@@ -3,7 +3,7 @@
  * slices of time, so that neither the loop nor the memory has those of many groups at once.
  */
 
-import { Pace, type Turns } from './turns.ts';
+import { Pace, type Turns } from '../turns.ts';
 
 export interface EventQueue {
   /** Runs `work` once those before it are through. Light work goes before heavy work. */

@@ -4,12 +4,12 @@
  */
 
 import type { GraphQLResolveInfo } from 'graphql';
-import { toId } from '../domain/ids.ts';
-import { isBlank } from '../domain/text.ts';
-import { AppError } from '../errors.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { Account, Author, Comment, Post } from '../store/model.ts';
-import type { GraphqlContext } from './context.ts';
+import { toId } from '../../domain/ids.ts';
+import { isBlank } from '../../domain/text.ts';
+import { AppError } from '../../errors.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { Account, Author, Comment, Post } from '../../store/model.ts';
+import type { GraphqlContext } from '../context.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
 /** Type → field → resolver. The schema, not TypeScript, decides what a resolver is called with. */

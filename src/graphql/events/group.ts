@@ -1,9 +1,9 @@
 /** One group of equal subscriptions: reads its source, makes each event once, hands it out. */
 
-import { AppError } from '../errors.ts';
-import type { MemoryPool } from '../memory-pool.ts';
-import type { Budget } from './budget.ts';
-import type { Engine, MakeEvent } from './engine.ts';
+import { AppError } from '../../errors.ts';
+import type { MemoryPool } from '../../memory-pool.ts';
+import type { Budget } from '../budget.ts';
+import type { Engine, MakeEvent } from '../engine.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Ending, Member } from './member.ts';
 import { SharedEvent } from './shared-event.ts';

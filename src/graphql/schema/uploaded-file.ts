@@ -1,7 +1,7 @@
 /** A file of a multipart request, as the `upload` mutation gets it (Spec §4.1 rule 4, R19). */
 
-import type { LogFacts } from '../log.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import type { LogFacts } from '../../log.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 
 /**
  * A class, so that the scalar can tell it from everything that a client can write as JSON. It has

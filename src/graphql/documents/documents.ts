@@ -13,8 +13,8 @@ import {
   type SelectionSetNode,
   validate,
 } from 'graphql';
-import type { Config } from '../config.ts';
-import { type GraphqlError, toPlainError, toRequestError } from './errors.ts';
+import type { Config } from '../../config.ts';
+import { type GraphqlError, toPlainError, toRequestError } from '../errors.ts';
 import { type DocumentMeasures, measureDocument } from './limits.ts';
 import { isPlainlyValid } from './plain-documents.ts';
 import { createTextCache } from './text-cache.ts';

@@ -1,7 +1,7 @@
 /** What makes two subscriptions the same, as a short text: document, operation name, variables. */
 
 import { createHash } from 'node:crypto';
-import type { ReadyOperation } from './engine.ts';
+import type { ReadyOperation } from '../engine.ts';
 
 export interface SubscriptionKeys {
   of(operation: ReadyOperation): string;

@@ -4,9 +4,9 @@
  * itself, as a value.
  */
 
-import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
-import type { Author, Comment, Post } from '../store/model.ts';
-import type { Store } from '../store/store.ts';
+import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { Author, Comment, Post } from '../../store/model.ts';
+import type { Store } from '../../store/store.ts';
 
 export interface Loaders {
   /** Announces posts that an operation is about to read: what belongs to them is loaded at once. */

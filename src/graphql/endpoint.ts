@@ -1,6 +1,6 @@
 /**
- * The GraphQL door of HTTP: bytes or a query string in, a reply out. It is loaded with the first
- * request that needs it: `graphql` takes longer to load than the rest of the service.
+ * The GraphQL endpoint over HTTP: bytes or a query string in, a response out. It is loaded with the
+ * first request that needs it: `graphql` takes longer to load than the rest of the service.
  */
 
 import type { Config } from '../config.ts';
@@ -11,10 +11,10 @@ import { type MultipartDeps, runMultipart } from './http/multipart.ts';
 import { type Asking, createRunner, type RunnerDeps, toRefusalReply } from './http/runner.ts';
 import { createSchemaFile, type SchemaFile } from './http/schema-file.ts';
 import { createEventStreams, type EventStreams, type EventStreamsDeps } from './http/sse.ts';
-import { createSubscriptions, type Subscriptions } from './subscriptions.ts';
-import { typeDefs } from './type-defs.ts';
+import { createSubscriptions, type Subscriptions } from './events/subscriptions.ts';
+import { typeDefs } from './schema/type-defs.ts';
 
-export interface GraphqlDoor {
+export interface GraphqlEndpoint {
   readonly engine: Engine;
   /** Shared by sockets and event streams; whoever stops the service closes both. */
   readonly subscriptions: Subscriptions;
@@ -28,7 +28,7 @@ export interface GraphqlDoor {
   get(query: string, asking: Asking): MaybePromise<HttpReply>;
 }
 
-export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
+export interface EndpointDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
   readonly answers: RunnerDeps['answers'];
   readonly config: EngineDeps['config'] &
     MultipartDeps['config'] &
@@ -37,7 +37,7 @@ export interface DoorDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'co
     Pick<Config, 'subscriptionsDistinctMax'>;
 }
 
-export function createDoor(deps: DoorDeps): GraphqlDoor {
+export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   const { config, log, answers, pool } = deps;
   const engine = createEngine(deps);
   const distinctMax = config.subscriptionsDistinctMax;

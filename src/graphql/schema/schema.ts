@@ -8,7 +8,7 @@ import {
   type GraphQLSchema,
   isObjectType,
 } from 'graphql';
-import type { GraphqlContext } from './context.ts';
+import type { GraphqlContext } from '../context.ts';
 import { type Resolvers, resolvers, subscribers } from './resolvers.ts';
 import { scalarRules } from './scalars.ts';
 import { typeDefs } from './type-defs.ts';

@@ -4,8 +4,8 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Config } from '../config.ts';
-import { type GraphqlError, toPlainError } from './errors.ts';
+import type { Config } from '../../config.ts';
+import { type GraphqlError, toPlainError } from '../errors.ts';
 import { createTextCache } from './text-cache.ts';
 
 /** Hash, or any other id that clients send in its place → text of a document. */

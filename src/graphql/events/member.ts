@@ -1,6 +1,6 @@
 /** One who takes part in a subscription, whatever carries the events to it. */
 
-import type { GraphqlError } from './errors.ts';
+import type { GraphqlError } from '../errors.ts';
 import type { SharedEvent } from './shared-event.ts';
 
 /** How a subscription ends without being left. */

@@ -1,7 +1,7 @@
 /** The directive `@uppercase` (Spec §2.1), at work on any field of a schema that carries it. */
 
 import { defaultFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
-import { andThen } from '../maybe-promise.ts';
+import { andThen } from '../../maybe-promise.ts';
 
 /** Wraps the resolvers of the fields that carry the directive. Call it when all are attached. */
 export function applyUppercase(schema: GraphQLSchema): void {

@@ -1,8 +1,8 @@
 /** What the three scalars take and give (Spec §2.1). */
 
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
-import { toId } from '../domain/ids.ts';
-import { parseLocalDateTime } from '../domain/local-date-time.ts';
+import { toId } from '../../domain/ids.ts';
+import { parseLocalDateTime } from '../../domain/local-date-time.ts';
 import { UploadedFile } from './uploaded-file.ts';
 
 /** How a scalar reads and writes. What it throws is a GraphQLError with a message of its own. */

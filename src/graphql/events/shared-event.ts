@@ -1,6 +1,6 @@
 /** One event of a group: made once, and in memory once, for all of its members. */
 
-import type { Reservation } from '../memory-pool.ts';
+import type { Reservation } from '../../memory-pool.ts';
 
 /** An event up to this size is copied behind what precedes it: one write is cheaper than two. */
 export const copiedBytesMax = 2_048;
