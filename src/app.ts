@@ -12,7 +12,7 @@ import type { Config } from './config.ts';
 import { createComments } from './domain/comments.ts';
 import { createIdSource } from './domain/ids.ts';
 import { createLocalClock } from './domain/local-date-time.ts';
-import { createTopic } from './domain/topic.ts';
+import { createTopic, type Topic } from './domain/topic.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
 import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
@@ -57,8 +57,12 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Values that wait for one slow subscriber inside the process; sockets have their own bounds. */
+/** Comments that wait to be made events inside the process; sockets have their own bounds. */
 const commentQueueMax = 4_096;
+/** Their part of all bytes that may wait. */
+const commentShare = 1 / 8;
+/** What a comment takes beside its text, about. */
+const commentBytes = 512;
 
 /** Where the build puts the browser UI. */
 const graphqlUiFolder = fileURLToPath(new URL('graphql-ui', import.meta.url));
@@ -67,13 +71,13 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const shared = { log, config, pool: createMemoryPool(config.waitingBytesMax) };
+  const shared = { log, config, pool: createPool(config) };
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
     revision: () => store.revision(),
   });
-  const added = createTopic<Comment>({ queueMax: commentQueueMax });
+  const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
   const uploads = await openUploads({
@@ -136,6 +140,18 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
   readonly accounts: readonly Account[];
+}
+
+function createPool({ waitingBytesMax }: Config): MemoryPool {
+  return createMemoryPool(waitingBytesMax * (1 - commentShare));
+}
+
+function createCommentTopic(queueBytesMax: number): Topic<Comment> {
+  return createTopic({
+    queueMax: commentQueueMax,
+    queueBytesMax,
+    bytesOf: ({ content }) => commentBytes + content.length * 2,
+  });
 }
 
 /** Who may do what (Spec §5). */

@@ -18,13 +18,20 @@ export interface Topic<T> {
   readonly size: number;
 }
 
-export interface TopicOptions {
+export interface TopicOptions<T> {
+  /** What a value takes in memory. */
+  readonly bytesOf: (value: T) => number;
   /** Values that wait for one subscriber, and calls of `next()` that wait for values. */
   readonly queueMax: number;
+  /**
+   * Bytes of values that wait for one subscriber; one value may wait however long it is. It bounds
+   * all queues together: each is the end of the same row of values.
+   */
+  readonly queueBytesMax: number;
 }
 
 /** A topic of its own; nothing is shared between two of them. */
-export function createTopic<T>({ queueMax }: TopicOptions): Topic<T> {
+export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
   const subscribers = new Set<Subscriber<T>>();
   return {
     publish(value) {
@@ -33,7 +40,7 @@ export function createTopic<T>({ queueMax }: TopicOptions): Topic<T> {
     },
     subscribe() {
       const leave = (): void => void subscribers.delete(subscriber);
-      const subscriber = new Subscriber<T>(queueMax, leave);
+      const subscriber = new Subscriber<T>(options, leave);
       subscribers.add(subscriber);
       return subscriber;
     },
@@ -53,16 +60,18 @@ interface Waiter<T> {
  * keep its place in the topic until one more value came.
  */
 class Subscriber<T> implements AsyncIterableIterator<T> {
-  readonly #queueMax: number;
+  readonly #options: TopicOptions<T>;
   readonly #leave: () => void;
   /** At most one of these two holds anything. */
   #values: T[] = [];
+  /** Of the values. */
+  #bytes = 0;
   #waiters: Waiter<T>[] = [];
   #ended = false;
   #failure: AppError | undefined;
 
-  constructor(queueMax: number, leave: () => void) {
-    this.#queueMax = queueMax;
+  constructor(options: TopicOptions<T>, leave: () => void) {
+    this.#options = options;
     this.#leave = leave;
   }
 
@@ -70,7 +79,12 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) {
       waiter.resolve({ value, done: false });
-    } else if (this.#values.length < this.#queueMax) {
+      return;
+    }
+    const { queueMax, queueBytesMax, bytesOf } = this.#options;
+    const { length } = this.#values;
+    this.#bytes += bytesOf(value);
+    if (length < queueMax && (length === 0 || this.#bytes <= queueBytesMax)) {
       this.#values.push(value);
     } else {
       this.#end();
@@ -81,7 +95,9 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
   next(): Promise<IteratorResult<T>> {
     if (this.#values.length > 0) {
       // The length was checked; `T` itself may have undefined among its values.
-      return Promise.resolve({ value: this.#values.shift() as T, done: false });
+      const value = this.#values.shift() as T;
+      this.#bytes -= this.#options.bytesOf(value);
+      return Promise.resolve({ value, done: false });
     }
     const failure = this.#failure;
     if (failure !== undefined) {
@@ -89,7 +105,7 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
       return Promise.reject(failure);
     }
     if (this.#ended) return Promise.resolve({ value: undefined, done: true });
-    if (this.#waiters.length >= this.#queueMax) return Promise.reject(tooSlow());
+    if (this.#waiters.length >= this.#options.queueMax) return Promise.reject(tooSlow());
     return new Promise((resolve, reject) => {
       this.#waiters.push({ resolve, reject });
     });

@@ -5,7 +5,7 @@
  */
 
 import { AppError } from '../errors.ts';
-import type { MemoryPool, Reservation } from '../memory-pool.ts';
+import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 
 export interface Budget {
   /** In objects. */
@@ -50,7 +50,7 @@ export function createBudget(limits: BudgetLimits): Budget {
   return new CountedBudget(limits);
 }
 
-/** What is taken of the pool at a time: a request that takes less is not counted there. */
+/** What is taken of the pool at a time. */
 const stepBytes = 65_536;
 
 class CountedBudget implements Budget {
@@ -106,7 +106,7 @@ class CountedBudget implements Budget {
     if (this.spent > objectsMax) this.refusal = tooMuch(`${objectsMax} objects`);
     else if (Math.max(this.bytes, this.#jsonBytes) > bytesMax) {
       this.refusal = tooMuch(`${bytesMax} bytes`);
-    } else if (this.bytes + this.#jsonBytes > stepBytes && !this.#hold()) {
+    } else if (this.bytes + this.#jsonBytes > uncountedBytesMax && !this.#hold()) {
       this.refusal = new AppError('overloaded', 'Too many answers are being made or sent.', {
         retryAfterSeconds: 1,
       });

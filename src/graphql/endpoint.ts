@@ -42,7 +42,7 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   const engine = createEngine(deps);
   const distinctMax = config.subscriptionsDistinctMax;
   const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
-  const streams = createEventStreams({ engine, subscriptions, config });
+  const streams = createEventStreams({ engine, subscriptions, pool, config });
   const runner = createRunner({ engine, streams, answers, config });
   const multipart = { ...deps, engine };
 

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.ts';
+import { uncountedBytesMax } from '../memory-pool.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
 import type { BodySink, Incoming } from './incoming.ts';
 
@@ -25,8 +26,6 @@ export class ClientGone extends Error {
 /** Takes so many bytes of memory for a body. Throws `overloaded` where there is no room. */
 export type TakeRoom = (bytes: number) => void;
 
-/** A body up to this size is counted as a part of its connection. */
-const smallBodyBytesMax = 16_384;
 /** What the values of a JSON text can take beside it, as a multiple of its bytes. */
 const parsedBytesPerByte = 8;
 
@@ -96,7 +95,7 @@ class WholeBody implements BodySink {
   }
 
   #takeRoom(bytes: number): void {
-    if (this.#bytes.length <= smallBodyBytesMax || bytes <= this.#roomTaken) return;
+    if (this.#bytes.length <= uncountedBytesMax || bytes <= this.#roomTaken) return;
     this.#options.takeRoom(bytes - this.#roomTaken);
     this.#roomTaken = bytes;
   }

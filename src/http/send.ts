@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../log.ts';
-import type { MemoryPool, Reservation } from '../memory-pool.ts';
+import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 import { ClientGone, hasBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { HttpReply } from './message.ts';
@@ -26,9 +26,6 @@ export interface Outlet {
   readonly closing: boolean;
 }
 
-/** An answer up to this size is counted as a part of its connection. */
-const smallAnswerBytesMax = 16_384;
-
 /** Throws, before anything is written, where Node refuses the headers or the pool has no room. */
 export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void {
   const { response } = asked;
@@ -49,8 +46,8 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
     return;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
-  const isLarge = length > smallAnswerBytesMax;
-  const room = isLarge ? takeRoom(length, outlet.pool) : undefined;
+  const isLarge = length > uncountedBytesMax;
+  const room = isLarge ? takeRoom(length, outlet.pool, () => response.destroy()) : undefined;
   // RFC 9110 §8.6: these two have no content, and so no length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
@@ -61,8 +58,8 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   if (room !== undefined) releaseOnceTaken(room, response);
 }
 
-function takeRoom(bytes: number, pool: MemoryPool): Reservation {
-  const room = pool.open();
+function takeRoom(bytes: number, pool: MemoryPool, giveUp?: () => void): Reservation {
+  const room = pool.open(giveUp);
   if (!room.grow(bytes)) throw overloaded();
   return room;
 }

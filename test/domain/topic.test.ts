@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { createTopic } from '../../dist/domain/topic.js';
+import { unweighed } from '../support/topic.js';
 
 test('every subscriber gets every value in the order published', async () => {
-  const topic = createTopic<number>({ queueMax: 10 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
   const first = topic.subscribe();
   const second = topic.subscribe();
   for (const value of [1, 2, 3]) topic.publish(value);
@@ -16,7 +17,7 @@ test('every subscriber gets every value in the order published', async () => {
 });
 
 test('a value wakes the call that waits for it', async () => {
-  const topic = createTopic<string>({ queueMax: 1 });
+  const topic = createTopic<string>({ ...unweighed, queueMax: 1 });
   const subscriber = topic.subscribe();
   const waiting = subscriber.next();
   topic.publish('a');
@@ -24,14 +25,14 @@ test('a value wakes the call that waits for it', async () => {
 });
 
 test('a value that is undefined is a value', async () => {
-  const topic = createTopic<undefined>({ queueMax: 1 });
+  const topic = createTopic<undefined>({ ...unweighed, queueMax: 1 });
   const subscriber = topic.subscribe();
   topic.publish(undefined);
   assert.deepEqual(await subscriber.next(), { value: undefined, done: false });
 });
 
 test('a late subscriber gets nothing from before, and all from then on', async () => {
-  const topic = createTopic<number>({ queueMax: 10 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
   topic.publish(1);
   const late = topic.subscribe();
   topic.publish(2);
@@ -39,7 +40,7 @@ test('a late subscriber gets nothing from before, and all from then on', async (
 });
 
 test('return settles every call that waits and leaves the topic', async () => {
-  const topic = createTopic<number>({ queueMax: 2 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
   const subscriber = topic.subscribe();
   const waiting = [subscriber.next(), subscriber.next()];
   assert.equal(topic.size, 1);
@@ -50,7 +51,7 @@ test('return settles every call that waits and leaves the topic', async () => {
 });
 
 test('leaving a loop leaves the topic', async () => {
-  const topic = createTopic<number>({ queueMax: 2 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
   const subscriber = topic.subscribe();
   topic.publish(1);
   for await (const value of subscriber) {
@@ -61,7 +62,7 @@ test('leaving a loop leaves the topic', async () => {
 });
 
 test('a subscriber whose queue is full is dropped with one error; the others lose nothing', async () => {
-  const topic = createTopic<number>({ queueMax: 2 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
   const slow = topic.subscribe();
   const quick = topic.subscribe();
   for (const value of [1, 2, 3]) {
@@ -75,8 +76,24 @@ test('a subscriber whose queue is full is dropped with one error; the others los
   assert.equal((await quick.next()).value, 4);
 });
 
+test('values that wait are bounded in bytes too; one may wait however long it is', async () => {
+  const bytesOf = (value: string): number => value.length;
+  const topic = createTopic<string>({ queueMax: 10, queueBytesMax: 4, bytesOf });
+  const slow = topic.subscribe();
+  topic.publish('longer');
+  assert.equal((await slow.next()).value, 'longer');
+  topic.publish('ab');
+  topic.publish('cd');
+  assert.equal((await slow.next()).value, 'ab');
+  topic.publish('ef');
+  assert.equal(topic.size, 1);
+  topic.publish('g');
+  assert.equal(topic.size, 0);
+  await assert.rejects(slow.next(), { code: 'overloaded' });
+});
+
 test('more waiting calls than the bound are refused, and the earlier ones go on', async () => {
-  const topic = createTopic<number>({ queueMax: 1 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 1 });
   const subscriber = topic.subscribe();
   const waiting = subscriber.next();
   await assert.rejects(subscriber.next(), { code: 'overloaded' });
@@ -85,7 +102,7 @@ test('more waiting calls than the bound are refused, and the earlier ones go on'
 });
 
 test('throw leaves the topic and gives the error back', async () => {
-  const topic = createTopic<number>({ queueMax: 1 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 1 });
   const subscriber = topic.subscribe();
   const error = new Error('enough');
   await assert.rejects(async () => subscriber.throw?.(error), error);
@@ -93,7 +110,7 @@ test('throw leaves the topic and gives the error back', async () => {
 });
 
 test('a subscriber that leaves while a value goes round takes nothing from the others', async () => {
-  const topic = createTopic<number>({ queueMax: 4 });
+  const topic = createTopic<number>({ ...unweighed, queueMax: 4 });
   const subscribers = Array.from({ length: 5 }, () => topic.subscribe());
   const received: unknown[] = [];
   const reading = subscribers.map(async (subscriber, index) => {
@@ -110,7 +127,7 @@ test('any history of publish, read and leave gives each reader an unbroken row o
   const step = fc.constantFrom('publish', 'read', 'join', 'leave');
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const topic = createTopic<number>({ queueMax: 100 });
+      const topic = createTopic<number>({ ...unweighed, queueMax: 100 });
       let published = 0;
       const readers: { next: number; iterator: AsyncIterableIterator<number> }[] = [];
       for (const one of steps) {

@@ -82,7 +82,7 @@ test('JSON beyond the bytes of the budget is refused, escapes counted', async ()
 });
 
 test('a pool that has less left refuses for now, and gets everything back', async () => {
-  const pool = createMemoryPool(300_000);
+  const pool = createMemoryPool(480_000);
   const other = pool.open();
   assert.ok(other.grow(100_000));
   const content = 'x'.repeat(150_000);

@@ -10,6 +10,7 @@ import {
   Reader,
   toEvents,
 } from '../support/subscriptions.js';
+import { unweighed } from '../support/topic.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const one = operationOf('subscription { a }');
@@ -86,7 +87,7 @@ test('who left gets nothing, not even an ending', async () => {
 });
 
 test('a source that opens after its last member left is ended at once', async () => {
-  const source = createTopic<GraphqlResult>({ queueMax: 1 });
+  const source = createTopic<GraphqlResult>({ ...unweighed, queueMax: 1 });
   let open: (opening: Opening) => void = () => undefined;
   const { subscriptions } = createBench(() => new Promise((resolve) => void (open = resolve)));
   subscriptions.join(one, new Reader())();

@@ -1,6 +1,7 @@
 /** Bytes that are made and not sent yet: bounded for one answer or event, counted in one pool. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { type GraphqlDoor, startDoor } from '../support/graphql-door.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
@@ -142,4 +143,110 @@ test('of the variables of a subscription only those that it declares are kept', 
   const prepared = engine.prepare({ query, variables: { x: true, y: 'long', __proto__: null } });
   assert.ok(prepared.kind === 'ready');
   assert.deepEqual(prepared.variables, { x: true });
+});
+
+test('a message that is not whole is counted, and given back when it is', async (t) => {
+  const door = await startDoor(t);
+  const client = await connectReady(door.port, { protocols });
+  const text = JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(200_000) } });
+  for (let count = 0; count < 3; count += 1) {
+    client.socket.send(text.slice(0, 50_000), { fin: false });
+    client.socket.ping('x'.repeat(100));
+    client.socket.send(text.slice(50_000, 150_000), { fin: false });
+    while (door.pool.bytes < 150_000) await turn();
+    assert.ok(door.pool.bytes < 200_000, `${door.pool.bytes}`);
+    client.socket.send(text.slice(150_000));
+    assert.equal((await client.next()).type, 'pong');
+    assert.equal(door.pool.bytes, 0);
+  }
+  await client.close();
+  await assertNothingHeld(door);
+});
+
+test('pings that were answered take nothing, however many they were', async (t) => {
+  const door = await startDoor(t);
+  const client = await connectReady(door.port, { protocols });
+  for (let count = 0; count < 150; count += 1) {
+    client.socket.ping('x'.repeat(125));
+    await once(client.socket, 'pong');
+  }
+  assert.equal(door.pool.bytes, 0);
+  await client.close();
+  await assertNothingHeld(door);
+});
+
+test('where there is no room for more of a message its socket ends, others go on', async (t) => {
+  const door = await startDoor(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const text = JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(250_000) } });
+  const begin = async (): Promise<HandClient> => {
+    const client = await connectReady(door.port, { protocols });
+    client.socket.send(text.slice(0, 200_000), { fin: false });
+    return client;
+  };
+  const first = await begin();
+  while (door.pool.bytes < 200_000) await turn();
+  const clients = await Promise.all(Array.from({ length: 7 }, begin));
+  assert.equal((await Promise.race(clients.map(({ closed }) => closed))).code, 1013);
+  assert.ok(door.pool.bytes <= 1_048_576, `${door.pool.bytes}`);
+  for (const { socket } of clients) socket.terminate();
+  while (door.door.size > 1) await turn();
+  first.socket.send(text.slice(200_000));
+  assert.equal((await first.next()).type, 'pong');
+  await first.close();
+  await assertNothingHeld(door);
+});
+
+/** Comments until more waits for a client than is a part of its connection. */
+async function commentUntilCounted(door: GraphqlDoor): Promise<number> {
+  const before = door.pool.bytes;
+  while (door.pool.bytes === before) {
+    door.comment('x'.repeat(1_900));
+    await turn();
+  }
+  return before;
+}
+
+test('short events that wait count too, over sockets and event streams', async (t) => {
+  const door = await startDoor(t);
+  const socket = await listen(door, 'subscription { commentAdded { content } }');
+  socket.socket.pause();
+  const before = await commentUntilCounted(door);
+  assert.ok(door.pool.bytes > before + 16_384);
+  socket.socket.resume();
+  while (door.pool.bytes > before) await turn();
+  await socket.close();
+  const stream = await askEvents(door, 'subscription { commentAdded { content } }');
+  while (door.subscriptions.count().members === 0) await turn();
+  stream.response.socket.pause();
+  const beforeStream = await commentUntilCounted(door);
+  assert.ok(door.pool.bytes > beforeStream + 16_384);
+  stream.leave();
+  await assertNothingHeld(door);
+});
+
+test('what waits too long for a client is given up where others need the room', async (t) => {
+  let now = 0;
+  const env = { WAITING_BYTES_MAX: '67108864' };
+  const door = await startDoor(t, { env, poolNow: () => now });
+  const socket = await listen(door, long);
+  socket.socket.pause();
+  const stream = await askEvents(door, long);
+  while (door.subscriptions.count().members < 2) await turn();
+  stream.response.socket.pause();
+  const asking = await connectReady(door.port, { protocols });
+  door.comment('x'.repeat(1_000_000));
+  while (door.pool.bytes < 10_000_000 || door.pool.bytes > 12_000_000) await turn();
+  asking.socket.pause();
+  asking.send(subscribe('q', `{ allPosts { comments { ${aliases('content')} } } }`));
+  while (door.pool.bytes < 20_000_000) await turn();
+  const other = door.pool.open();
+  assert.equal(other.grow(45_000_000), false);
+  now = 5_000;
+  while (!other.grow(45_000_000)) await turn();
+  other.release();
+  for (const { socket: given } of [socket, asking]) given.resume();
+  assert.equal((await socket.closed).code, 1006);
+  assert.equal((await asking.closed).code, 1006);
+  stream.response.socket.resume();
+  await assertNothingHeld(door);
 });

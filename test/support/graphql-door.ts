@@ -24,6 +24,7 @@ import type { Comment } from '../../dist/store/model.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { formatLocalDateTime } from '../../dist/domain/local-date-time.js';
 import { announce } from './announce.js';
+import { unweighed } from './topic.js';
 
 export interface GraphqlDoor {
   readonly port: number;
@@ -47,6 +48,8 @@ export interface DoorOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A wrapper around the real engine. */
   readonly wrap?: (engine: Engine) => Engine;
+  /** The clock of the pool, in milliseconds. */
+  readonly poolNow?: () => number;
 }
 
 /** One door for all tests of a `describe`. */
@@ -65,7 +68,7 @@ export function useDoor(options: DoorOptions = {}): () => GraphqlDoor {
 /** Stops with the test that asked for it. */
 export async function startDoor(
   context: Pick<TestContext, 'after'>,
-  { env = {}, wrap = (engine) => engine }: DoorOptions = {},
+  { env = {}, wrap = (engine) => engine, poolNow }: DoorOptions = {},
 ): Promise<GraphqlDoor> {
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
   const logged: string[] = [];
@@ -76,9 +79,9 @@ export async function startDoor(
     initial: initialData([], true),
     bytesMax: config.memoryStoreBytesMax,
   });
-  const topic = createTopic<Comment>({ queueMax: 1_000 });
+  const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
-  const pool = createMemoryPool(config.waitingBytesMax);
+  const pool = createMemoryPool(config.waitingBytesMax, poolNow);
   const engine = wrap(
     createEngine({
       store,
@@ -111,7 +114,7 @@ export async function startDoor(
     config,
     now: () => performance.now(),
   });
-  const streams = createEventStreams({ engine, subscriptions, config });
+  const streams = createEventStreams({ engine, subscriptions, pool, config });
   const stop = await serve(context, { config, door, streams, engine, log, pool, subscriptions });
   context.after(stop.stop);
   return {

@@ -14,6 +14,7 @@ import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
+import { unweighed } from './topic.js';
 
 export interface TestGraphql {
   readonly engine: Engine;
@@ -70,7 +71,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     bytesMax: config.memoryStoreBytesMax,
   });
   const store = options.wrap?.(memory) ?? memory;
-  const topic = createTopic<Comment>({ queueMax: 100 });
+  const topic = createTopic<Comment>({ ...unweighed, queueMax: 100 });
   const pool = createMemoryPool(config.waitingBytesMax);
   const logged: (LogFacts & { readonly event: string })[] = [];
   const engine = createEngine({

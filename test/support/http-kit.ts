@@ -27,6 +27,8 @@ export interface HttpKitOptions {
   /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */
   readonly routes: Readonly<Record<string, Handler>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** The clock of the pool, in milliseconds. */
+  readonly now?: () => number;
 }
 
 const hello: Handler = () => textReply(200, 'hello');
@@ -34,7 +36,7 @@ const hello: Handler = () => textReply(200, 'hello');
 /** Stops with the test that asked for it. */
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
-  { routes, env = {} }: HttpKitOptions,
+  { routes, env = {}, now }: HttpKitOptions,
 ): Promise<HttpKit> {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
@@ -48,7 +50,7 @@ export async function startHttp(
     }),
   );
   const { targetBytesMax, waitingBytesMax } = config;
-  const pool = createMemoryPool(waitingBytesMax);
+  const pool = createMemoryPool(waitingBytesMax, now);
   const listener = createListener({ ...router, targetBytesMax, pool, log, idPrefix: 'test' });
   const due = new Set<ServerResponse>();
   const server = createHttpServer({

@@ -12,6 +12,7 @@ import {
 } from '../../dist/graphql/events/subscriptions.js';
 import { createTurns } from '../../dist/graphql/turns.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { unweighed } from './topic.js';
 
 export interface Bench {
   readonly subscriptions: Subscriptions;
@@ -30,7 +31,7 @@ export function createBench(
   open?: () => Promise<Opening>,
   { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
 ): Bench {
-  const source = createTopic<GraphqlResult>({ queueMax });
+  const source = createTopic<GraphqlResult>({ ...unweighed, queueMax });
   const pool = createMemoryPool(poolBytesMax);
   let made = 0;
   const count = (): void => void (made += 1);

@@ -92,7 +92,7 @@ export class Group {
       const json = await make();
       this.#isHeavy = json.length > lightBytesMax;
       const bytes = typeof json === 'string' ? Buffer.from(json) : json;
-      await this.#deliver(new SharedEvent(bytes, pool.open()));
+      await this.#deliver(new SharedEvent(bytes, pool));
     } finally {
       budget.release();
     }

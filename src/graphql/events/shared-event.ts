@@ -1,6 +1,6 @@
 /** One event of a group: made once, and in memory once, for all of its members. */
 
-import type { Reservation } from '../../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 
 /** An event up to this size is copied behind what precedes it: one write is cheaper than two. */
 export const copiedBytesMax = 2_048;
@@ -17,23 +17,27 @@ export class SharedEvent {
   /** What transports made of it, by what it was made for: made once for all that need the same. */
   readonly forms = new Map<string, EventForm>();
   readonly #held: Reservation;
-  #holders = 0;
+  /** How each of them is ended. */
+  readonly #holders = new Set<{ readonly giveUp: () => void }>();
 
-  /** `held`: its part of the memory for what waits, empty so far. */
-  constructor(json: Buffer, held: Reservation) {
+  /** `pool`: of what waits; the event takes no part of it so far. */
+  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>) {
     this.json = json;
-    this.#held = held;
+    this.#held = pool.open(() => {
+      for (const { giveUp } of this.#holders) giveUp();
+    });
   }
 
-  /** A member could not send all of it at once: it counts until each such member is through. */
-  hold(): void {
-    this.#holders += 1;
-    if (this.#holders === 1) this.#held.set(this.json.length);
+  /**
+   * A member could not send all of it at once: it counts until each such member is through, which
+   * it says by what it gets back, once or more often. `giveUp` ends the member.
+   */
+  hold(giveUp: () => void): () => void {
+    const holder = { giveUp };
+    this.#holders.add(holder);
+    if (this.#holders.size === 1) this.#held.set(this.json.length);
+    return () => {
+      if (this.#holders.delete(holder) && this.#holders.size === 0) this.#held.release();
+    };
   }
-
-  /** To be called once for each `hold`; a function of its own, so that no member needs one. */
-  readonly letGo = (): void => {
-    this.#holders -= 1;
-    if (this.#holders === 0) this.#held.release();
-  };
 }

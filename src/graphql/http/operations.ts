@@ -9,6 +9,7 @@ import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toRefusal } from '../errors.ts';
 import type { Serialized } from '../serialize.ts';
+import { Pace, type Turns } from '../turns.ts';
 import { decodeRequest } from './params.ts';
 
 /** One HTTP request under way. */
@@ -78,10 +79,14 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     }
   };
 
-  /** One after the other: at once as long as each answers at once. */
+  /** One after the other: at once as long as each answers at once, and all do so quickly. */
   const runFrom = (batch: Batch, call: Call): MaybePromise<Batch> => {
-    for (const request of batch.rest) {
-      const outcome = runInPlace(request, call);
+    for (;;) {
+      const turn = batch.pace.wait();
+      if (turn !== undefined) return turn.then(() => runFrom(batch, call));
+      const next = batch.rest.next();
+      if (next.done === true) return batch;
+      const outcome = runInPlace(next.value, call);
       if (isPromise(outcome)) {
         return outcome.then((came) => {
           add(batch, came);
@@ -90,24 +95,29 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
       }
       add(batch, outcome);
     }
-    return batch;
   };
 
   return {
     run,
     runBatch: (requests, call) =>
-      andThen(
-        runFrom({ rest: requests.values(), answers: [], repeatable: true }, call),
-        ({ answers, repeatable }) => ({ json: toList(answers), repeatable }),
-      ),
+      andThen(runFrom(toBatch(requests, engine.turns), call), ({ answers, repeatable }) => ({
+        json: toList(answers),
+        repeatable,
+      })),
   };
 }
 
 /** A batch under way: what is still to run, and what came out so far. */
 interface Batch {
   readonly rest: IterableIterator<unknown>;
+  /** Of its operations, so that other requests get their turn between two of them. */
+  readonly pace: Pace;
   readonly answers: Answer[];
   repeatable: boolean;
+}
+
+function toBatch(requests: readonly unknown[], turns: Turns): Batch {
+  return { rest: requests.values(), pace: new Pace(turns), answers: [], repeatable: true };
 }
 
 function add(batch: Batch, { json, repeatable }: Outcome): void {

@@ -11,6 +11,7 @@ import { ClientGone } from '../../http/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
@@ -38,6 +39,8 @@ export interface EventStreams {
 export interface EventStreamsDeps {
   readonly engine: Pick<Engine, 'prepare' | 'execute' | 'serialize'>;
   readonly subscriptions: Subscriptions;
+  /** Holds what waits for slow readers. */
+  readonly pool: Pick<MemoryPool, 'open'>;
   readonly config: Pick<
     Config,
     'wsSocketsMax' | 'wsQueueBytesMax' | 'waitingBytesMax' | 'wsPingSeconds' | 'idleTimeoutSeconds'
@@ -76,7 +79,7 @@ export function wantsEvents(accept: string | undefined): boolean {
 }
 
 export function createEventStreams(deps: EventStreamsDeps): EventStreams {
-  const { engine, subscriptions, config } = deps;
+  const { engine, subscriptions, pool, config } = deps;
   const streams = new Set<EventStream>();
   const queueBytesMax = (): number => {
     const share = Math.max(queueBytesMin, config.waitingBytesMax / streams.size);
@@ -84,10 +87,11 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   };
   // More often than a silent connection is ended.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
+  const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool };
 
   const subscribe = (operation: ReadyOperation): HttpReply => {
     if (streams.size >= config.wsSocketsMax) throw tooMany();
-    const stream = new EventStream(queueBytesMax, keepAliveSeconds * 1000);
+    const stream = new EventStream(streamDeps);
     streams.add(stream);
     stream.once('close', () => streams.delete(stream));
     try {
@@ -153,18 +157,29 @@ function tooMany(): AppError {
   return new AppError('overloaded', message, { retryAfterSeconds: 5 });
 }
 
+interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool'> {
+  /** Bytes that may wait for a stream at this moment. */
+  readonly queueBytesMax: () => number;
+  readonly keepAliveMilliseconds: number;
+}
+
 class EventStream extends Readable implements Member {
   readonly #queueBytesMax: () => number;
   readonly #keepAlive: NodeJS.Timeout;
+  /** What it holds for itself, where that is much. */
+  readonly #own: Reservation;
+  /** Bytes that wait here, at most; a long event counts by itself, for all its readers. */
+  #ownBytes = 0;
   #leave: (() => void) | undefined;
   #ended = false;
   /** Bytes so far. */
   #pushed = 0;
-  /** Events that wait here, and where each of them ends. */
-  #held: { readonly event: SharedEvent; readonly end: number }[] = [];
+  /** Long events that wait here: where each of them ends, and what to call then. */
+  #held: { readonly end: number; readonly letGo: () => void }[] = [];
 
-  constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
+  constructor({ queueBytesMax, keepAliveMilliseconds, pool }: EventStreamDeps) {
     super();
+    this.#own = pool.open(() => this.destroy());
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // Clients of events end their side only where they leave: no need to write to nobody first.
@@ -182,12 +197,10 @@ class EventStream extends Readable implements Member {
     const { head, body } = toForm(event);
     this.#write(head);
     if (body === undefined) return;
-    this.#write(body);
+    this.#push(body);
     this.#write(nextSuffix);
-    this.#letGo();
     if (this.#ended || this.readableLength === 0) return;
-    event.hold();
-    this.#held.push({ event, end: this.#pushed });
+    this.#held.push({ end: this.#pushed, letGo: event.hold(() => this.destroy()) });
   }
 
   isBehind(): boolean {
@@ -221,15 +234,16 @@ class EventStream extends Readable implements Member {
 
   /** Nothing to fetch: events push themselves. */
   override _read(): void {
-    this.#letGo();
+    this.#count(0);
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#ended = true;
     clearInterval(this.#keepAlive);
     this.#leave?.();
-    for (const { event } of this.#held) event.letGo();
+    for (const { letGo } of this.#held) letGo();
     this.#held = [];
+    this.#own.release();
     done(error);
   }
 
@@ -238,17 +252,24 @@ class EventStream extends Readable implements Member {
   }
 
   #write(bytes: string | Buffer): void {
+    this.#push(bytes);
+    this.#count(Buffer.byteLength(bytes));
+  }
+
+  #push(bytes: string | Buffer): void {
     if (this.#ended) return;
     this.#pushed += Buffer.byteLength(bytes);
     this.push(bytes);
   }
 
-  /** Of the events that the client has taken whole. */
-  #letGo(): void {
-    const taken = this.#pushed - this.readableLength;
-    while (this.#held[0] !== undefined && this.#held[0].end <= taken) {
-      this.#held.shift()?.event.letGo();
-    }
+  /** So many bytes of its own came, and the client may have taken what it had. */
+  #count(bytes: number): void {
+    const { readableLength } = this;
+    this.#ownBytes = Math.min(this.#ownBytes + bytes, readableLength);
+    if (this.#ownBytes > uncountedBytesMax) this.#own.set(this.#ownBytes);
+    else this.#own.release();
+    const taken = this.#pushed - readableLength;
+    while (this.#held[0] !== undefined && this.#held[0].end <= taken) this.#held.shift()?.letGo();
   }
 }
 

@@ -1,0 +1,55 @@
+/** Large answers that their clients do not take: counted until they are taken, or given up. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { textReply } from '../../dist/http/message.js';
+import { type HttpKitOptions, startHttp } from '../support/http-kit.ts';
+import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
+
+const answerBytes = 30_000_000;
+
+/** Room for one large answer that waits, and not for a second one beside it. */
+function start(t: TestContext, options: Pick<HttpKitOptions, 'now'> = {}) {
+  const routes = { 'GET /large': () => textReply(200, 'x'.repeat(answerBytes)) };
+  return startHttp(t, { routes, env: { WAITING_BYTES_MAX: '67108864' }, ...options });
+}
+
+/** A client that asks and takes no more than the head. */
+async function askSlowly(t: TestContext, port: number): Promise<RawClient> {
+  const client = await connectRaw(t, port);
+  client.send(get('/large'));
+  await once(client.socket, 'data');
+  client.socket.pause();
+  return client;
+}
+
+test('an answer is counted until it is taken, and a second one is refused meanwhile', async (t) => {
+  const { port, pool } = await start(t);
+  const slow = await askSlowly(t, port);
+  assert.equal(pool.bytes, answerBytes);
+  const other = await connectRaw(t, port);
+  other.send(get('/large'));
+  const refused = await other.answer();
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+  slow.socket.resume();
+  assert.equal((await slow.answer()).body.length, answerBytes);
+  while (pool.bytes > 0) await turn();
+  other.send(get('/large'));
+  assert.equal((await other.answer()).status, 200);
+});
+
+test('one that has waited for some seconds is given up where others need the room', async (t) => {
+  let now = 0;
+  const { port, pool } = await start(t, { now: () => now });
+  const slow = await askSlowly(t, port);
+  now = 5_000;
+  const other = await connectRaw(t, port);
+  other.send(get('/large'));
+  assert.equal((await other.answer()).status, 200);
+  slow.socket.resume();
+  await slow.ended();
+  await assert.rejects(slow.answer());
+  while (pool.bytes > 0) await turn();
+});
