@@ -64,6 +64,20 @@ export function describeAccounts(driver: AccountsDriver): void {
       assert.equal((await kept.find('bob'))?.email, `${added.indexOf(true)}@example.org`);
     });
 
+    it('can be there before the first start, which gives the same one', async (context) => {
+      const url = await driver.newUrl(context);
+      const kept = await openKept(context, url);
+      assert.equal(await kept.add({ ...bob, email: 'old@example.org' }), true);
+      const store = await openStore(url, {
+        ...driverOptions(),
+        initial: initialData([bob], true),
+      });
+      context.after(() => store.close());
+      assert.equal((await store.posts.list()).length, 3);
+      assert.equal((await store.authors.find(bob.id))?.email, bob.email);
+      assert.deepEqual(await store.accounts.find('bob'), bob);
+    });
+
     it('can be there before the first records, which come whole and once', async (context) => {
       const url = await driver.newUrl(context);
       const kept = await openKept(context, url);

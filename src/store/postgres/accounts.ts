@@ -1,59 +1,50 @@
 /** Kept accounts in PostgreSQL, for the nodes and for the command that changes them. */
 
-import { toAccount, toListed, toTexts } from '../account-row.ts';
-import type { Pool } from './pool.ts';
+import { toAccount, toAccountRow, toPerson } from '../rows.ts';
 import type { KeptAccounts } from '../store.ts';
 import { escapeText } from '../text-escape.ts';
+import type { PostgresContext } from './pool.ts';
 
-export interface KeptAccountsDeps {
-  readonly pool: Pool;
-  /** The local date-time of now, as records keep it. */
-  readonly now: () => string;
-}
+type Context = Pick<PostgresContext, 'pool' | 'now'>;
 
-export function createKeptAccounts({ pool, now }: KeptAccountsDeps): KeptAccounts {
+export function createKeptAccounts({ pool, now }: Context): KeptAccounts {
   return {
-    async find(username) {
-      const [row] = await pool.read(
+    find: (username) =>
+      pool.readOne(
         (sql) => sql`SELECT username, id, email, roles, password_hash FROM inkwell.accounts
           WHERE username = ${escapeText(username)}`,
-      );
-      return row && toAccount(row);
-    },
+        toAccount,
+      ),
     list: () =>
       pool.readPages(
         (sql) => sql`SELECT username, id, email, roles FROM inkwell.accounts
           ORDER BY username COLLATE "C"`,
-        toListed,
+        toPerson,
       ),
     async add(account) {
-      const { username, email, roles } = toTexts(account);
-      const rows = await pool.write(
+      const count = await pool.count(
         (sql) => sql`WITH added AS (
-            INSERT INTO inkwell.accounts (username, id, email, roles, password_hash)
-            VALUES (${username}, ${account.id}, ${email}, ${roles}, ${account.passwordHash})
+            INSERT INTO inkwell.accounts ${sql(toAccountRow(account))}
             ON CONFLICT DO NOTHING RETURNING id, username, email
           )
           INSERT INTO inkwell.authors (id, name, email, created_at)
           SELECT id, username, email, ${now()} FROM added
-          ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email
-          RETURNING id`,
+          ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
       );
-      return rows.length > 0;
+      return count === 1;
     },
     async setPasswordHash(username, hash) {
-      const rows = await pool.write(
+      const count = await pool.count(
         (sql) => sql`UPDATE inkwell.accounts SET password_hash = ${hash}
-          WHERE username = ${escapeText(username)} RETURNING id`,
+          WHERE username = ${escapeText(username)}`,
       );
-      return rows.length > 0;
+      return count === 1;
     },
     async remove(username) {
-      const rows = await pool.write(
-        (sql) => sql`DELETE FROM inkwell.accounts
-          WHERE username = ${escapeText(username)} RETURNING id`,
+      const count = await pool.count(
+        (sql) => sql`DELETE FROM inkwell.accounts WHERE username = ${escapeText(username)}`,
       );
-      return rows.length > 0;
+      return count === 1;
     },
   };
 }

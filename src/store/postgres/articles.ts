@@ -37,12 +37,11 @@ export function createArticles(pool: Pool): Articles {
       (sql) => sql`SELECT version, document FROM inkwell.articles ORDER BY id`,
       toVersion,
     );
-  const find = async (id: number): Promise<Version | undefined> => {
-    const [row] = await pool.read(
+  const find = (id: number): Promise<Version | undefined> =>
+    pool.readOne(
       (sql) => sql`SELECT version, document FROM inkwell.articles WHERE id = ${id}`,
+      toVersion,
     );
-    return row && toVersion(row);
-  };
 
   return {
     list: async () => (await list()).map(({ article }) => article),

@@ -1,17 +1,16 @@
 /** Authors in PostgreSQL. */
 
-import { toAuthor } from '../author-row.ts';
-import { type PostgresContext, toIdArray } from './rows.ts';
+import { toAuthor } from '../rows.ts';
 import type { Authors } from '../store.ts';
+import { type PostgresContext, toIdArray } from './pool.ts';
 
 export function createAuthors({ pool }: PostgresContext): Authors {
   return {
-    async find(id) {
-      const [row] = await pool.read(
+    find: (id) =>
+      pool.readOne(
         (sql) => sql`SELECT id, name, email, created_at FROM inkwell.authors WHERE id = ${id}`,
-      );
-      return row && toAuthor(row);
-    },
+        toAuthor,
+      ),
     async byIds(ids) {
       const authors = await pool.readPages(
         (sql) => sql`SELECT id, name, email, created_at FROM inkwell.authors

@@ -5,12 +5,13 @@
  * one transaction commit at a time. Where it does not arrive, a slow timer looks.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
 import { type CommentOrder, createCommentOrder, type Look } from './comment-order.ts';
 import type { Comment } from '../model.ts';
 import { createHints, type Hints } from './hints.ts';
 import type { Client, Connect, Pool, Row } from './pool.ts';
-import { toComment } from './rows.ts';
+import { toComment } from '../rows.ts';
 
 export interface CommentFeed {
   /** A comment that this node stored, and its number. */
@@ -49,12 +50,13 @@ export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
 
 /** The last number of a comment, once all up to it can be seen or never come. */
 async function findStart(pool: Pool): Promise<number> {
-  const cursor = await lastNumber(pool);
+  const lookOnce = async (): Promise<Seen> =>
+    toLook(await pool.read((sql) => look(sql, Number.MAX_SAFE_INTEGER)), 0);
+  const { last: cursor } = await lookOnce();
   // A second statement: the transaction of every number up to the cursor is before its `next`.
-  const { next } = toLook(await pool.read((sql) => look(sql, cursor)), 0);
+  const { next } = await lookOnce();
   for (let looks = 0; looks < startLooksMax; looks += 1) {
-    const { oldest } = toLook(await pool.read((sql) => look(sql, cursor)), 0);
-    if (oldest >= next) break;
+    if ((await lookOnce()).oldest >= next) break;
     await pause(gapMilliseconds * 4);
   }
   return cursor;
@@ -194,18 +196,4 @@ function toLook(rows: readonly Row[], ownMax: number): Seen {
     next: BigInt(String(rows[0]?.['next'])),
     last: Number(rows[0]?.['last']),
   };
-}
-
-async function lastNumber(pool: Pool): Promise<number> {
-  const [row] = await pool.read(
-    (sql) => sql`SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last
-      FROM inkwell.comments_seq_seq`,
-  );
-  return Number(row?.['last']);
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-  });
 }

@@ -5,8 +5,8 @@
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
-import { toDiskName, toFile } from '../file-row.ts';
-import type { PostgresContext } from './rows.ts';
+import { toDiskName, toFile } from '../rows.ts';
+import type { PostgresContext } from './pool.ts';
 import { escapeText } from '../text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 

@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createAccounts } from '../given-accounts.ts';
 import { createKeptAccounts } from './accounts.ts';
@@ -16,11 +17,11 @@ import {
   createConnect,
   createPool,
   isAway,
+  type PostgresContext,
   toStartError,
   toStoreError,
 } from './pool.ts';
 import { createComments, createPosts } from './posts.ts';
-import type { PostgresContext } from './rows.ts';
 import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
 import { createTodos } from './todos.ts';
 import type { Store } from '../store.ts';
@@ -76,17 +77,13 @@ export async function openPostgresAccounts(
 }
 
 async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {
-  const accountIds = new Set(initial.accounts.map(({ id }) => id));
   const end = Date.now() + startSeconds * 1000;
   for (;;) {
     const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
     try {
       await migrate(sql);
       await fill(sql, initial);
-      await keepAuthors(
-        sql,
-        initial.authors.filter(({ id }) => accountIds.has(id)),
-      );
+      await keepAuthors(sql, initial);
       return;
     } catch (error) {
       const fault = toStoreError(error);
@@ -95,7 +92,7 @@ async function prepare(connect: Connect, { initial, log }: DriverOptions): Promi
         throw new Error('STORE_URL: the database does not answer.', { cause: error });
       }
       log('info', 'waiting for the database');
-      await new Promise((resolve) => setTimeout(resolve, startRetryMilliseconds));
+      await pause(startRetryMilliseconds);
     } finally {
       await sql.end({ timeout: 1 });
     }

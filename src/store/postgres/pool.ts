@@ -4,6 +4,7 @@
  * statement is answered. While the server is away, requests are refused with `overloaded`.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -14,12 +15,16 @@ type Rows = postgres.RowList<Row[]>;
 type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
 
 export interface Pool {
-  /** The rows of a statement that only reads: asked once more where its connection was lost. */
+  /** The rows of a statement that only reads: sent once more where its connection was lost. */
   read(statement: Statement): Promise<Rows>;
+  /** The first of them, as an item. */
+  readOne<T>(statement: Statement, toItem: (row: Row) => T): Promise<T | undefined>;
   /** The same for many rows, which are fetched and handed over page by page, in one snapshot. */
   readPages<T>(statement: Statement, toItem: (row: Row) => T): Promise<T[]>;
   /** What a statement writes is kept whole or not at all; after `overloaded` it may be either. */
   write(statement: Statement): Promise<Rows>;
+  /** The same, for how many rows were written. */
+  count(statement: Statement): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -40,6 +45,22 @@ export interface ConnectOptions {
   readonly closed?: () => void;
 }
 
+/** What the parts of the driver share. */
+export interface PostgresContext {
+  readonly pool: Pool;
+  readonly createId: () => string;
+  /** The local date-time of now, as records keep it. */
+  readonly now: () => string;
+}
+
+/**
+ * An array as PostgreSQL reads it; ids hold nothing that would need quotes. It is unnested and
+ * joined: `= ANY` would go through all of it for every row.
+ */
+export function toIdArray(ids: readonly string[]): string {
+  return `{${ids.join(',')}}`;
+}
+
 /** Loads the package. Connections are made when they are needed. */
 export async function createConnect(url: string): Promise<Connect> {
   const create = await importPostgres();
@@ -49,7 +70,7 @@ export async function createConnect(url: string): Promise<Connect> {
       connect_timeout: 5,
       // Without an answer to the first one the next attempts come at a slower pace, up to this.
       backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
-      // What it would ask at the start, the types of arrays, is not used.
+      // The types of arrays, which it would ask for at the start, are not used.
       fetch_types: false,
       onnotice: () => undefined,
       onnotify: heard,
@@ -80,6 +101,41 @@ const rowsPerPage = 1_000;
 const retryMilliseconds = 50;
 
 export function createPool(connect: Connect, options: PoolOptions): Pool {
+  const { run, runTwice, end } = createRunner(connect, options);
+  const read: Pool['read'] = (statement) => runTwice(() => run(statement));
+  return {
+    read,
+    async readOne(statement, toItem) {
+      const [row] = await read(statement);
+      return row && toItem(row);
+    },
+    write: (statement) => run(statement),
+    count: async (statement) => (await run(statement)).count,
+    readPages: (statement, toItem) =>
+      runTwice(() =>
+        run(async (sql, refresh) => {
+          const items = [];
+          for await (const rows of statement(sql).cursor(rowsPerPage)) {
+            refresh();
+            for (const row of rows) items.push(toItem(row));
+          }
+          return items;
+        }),
+      ),
+    close: end,
+  };
+}
+
+type Work<T> = (sql: Client, refresh: () => void) => PromiseLike<T>;
+
+interface Runner {
+  readonly run: <T>(work: Work<T>) => Promise<T>;
+  readonly runTwice: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly end: () => Promise<void>;
+}
+
+/** Runs each statement under a deadline; replaces connections that are dead. */
+function createRunner(connect: Connect, options: PoolOptions): Runner {
   const { log, connectionsMax, timeoutSeconds } = options;
   // The server ends a statement after its time; the second more is for its answer.
   const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
@@ -95,20 +151,20 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
     log(away ? 'warn' : 'info', away ? 'database is away' : 'database is back');
   };
 
-  /** Nothing was answered for so long: these connections lead nowhere, though they look open. */
-  const giveUp = (asked: Client): void => {
-    if (asked !== client || Date.now() - answeredAt < patienceMilliseconds) return;
+  /** Connections without an answer for so long are taken for dead, though they look open. */
+  const giveUp = (used: Client): void => {
+    if (used !== client || Date.now() - answeredAt < patienceMilliseconds) return;
     client = newClient();
-    asked.end({ timeout: 0 }).catch(() => undefined);
+    used.end({ timeout: 0 }).catch(() => undefined);
   };
 
-  async function ask<T>(work: (sql: Client, refresh: () => void) => PromiseLike<T>): Promise<T> {
+  async function run<T>(work: Work<T>): Promise<T> {
     if (statements >= statementsMax) throw busy();
     statements += 1;
-    const asked = client;
-    const deadline = createDeadline(patienceMilliseconds, () => giveUp(asked));
+    const used = client;
+    const deadline = createDeadline(patienceMilliseconds, () => giveUp(used));
     try {
-      const answer = await Promise.race([work(asked, deadline.refresh), deadline.passed]);
+      const answer = await Promise.race([work(used, deadline.refresh), deadline.passed]);
       answeredAt = Date.now();
       note(false);
       return answer;
@@ -122,32 +178,17 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
     }
   }
 
-  async function askTwice<T>(work: () => Promise<T>): Promise<T> {
+  async function runTwice<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!isAway(error) || Date.now() - answeredAt > patienceMilliseconds) throw error;
-      await new Promise((resolve) => setTimeout(resolve, retryMilliseconds));
+      await pause(retryMilliseconds);
       return work();
     }
   }
 
-  return {
-    read: (statement) => askTwice(() => ask(statement)),
-    write: (statement) => ask(statement),
-    readPages: (statement, toItem) =>
-      askTwice(() =>
-        ask(async (sql, refresh) => {
-          const items = [];
-          for await (const rows of statement(sql).cursor(rowsPerPage)) {
-            refresh();
-            for (const row of rows) items.push(toItem(row));
-          }
-          return items;
-        }),
-      ),
-    close: () => client.end({ timeout: 2 }),
-  };
+  return { run, runTwice, end: () => client.end({ timeout: 2 }) };
 }
 
 interface Deadline {
@@ -168,7 +209,7 @@ export function createDeadline(milliseconds: number, expire: () => void): Deadli
   return { passed, refresh: () => timer?.refresh(), end: () => clearTimeout(timer) };
 }
 
-/** SQLSTATE classes and codes that say: not now. The rest are faults of ours. */
+/** SQLSTATE classes and codes that say: not now. The rest are faults of this program. */
 const notNow = /^(?:08|53|57P|57014|55P03|25006|40001|40P01)/;
 const diskFull = '53100';
 /** What the network says, and what the package says of its connections. */

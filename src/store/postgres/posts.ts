@@ -1,11 +1,11 @@
 /** Posts and comments in PostgreSQL. `seq` is the order in which they came (R2). */
 
-import { groupBy } from '../group-by.ts';
 import type { Comment, Post } from '../model.ts';
-import type { CommentFeed } from './feed.ts';
-import { type PostgresContext, toComment, toIdArray, toPost } from './rows.ts';
+import { groupBy, toComment, toPost, toPostRow } from '../rows.ts';
 import type { Comments, Posts } from '../store.ts';
 import { escapeText } from '../text-escape.ts';
+import type { CommentFeed } from './feed.ts';
+import { type PostgresContext, toIdArray } from './pool.ts';
 
 export function createPosts({ pool, createId, now }: PostgresContext): Posts {
   return {
@@ -15,25 +15,20 @@ export function createPosts({ pool, createId, now }: PostgresContext): Posts {
           FROM inkwell.posts ORDER BY seq DESC`,
         toPost,
       ),
-    async find(id) {
-      const [row] = await pool.read(
+    find: (id) =>
+      pool.readOne(
         (sql) => sql`SELECT id, title, content, status, created_at, author_id
           FROM inkwell.posts WHERE id = ${id}`,
-      );
-      return row && toPost(row);
-    },
+        toPost,
+      ),
     async create({ title, content, authorId }) {
       const id = createId();
       const post: Post = { id, title, content, status: 'DRAFT', createdAt: now(), authorId };
-      await pool.write(
-        (sql) => sql`INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
-          VALUES (${id}, ${escapeText(title)}, ${escapeText(content)}, ${post.status},
-            ${post.createdAt}, ${authorId})`,
-      );
+      await pool.write((sql) => sql`INSERT INTO inkwell.posts ${sql(toPostRow(post))}`);
       return post;
     },
     async update(id, { title, content }) {
-      const { count } = await pool.write(
+      const count = await pool.count(
         (sql) => sql`UPDATE inkwell.posts
           SET title = ${escapeText(title)}, content = ${escapeText(content)} WHERE id = ${id}`,
       );
@@ -41,8 +36,7 @@ export function createPosts({ pool, createId, now }: PostgresContext): Posts {
     },
     async remove(id) {
       // Its comments go with it, by the foreign key.
-      const { count } = await pool.write((sql) => sql`DELETE FROM inkwell.posts WHERE id = ${id}`);
-      return count === 1;
+      return (await pool.count((sql) => sql`DELETE FROM inkwell.posts WHERE id = ${id}`)) === 1;
     },
     async byAuthors(ids) {
       const posts = await pool.readPages(
@@ -59,17 +53,16 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
   const { pool, createId, now } = context;
   return {
     watch: (listener) => feed.watch(listener),
-    async find(id) {
-      const [row] = await pool.read(
+    find: (id) =>
+      pool.readOne(
         (sql) => sql`SELECT id, post_id, content, created_at
           FROM inkwell.comments WHERE id = ${id}`,
-      );
-      return row && toComment(row);
-    },
+        toComment,
+      ),
     async add(postId, content) {
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
       // The lock keeps the post in place until the comment is stored. It also comes before the
-      // sequence is asked for a value: the feed relies on that (see postgres-feed.ts).
+      // sequence is asked for a value: the feed relies on that (see feed.ts).
       const [row] = await pool.write(
         (sql) => sql`WITH post AS (
             SELECT id FROM inkwell.posts WHERE id = ${postId} FOR KEY SHARE

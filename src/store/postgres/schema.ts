@@ -1,8 +1,8 @@
 /** The schema in PostgreSQL, in numbered steps, and the first records. */
 
 import type { InitialData } from '../memory.ts';
+import { authorsOfAccounts, columnsOf, type Table, toAuthorRow, toInitialRows } from '../rows.ts';
 import type { Client } from './pool.ts';
-import { escapeText } from '../text-escape.ts';
 
 /** Each step is run once in a database's life, in this order. Steps are added, never changed. */
 const steps: readonly string[] = [
@@ -165,85 +165,39 @@ function migration(): string {
     ${migrations.join('')}`;
 }
 
-/** Puts the first records into a new database, as one act: one node does it, the others see it. */
+/**
+ * Puts the first records into a new database, as one statement: one node does it, the others see
+ * it done. Before that a command may have added an account, and its author with it.
+ */
 export async function fill(sql: Client, initial: InitialData): Promise<void> {
-  const rows = toJsonRows(initial);
-  await sql`
-    WITH first AS (
+  const tables = toInitialRows(initial);
+  const inserts = tables.map(
+    ([table], at) => `, filled_${table} AS (
+      INSERT INTO inkwell.${table} (${columnsOf[table]}) SELECT ${columnsOf[table]}
+      FROM first, ${rowsOf(table, at + 1)} ORDER BY ordinality ON CONFLICT DO NOTHING
+    )`,
+  );
+  await sql.unsafe(
+    `WITH first AS (
       UPDATE inkwell.schema_state SET is_filled = true WHERE NOT is_filled RETURNING 1
-    ), filled_authors AS (
-      INSERT INTO inkwell.authors (id, name, email, created_at)
-      SELECT row.* FROM json_to_recordset(${rows.authors}::text::json)
-        AS row (id uuid, name text, email text, created_at text)
-      WHERE EXISTS (SELECT FROM first)
-    ), filled_posts AS (
-      INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
-      SELECT id, title, content, status, created_at, author_id
-      FROM json_to_recordset(${rows.posts}::text::json) AS row (at int, id uuid, title text,
-        content text, status text, created_at text, author_id uuid)
-      WHERE EXISTS (SELECT FROM first) ORDER BY at
-    ), filled_comments AS (
-      INSERT INTO inkwell.comments (id, post_id, content, created_at)
-      SELECT id, post_id, content, created_at
-      FROM json_to_recordset(${rows.comments}::text::json)
-        AS row (at int, id uuid, post_id uuid, content text, created_at text)
-      WHERE EXISTS (SELECT FROM first) ORDER BY at
-    ), filled_todos AS (
-      INSERT INTO inkwell.todos (id, title, completed)
-      SELECT id, title, completed
-      FROM json_to_recordset(${rows.todos}::text::json)
-        AS row (at int, id uuid, title text, completed boolean)
-      WHERE EXISTS (SELECT FROM first) ORDER BY at
-    )
-    INSERT INTO inkwell.articles (id, document)
-    SELECT row.* FROM json_to_recordset(${rows.articles}::text::json)
-      AS row (id bigint, document text)
-    WHERE EXISTS (SELECT FROM first)`;
-}
-
-type JsonRows = Readonly<Record<'authors' | 'posts' | 'comments' | 'todos' | 'articles', string>>;
-
-function toJsonRows({ authors, posts, comments, todos, articles }: InitialData): JsonRows {
-  return {
-    authors: toAuthorRows(authors),
-    posts: toJson(
-      posts.map(({ id, status, createdAt, authorId, ...texts }) => {
-        const title = escapeText(texts.title);
-        const content = escapeText(texts.content);
-        return { id, title, content, status, created_at: createdAt, author_id: authorId };
-      }),
-    ),
-    comments: toJson(
-      comments.map(({ id, postId, content, createdAt }) => {
-        return { id, post_id: postId, content: escapeText(content), created_at: createdAt };
-      }),
-    ),
-    todos: toJson(todos.map((todo) => ({ ...todo, title: escapeText(todo.title) }))),
-    articles: toJson(
-      articles.map((article) => ({ id: article.id, document: JSON.stringify(article) })),
-    ),
-  };
-}
-
-/** Each row with its place: the rows of a set have no order of their own. */
-function toJson(rows: readonly object[]): string {
-  return JSON.stringify(rows.map((row, at) => ({ at, ...row })));
-}
-
-function toAuthorRows(authors: InitialData['authors']): string {
-  return toJson(
-    authors.map(({ id, name, email, createdAt }) => {
-      return { id, name: escapeText(name), email: escapeText(email), created_at: createdAt };
-    }),
+    )${inserts.join('')} SELECT FROM first`,
+    tables.map(([, rows]) => JSON.stringify(rows)),
   );
 }
 
 /** Accounts are given anew at every start (R20); each is also an author, with the same id. */
-export async function keepAuthors(sql: Client, authors: InitialData['authors']): Promise<void> {
-  await sql`
-    INSERT INTO inkwell.authors (id, name, email, created_at)
-    SELECT row.* FROM json_to_recordset(${toAuthorRows(authors)}::text::json)
-      AS row (id uuid, name text, email text, created_at text)
-    ORDER BY row.id
-    ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`;
+export async function keepAuthors(sql: Client, initial: InitialData): Promise<void> {
+  const rows = authorsOfAccounts(initial).map(toAuthorRow);
+  await sql.unsafe(
+    `INSERT INTO inkwell.authors (${columnsOf.authors})
+    SELECT ${columnsOf.authors} FROM ${rowsOf('authors', 1)} ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
+    [JSON.stringify(rows)],
+  );
+}
+
+/** The rows of a table that a parameter holds as JSON, each with its place. */
+function rowsOf(table: Table, parameter: number): string {
+  const row = `null::inkwell.${table}`;
+  return `json_populate_recordset(${row}, $${parameter}::text::json) WITH ORDINALITY`;
 }

@@ -1,10 +1,9 @@
 /** Todos in PostgreSQL, in the order they came (R2). */
 
 import type { Todo } from '../model.ts';
-import type { Row } from './pool.ts';
-import type { PostgresContext } from './rows.ts';
+import { toTodo, toTodoRow } from '../rows.ts';
 import type { Todos } from '../store.ts';
-import { escapeText, unescapeText } from '../text-escape.ts';
+import type { PostgresContext } from './pool.ts';
 
 export function createTodos({ pool, createId }: PostgresContext): Todos {
   return {
@@ -13,27 +12,15 @@ export function createTodos({ pool, createId }: PostgresContext): Todos {
         (sql) => sql`SELECT id, title, completed FROM inkwell.todos ORDER BY seq`,
         toTodo,
       ),
-    async find(id) {
-      const [row] = await pool.read(
+    find: (id) =>
+      pool.readOne(
         (sql) => sql`SELECT id, title, completed FROM inkwell.todos WHERE id = ${id}`,
-      );
-      return row && toTodo(row);
-    },
+        toTodo,
+      ),
     async create({ title, completed }) {
       const todo: Todo = { id: createId(), title, completed };
-      await pool.write(
-        (sql) => sql`INSERT INTO inkwell.todos (id, title, completed)
-          VALUES (${todo.id}, ${escapeText(title)}, ${completed})`,
-      );
+      await pool.write((sql) => sql`INSERT INTO inkwell.todos ${sql(toTodoRow(todo))}`);
       return todo;
     },
-  };
-}
-
-function toTodo(row: Row): Todo {
-  return {
-    id: String(row['id']),
-    title: unescapeText(String(row['title'])),
-    completed: row['completed'] === true,
   };
 }

@@ -1,46 +1,34 @@
 /** Kept accounts in SQLite, for the server that looks them up and the command that changes them. */
 
-import { toAccount, toListed, toTexts } from '../account-row.ts';
-import type { SqliteContext } from './writes.ts';
+import { toAccount, toAccountRow, toAuthorRow, toPerson } from '../rows.ts';
 import type { KeptAccounts } from '../store.ts';
 import { escapeText } from '../text-escape.ts';
+import { createChange, createInsert, createSelect, renewAuthor } from './statements.ts';
+import type { SqliteContext } from './writes.ts';
 
 type Context = Pick<SqliteContext, 'database' | 'writes' | 'now'>;
 
 export function createKeptAccounts({ database, writes, now }: Context): KeptAccounts {
-  const columns = 'username, id, email, roles';
-  const find = database.prepare(
-    `SELECT ${columns}, password_hash FROM accounts WHERE username = ?`,
+  const find = createSelect(database, 'accounts', toAccount)('WHERE username = ?');
+  const list = createSelect(database, 'accounts', toPerson)('ORDER BY username');
+  const add = createInsert(database, 'accounts', 'ON CONFLICT DO NOTHING');
+  const addAuthor = createInsert(database, 'authors', renewAuthor);
+  const setHash = createChange(
+    database,
+    'UPDATE accounts SET password_hash = ? WHERE username = ?',
   );
-  const list = database.prepare(`SELECT ${columns} FROM accounts ORDER BY username`);
-  const add = database.prepare(
-    `INSERT INTO accounts (${columns}, password_hash) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO NOTHING`,
-  );
-  const addAuthor = database.prepare(
-    `INSERT INTO authors (id, name, email, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
-  );
-  const setHash = database.prepare('UPDATE accounts SET password_hash = ? WHERE username = ?');
-  const remove = database.prepare('DELETE FROM accounts WHERE username = ?');
-  const changes = (statement: typeof add, ...values: readonly string[]): boolean =>
-    Number(statement.run(...values).changes) > 0;
+  const remove = createChange(database, 'DELETE FROM accounts WHERE username = ?');
 
   return {
-    find(username) {
-      const row = find.get(escapeText(username));
-      return row && toAccount(row);
-    },
-    list: () => list.all().map(toListed),
+    find: (username) => find.first(escapeText(username)),
+    list: () => list.all(),
     add: (account) =>
       writes.run(() => {
-        const { username, email, roles } = toTexts(account);
-        if (!changes(add, username, account.id, email, roles, account.passwordHash)) return false;
-        addAuthor.run(account.id, username, email, now());
-        return true;
+        if (!add(toAccountRow(account))) return false;
+        const { id, username: name, email } = account;
+        return addAuthor(toAuthorRow({ id, name, email, createdAt: now() }));
       }),
-    setPasswordHash: (username, hash) =>
-      writes.run(() => changes(setHash, hash, escapeText(username))),
-    remove: (username) => writes.run(() => changes(remove, escapeText(username))),
+    setPasswordHash: (username, hash) => writes.run(() => setHash(hash, escapeText(username))),
+    remove: (username) => writes.run(() => remove(escapeText(username))),
   };
 }

@@ -1,16 +1,19 @@
 /** Articles in SQLite: JSON documents as they came (R14), by id. */
 
-import type { Row } from './database.ts';
-import type { SqliteContext } from './writes.ts';
 import type { Article } from '../model.ts';
+import { toArticle, toArticleRow } from '../rows.ts';
 import type { Articles } from '../store.ts';
+import { createInsert, createSelect } from './statements.ts';
+import type { SqliteContext } from './writes.ts';
 
 export function createArticles({ database, writes }: SqliteContext): Articles {
-  const list = database.prepare('SELECT document FROM articles ORDER BY id');
-  const find = database.prepare('SELECT document FROM articles WHERE id = ?');
-  const keep = database.prepare(
-    `INSERT INTO articles (id, document) VALUES (?, ?)
-     ON CONFLICT (id) DO UPDATE SET document = excluded.document`,
+  const select = createSelect(database, 'articles', toArticle);
+  const list = select('ORDER BY id');
+  const find = select('WHERE id = ?');
+  const keep = createInsert(
+    database,
+    'articles',
+    'ON CONFLICT (id) DO UPDATE SET document = excluded.document',
   );
   // The first value after the last one that is not taken (R15): the next one, or one after an id.
   const next = database.prepare(
@@ -22,42 +25,30 @@ export function createArticles({ database, writes }: SqliteContext): Articles {
      ) WHERE name = 'articles' RETURNING value`,
   );
   const save = (article: Article): Article => {
-    keep.run(article.id, JSON.stringify(article));
+    keep(toArticleRow(article));
     return article;
-  };
-  const get = (id: number): Article | undefined => {
-    const row = find.get(id);
-    return row && toArticle(row);
   };
 
   return {
-    list: () => list.all().map(toArticle),
-    find: get,
-    save(draft) {
-      return writes.run(() => {
+    list: () => list.all(),
+    find: (id) => find.first(id),
+    save: (draft) =>
+      writes.run(() => {
         const id = typeof draft['id'] === 'number' ? draft['id'] : Number(next.get()?.['value']);
         return save({ ...draft, id });
-      });
-    },
-    change(id, change) {
-      return writes.run(() => {
-        const article = get(id);
+      }),
+    change: (id, change) =>
+      writes.run(() => {
+        const article = find.first(id);
         return article && save(change(article));
-      });
-    },
-    changeAll(change) {
-      return writes.run(() => {
-        const before = list.all().map(toArticle);
+      }),
+    changeAll: (change) =>
+      writes.run(() => {
+        const before = list.all();
         // One that was not touched is the very same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         // All texts before the first statement: a document that has none refuses this write alone.
-        const texts = changed.map((article) => [article.id, JSON.stringify(article)] as const);
-        for (const [id, text] of texts) keep.run(id, text);
-      });
-    },
+        for (const row of changed.map(toArticleRow)) keep(row);
+      }),
   };
-}
-
-function toArticle(row: Row): Article {
-  return JSON.parse(String(row['document'])) as Article; // written by `save`
 }

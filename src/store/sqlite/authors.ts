@@ -1,24 +1,17 @@
 /** Authors in SQLite. */
 
-import type { SqliteContext } from './writes.ts';
-import { toAuthor } from '../author-row.ts';
+import { toAuthor } from '../rows.ts';
 import type { Authors } from '../store.ts';
+import { createSelect } from './statements.ts';
+import type { SqliteContext } from './writes.ts';
 
 export function createAuthors({ database }: SqliteContext): Authors {
-  const columns = 'id, name, email, created_at';
-  const find = database.prepare(`SELECT ${columns} FROM authors WHERE id = ?`);
-  const byIds = database.prepare(
-    `SELECT ${columns} FROM authors WHERE id IN (SELECT value FROM json_each(?))`,
-  );
+  const select = createSelect(database, 'authors', toAuthor);
+  const find = select('WHERE id = ?');
+  const byIds = select('WHERE id IN (SELECT value FROM json_each(?))');
   return {
-    find(id) {
-      const row = find.get(id);
-      return row && toAuthor(row);
-    },
-    byIds: (ids) => {
-      return new Map(
-        byIds.all(JSON.stringify(ids)).map((row) => [String(row['id']), toAuthor(row)]),
-      );
-    },
+    find: (id) => find.first(id),
+    byIds: (ids) =>
+      new Map(byIds.all(JSON.stringify(ids)).map((author) => [author.id, author] as const)),
   };
 }

@@ -14,7 +14,9 @@ export interface Database {
 }
 
 export interface Statement {
-  run(...values: readonly Value[]): { readonly changes: number | bigint };
+  run(...values: readonly (Value | Readonly<Record<string, Value>>)[]): {
+    readonly changes: number | bigint;
+  };
   get(...values: readonly Value[]): Row | undefined;
   all(...values: readonly Value[]): readonly Row[];
 }

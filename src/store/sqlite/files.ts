@@ -1,7 +1,7 @@
 /** The index of stored files in SQLite. `seq` is the order in which their names came (R2). */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
-import { toDiskName, toFile } from '../file-row.ts';
+import { toDiskName, toFile } from '../rows.ts';
 import type { SqliteContext } from './writes.ts';
 import { escapeText } from '../text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';

@@ -6,6 +6,8 @@
 
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import type { InitialData } from '../memory.ts';
+import { authorsOfAccounts, toAuthorRow, toInitialRows } from '../rows.ts';
+import { createInsert, renewAuthor } from './statements.ts';
 import { createArticles } from './articles.ts';
 import { type Database, openDatabase, prepareDatabase } from './database.ts';
 import { createAccounts } from '../given-accounts.ts';
@@ -15,14 +17,13 @@ import { createComments, createPosts } from './posts.ts';
 import { createTodos } from './todos.ts';
 import { createWrites, type SqliteContext } from './writes.ts';
 import type { Store } from '../store.ts';
-import { escapeText } from '../text-escape.ts';
 
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
   const database = await openDatabase(path);
   try {
     prepareDatabase(database, () => fill(database, initial));
-    keepAuthors(database, accountAuthors(initial));
+    keepAuthors(database, initial);
   } catch (error) {
     database.close();
     throw error;
@@ -72,40 +73,15 @@ export async function openSqliteAccounts(
 }
 
 /** Accounts are given anew at every start (R20); each is also an author, with the same id. */
-function accountAuthors({ accounts, authors }: InitialData): InitialData['authors'] {
-  const ids = new Set(accounts.map(({ id }) => id));
-  return authors.filter(({ id }) => ids.has(id));
+function keepAuthors(database: Database, initial: InitialData): void {
+  const keep = createInsert(database, 'authors', renewAuthor);
+  for (const author of authorsOfAccounts(initial)) keep(toAuthorRow(author));
 }
 
-function keepAuthors(database: Database, authors: InitialData['authors']): void {
-  const keep = database.prepare(
-    `INSERT INTO authors (id, name, email, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
-  );
-  for (const { id, name, email, createdAt } of authors) {
-    keep.run(id, escapeText(name), escapeText(email), createdAt);
-  }
-}
-
+/** Before the first start a command may have added an account, and its author with it. */
 function fill(database: Database, initial: InitialData): void {
-  keepAuthors(database, initial.authors);
-  const post = database.prepare(
-    `INSERT INTO posts (id, title, content, status, created_at, author_id)
-     VALUES (?, ?, ?, ?, ?, ?)`,
-  );
-  for (const { id, title, content, status, createdAt, authorId } of initial.posts) {
-    post.run(id, escapeText(title), escapeText(content), status, createdAt, authorId);
+  for (const [table, rows] of toInitialRows(initial)) {
+    const insert = createInsert(database, table, 'ON CONFLICT DO NOTHING');
+    for (const row of rows) insert(row);
   }
-  const comment = database.prepare(
-    'INSERT INTO comments (id, post_id, content, created_at) VALUES (?, ?, ?, ?)',
-  );
-  for (const { id, postId, content, createdAt } of initial.comments) {
-    comment.run(id, postId, escapeText(content), createdAt);
-  }
-  const todo = database.prepare('INSERT INTO todos (id, title, completed) VALUES (?, ?, ?)');
-  for (const { id, title, completed } of initial.todos) {
-    todo.run(id, escapeText(title), Number(completed));
-  }
-  const article = database.prepare('INSERT INTO articles (id, document) VALUES (?, ?)');
-  for (const each of initial.articles) article.run(each.id, JSON.stringify(each));
 }

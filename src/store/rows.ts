@@ -1,0 +1,159 @@
+/**
+ * Rows ↔ records, for both drivers on SQL: their tables and columns have the same names. Texts of
+ * a person's choice are escaped in rows.
+ */
+
+import type { InitialData } from './memory.ts';
+import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
+import { escapeText, unescapeText } from './text-escape.ts';
+import type { WrittenFile } from './uploads.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+/** Values by column. */
+export type NewRow = Readonly<Record<string, string | number | boolean | null>>;
+
+/** The columns that the program writes, by table. */
+export const columnsOf = {
+  authors: 'id, name, email, created_at',
+  accounts: 'username, id, email, roles, password_hash',
+  posts: 'id, title, content, status, created_at, author_id',
+  comments: 'id, post_id, content, created_at',
+  todos: 'id, title, completed',
+  articles: 'id, document',
+} as const;
+export type Table = keyof typeof columnsOf;
+
+/** What a new database is filled with, a table after those that it refers to. */
+export function toInitialRows(initial: InitialData): readonly (readonly [Table, NewRow[]])[] {
+  return [
+    ['authors', initial.authors.map(toAuthorRow)],
+    ['posts', initial.posts.map(toPostRow)],
+    ['comments', initial.comments.map(toCommentRow)],
+    ['todos', initial.todos.map(toTodoRow)],
+    ['articles', initial.articles.map(toArticleRow)],
+  ];
+}
+
+export function toPost(row: Row): Post {
+  return {
+    id: String(row['id']),
+    title: toText(row['title']),
+    content: toText(row['content']),
+    status: row['status'] as Post['status'], // as it was stored
+    createdAt: String(row['created_at']),
+    authorId: row['author_id'] as string | null, // by the schema
+  };
+}
+
+export function toPostRow({ createdAt, authorId, ...post }: Post): NewRow {
+  const [title, content] = [escapeText(post.title), escapeText(post.content)];
+  return { ...post, title, content, created_at: createdAt, author_id: authorId };
+}
+
+export function toComment(row: Row): Comment {
+  return {
+    id: String(row['id']),
+    content: toText(row['content']),
+    createdAt: String(row['created_at']),
+    postId: String(row['post_id']),
+  };
+}
+
+export function toCommentRow({ id, postId, content, createdAt }: Comment): NewRow {
+  return { id, post_id: postId, content: escapeText(content), created_at: createdAt };
+}
+
+export function toAuthor(row: Row): Author {
+  return {
+    id: String(row['id']),
+    name: toText(row['name']),
+    email: toText(row['email']),
+    createdAt: String(row['created_at']),
+  };
+}
+
+export function toAuthorRow({ id, name, email, createdAt }: Author): NewRow {
+  return { id, name: escapeText(name), email: escapeText(email), created_at: createdAt };
+}
+
+export function toTodo(row: Row): Todo {
+  // SQLite has no booleans: 0 or 1.
+  const completed = Boolean(row['completed']);
+  return { id: String(row['id']), title: toText(row['title']), completed };
+}
+
+export function toTodoRow({ id, title, completed }: Todo): NewRow {
+  return { id, title: escapeText(title), completed };
+}
+
+export function toAccount(row: Row): Account {
+  return { ...toPerson(row), passwordHash: String(row['password_hash']) };
+}
+
+/** Also of a row without the hash. */
+export function toPerson(row: Row): Omit<Account, 'passwordHash'> {
+  const roles: unknown = JSON.parse(toText(row['roles']));
+  return {
+    id: String(row['id']),
+    username: toText(row['username']),
+    email: toText(row['email']),
+    roles: Array.isArray(roles) ? roles.map(String) : [],
+  };
+}
+
+export function toAccountRow({ id, username, email, roles, passwordHash }: Account): NewRow {
+  return {
+    username: escapeText(username),
+    id,
+    email: escapeText(email),
+    roles: escapeText(JSON.stringify(roles)),
+    password_hash: passwordHash,
+  };
+}
+
+/** Articles are kept as JSON: nothing in that needs to be escaped. */
+export function toArticle(row: Row): Article {
+  return JSON.parse(String(row['document'])) as Article; // written by `toArticleRow`
+}
+
+export function toArticleRow(article: Article): NewRow {
+  return { id: article.id, document: JSON.stringify(article) };
+}
+
+export function toFile(row: Row): WrittenFile {
+  return {
+    storedName: toText(row['stored_name']),
+    temporaryName: toDiskName(row),
+    size: Number(row['size']),
+  };
+}
+
+/** Of a row of the table of files, or of replaced files. */
+export function toDiskName(row: Row): string {
+  return String(row['disk_name']);
+}
+
+/** The authors that belong to the accounts of this start (R20), with the same ids. */
+export function authorsOfAccounts({ accounts, authors }: InitialData): readonly Author[] {
+  const ids = new Set(accounts.map(({ id }) => id));
+  return authors.filter(({ id }) => ids.has(id));
+}
+
+/** Records by what they belong to; each group keeps the order of the records. */
+export function groupBy<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string,
+): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+function toText(value: unknown): string {
+  return unescapeText(String(value));
+}
