@@ -10,13 +10,11 @@ import {
   Kind,
   type OperationDefinitionNode,
   parse,
-  type SelectionSetNode,
   validate,
 } from 'graphql';
 import type { Config } from '../../config.ts';
 import { type GraphqlError, toPlainError, toRequestError } from '../errors.ts';
 import { type DocumentMeasures, measureDocument } from './limits.ts';
-import { isPlainlyValid } from './plain-documents.ts';
 import { createTextCache } from './text-cache.ts';
 
 export interface ValidDocument {
@@ -76,16 +74,11 @@ function readAnew(
   try {
     document = parse(text, { maxTokens: config.graphqlTokensMax, maxComments: commentsMax });
     const measures = measureDocument(document, config);
-    if (!isPlainlyValid(schema, document)) {
-      const errors = validate(schema, document, undefined, {
-        maxErrors: config.graphqlErrorsMax,
-        hideSuggestions: true,
-      });
-      if (errors.length > 0) return invalid(errors);
-    }
-    for (const definition of document.definitions) {
-      if ('selectionSet' in definition) dropEmptyLists(definition.selectionSet);
-    }
+    const errors = validate(schema, document, undefined, {
+      maxErrors: config.graphqlErrorsMax,
+      hideSuggestions: true,
+    });
+    if (errors.length > 0) return invalid(errors);
     const operations = document.definitions.filter(
       (definition) => definition.kind === Kind.OPERATION_DEFINITION,
     );
@@ -109,25 +102,4 @@ function readAnew(
 function invalid(errors: readonly GraphQLError[]): InvalidDocument {
   const found = errors.map((error) => toRequestError(error, 'GRAPHQL_VALIDATION_FAILED'));
   return { kind: 'invalid', errors: found };
-}
-
-/**
- * Takes away what the parser adds to each selection: lists of no arguments, of no directives.
- * Without them graphql-js has less to look at for each field of each record: a list is a tenth
- * cheaper.
- */
-function dropEmptyLists({ selections }: SelectionSetNode): void {
-  for (const selection of selections) {
-    const lists: Lists = selection;
-    if (lists.arguments?.length === 0) lists.arguments = undefined;
-    if (lists.directives?.length === 0) lists.directives = undefined;
-    if ('selectionSet' in selection && selection.selectionSet !== undefined) {
-      dropEmptyLists(selection.selectionSet);
-    }
-  }
-}
-
-interface Lists {
-  arguments?: readonly unknown[] | undefined;
-  directives?: readonly unknown[] | undefined;
 }
