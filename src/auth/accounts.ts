@@ -84,13 +84,13 @@ function parseUsersFile(bytes: Buffer): readonly Account[] {
   return [...accounts.values()];
 }
 
-/** A person mends a few at a time; a thousand lines of one mistake would help nobody. */
-const faultsToldMax = 10;
+/** The first faults are enough to correct a file; the rest is counted. */
+const faultsListedMax = 10;
 
 function toFaultsText(faults: readonly string[]): string {
-  const told = faults.slice(0, faultsToldMax).join('; ');
-  const rest = faults.length - faultsToldMax;
-  return `USERS_FILE: ${told}${rest > 0 ? `; and ${rest} more` : ''}.`;
+  const listed = faults.slice(0, faultsListedMax).join('; ');
+  const rest = faults.length - faultsListedMax;
+  return `USERS_FILE: ${listed}${rest > 0 ? `; and ${rest} more` : ''}.`;
 }
 
 type Decoded =

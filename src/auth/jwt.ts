@@ -18,7 +18,7 @@ export interface Claims {
 export interface Tokens {
   /** A token for this account that lives for the time to live from now. */
   sign(account: Pick<Account, 'username' | 'email' | 'roles'>): string;
-  /** The claims of a token that is good now, or undefined: a bad one has nothing to say. */
+  /** The claims of a token that is valid now, or undefined for any other. */
   verify(token: string): Claims | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface TokensOptions {
   readonly now: () => Date;
 }
 
-/** Longer ones are refused unread. `auth/accounts.ts` sees to it that none is written. */
+/** Longer ones are refused unread. The bounds in `auth/accounts.ts` keep every token shorter. */
 export const tokenLengthMax = 4_096;
 
 /** Verified tokens that are remembered: a token in use costs one HMAC, not one each time. */
@@ -108,7 +108,7 @@ export interface Signed {
 
 /**
  * What a token in compact form holds whose signature was made with `key`, or undefined. The header
- * must be one that this service could have written; key id and payload are not judged.
+ * must be one that this service could have written; key id and payload are not checked.
  */
 export function verifySignature(key: KeyObject, token: string): Signed | undefined {
   if (token.length > tokenLengthMax) return undefined;
@@ -151,7 +151,7 @@ const headerMembers: ReadonlySet<string> = new Set(['alg', 'typ', 'kid']);
 
 /**
  * Closed: a header with any other member is refused. So `crit` is, as RFC 7515 §4.1.11 asks of
- * whoever knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never followed.
+ * a reader that knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never followed.
  */
 function isHeader(header: Members): boolean {
   if (header.get('alg') !== 'HS256') return false;

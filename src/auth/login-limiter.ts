@@ -1,14 +1,14 @@
 /**
  * Limits failed logins (R21). Those of one account from one address lock that account for that
  * address, and for no other. Many of one account, or of one address, lock nothing: from then on
- * logins under it take turns, so that nobody can shut out others.
+ * logins under it are let in one at a time, so that nobody can lock out others.
  */
 
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { AppError } from '../errors.ts';
 import { createFailureCounts } from './failure-counts.ts';
-import { createLoginTurns } from './login-turns.ts';
+import { createLoginQueue } from './login-queue.ts';
 
 /** Who tries. */
 export interface LoginAttempt {
@@ -20,7 +20,7 @@ export interface LoginAttempt {
 export interface LoginLimiter {
   /**
    * Resolves when the password may be checked. Rejects with `too_many_requests` where this account
-   * has failed too often from this address, with `overloaded` where too many wait for their turn.
+   * has failed too often from this address, with `overloaded` where too many wait already.
    */
   enter(attempt: LoginAttempt): Promise<void>;
   fail(attempt: LoginAttempt): void;
@@ -35,13 +35,13 @@ export interface LoginLimiterOptions {
   readonly now: () => number;
 }
 
-/** So many times `failuresMax` an account or an address has failed when its logins take turns. */
+/** So many times `failuresMax` an account or an address has failed when its logins are queued. */
 const wideFactor = 10;
 
 export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions): LoginLimiter {
   const pairs = createFailureCounts(now);
   const wides = createFailureCounts(now);
-  const turns = createLoginTurns();
+  const queue = createLoginQueue();
 
   const checkPair = (pair: string): void => {
     if (pairs.count(pair) < failuresMax) return;
@@ -57,7 +57,7 @@ export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions): L
       // The address first: one that floods waits for itself, and not in the account's queue.
       for (const key of [network, account]) {
         if (wides.count(key) < failuresMax * wideFactor) continue;
-        await turns.take(key, { who: pair, failures: pairs.count(pair) });
+        await queue.enter(key, { who: pair, failures: pairs.count(pair) });
         checkPair(pair);
       }
     },

@@ -16,7 +16,7 @@ export interface Credentials {
 /**
  * A token for who knows the password. Throws `invalid_credentials` alike for an unknown user
  * and a wrong password, after the same work; `too_many_requests` after too many failures;
- * `overloaded` where too many logins are being checked, or wait for their turn.
+ * `overloaded` where too many logins are being checked, or wait.
  */
 export type Login = (credentials: Credentials) => Promise<string>;
 

@@ -1,7 +1,6 @@
 /**
- * A new password from whoever is there: a person at a terminal, who is asked twice and sees
- * nothing of it, or a program, whose first line it is. It is never an argument: others can see
- * those.
+ * Reads a new password: from a terminal, where it is asked for twice and not shown, or from the
+ * first line that a program writes. It is never an argument: other users can see those.
  */
 
 import type { Readable } from 'node:stream';

@@ -15,10 +15,10 @@ export interface PasswordHash {
   readonly hash: Buffer;
 }
 
-/** More UTF-8 bytes than this are nobody's password. */
+/** A password has at most so many bytes of UTF-8. */
 export const passwordBytesMax = 1_024;
 
-/** About 40 ms and 16 MiB for one check: dear for a guesser, bearable for a login. */
+/** About 40 ms and 16 MiB for one check: slow for a guesser, acceptable for a login. */
 const defaults = { cost: 2 ** 14, blockSize: 8, parallelization: 1 } as const;
 const saltBytes = 16;
 const hashBytes = 32;
@@ -94,11 +94,11 @@ export const checksUnderWayMax = 2;
 
 export function createPasswordChecker(options: PasswordCheckerOptions): PasswordChecker {
   const decoy = getPasswordHash(options.decoyHash ?? defaultDecoyHash);
-  const inTurn = createTurns(options.queueMax);
+  const withPermit = createSemaphore(options.queueMax);
   return {
     async check(password, text) {
       const hash = text === undefined ? undefined : getPasswordHash(text);
-      const isRight = await inTurn(() => verifyPassword(password, hash ?? decoy));
+      const isRight = await withPermit(() => verifyPassword(password, hash ?? decoy));
       return isRight && hash !== undefined;
     },
   };
@@ -109,7 +109,7 @@ const defaultDecoyHash =
   'scrypt$16384$8$1$mGIJ5RuHfGs6khJHn9OnYw$nITIG69x1SVuL55H3a-t7A5KYu5MLnecTMnR0Evvx7A';
 
 /** Runs at most `checksUnderWayMax` at a time, lets `queueMax` wait: first come, first served. */
-function createTurns(queueMax: number): <T>(work: () => Promise<T>) => Promise<T> {
+function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let underWay = 0;
 
@@ -117,7 +117,7 @@ function createTurns(queueMax: number): <T>(work: () => Promise<T>) => Promise<T
     if (underWay < checksUnderWayMax) {
       underWay += 1;
     } else if (waiting.length < queueMax) {
-      // Whoever finishes hands over its place, so that `underWay` stands still.
+      // A check that ends hands its permit to the next one, so that `underWay` does not change.
       await new Promise<void>((resolve) => {
         waiting.push(resolve);
       });
@@ -129,9 +129,9 @@ function createTurns(queueMax: number): <T>(work: () => Promise<T>) => Promise<T
     try {
       return await work();
     } finally {
-      const handOver = waiting.shift();
-      if (handOver === undefined) underWay -= 1;
-      else handOver();
+      const next = waiting.shift();
+      if (next === undefined) underWay -= 1;
+      else next();
     }
   };
 }

@@ -5,7 +5,7 @@
 
 import { parseArgs } from 'node:util';
 import type { Writable } from 'node:stream';
-import { decodePerson, loadAccounts } from '../auth/accounts.ts';
+import { decodePerson, loadAccounts, type Person } from '../auth/accounts.ts';
 import { type PasswordInput, readPassword } from '../auth/password-input.ts';
 import { hashPassword } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
@@ -30,13 +30,13 @@ const usage = [
   'A password is asked for at a terminal; else it is the first line of standard input.',
 ].join('\n');
 
-/** The exit code: 0 where it is done, 1 where it is not, 2 where the arguments are none of ours. */
+/** The exit code: 0 where it is done, 1 where it is not, 2 for arguments that are not understood. */
 export async function runAccounts(
   args: readonly string[],
   context: CommandContext,
 ): Promise<0 | 1 | 2> {
   const { output, errors } = context;
-  // Whoever reads the output may stop early.
+  // The reader of the output may stop early.
   output.on('error', () => undefined);
   errors.on('error', () => undefined);
   const command = parseCommand(args);
@@ -66,10 +66,20 @@ type Command =
   | { readonly kind: 'passwd' | 'remove'; readonly username: string }
   | { readonly kind: 'list' };
 
+/** Undefined for arguments that make no command. */
 function parseCommand(args: readonly string[]): Command | undefined {
-  const parsed = parseWords(args);
-  if (parsed === undefined) return undefined;
-  const { kind, username, others, email, roles } = parsed;
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: [...args],
+      options: { email: { type: 'string' }, role: { type: 'string', multiple: true } },
+      allowPositionals: true,
+    });
+  } catch {
+    return undefined; // an unknown option, or one without its value
+  }
+  const { email, role: roles } = parsed.values;
+  const [kind, username, ...others] = parsed.positionals;
   if (others.length > 0) return undefined;
   if (kind === 'add' && username !== undefined && email !== undefined) {
     return { kind, username, email, roles: roles ?? [] };
@@ -80,32 +90,10 @@ function parseCommand(args: readonly string[]): Command | undefined {
   return username === undefined ? undefined : { kind, username };
 }
 
-interface Words {
-  readonly kind: string | undefined;
-  readonly username: string | undefined;
-  readonly others: readonly string[];
-  readonly email: string | undefined;
-  readonly roles: readonly string[] | undefined;
-}
-
-function parseWords(args: readonly string[]): Words | undefined {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: { email: { type: 'string' }, role: { type: 'string', multiple: true } },
-      allowPositionals: true,
-    });
-    const [kind, username, ...others] = positionals;
-    return { kind, username, others, email: values.email, roles: values.role };
-  } catch {
-    return undefined; // an unknown option, or one without its value
-  }
-}
-
 /** What to say when it is done, in lines. */
 async function run(command: Command, context: CommandContext): Promise<string> {
   const config = readConfig(context.environment);
-  if (command.kind === 'add') await checkNew(command, config);
+  const person = command.kind === 'add' ? await decodeNew(command, config) : undefined;
   const opened = await openAccounts(config.storeUrl, {
     now: () => formatLocalDateTime(context.now()),
     timeoutSeconds: config.storeTimeoutSeconds,
@@ -113,7 +101,7 @@ async function run(command: Command, context: CommandContext): Promise<string> {
   const { accounts } = opened;
   try {
     if (command.kind === 'list') return await list(accounts);
-    if (command.kind === 'add') return await add(command, accounts, context);
+    if (person !== undefined) return await add(person, accounts, context);
     if (command.kind === 'passwd') return await setPassword(command.username, accounts, context);
     if (!(await accounts.remove(command.username))) throw unknown(command.username);
     return `Removed ${quote(command.username)}.`;
@@ -122,25 +110,23 @@ async function run(command: Command, context: CommandContext): Promise<string> {
   }
 }
 
-/** Before anything is opened or asked for. A given account would hide the new one. */
-async function checkNew(command: AddCommand, config: Config): Promise<void> {
-  const { fault } = decodePerson({ ...command });
-  if (fault !== undefined) throw new Error(`${fault}.`);
-  const { username } = command;
-  if (!(await loadAccounts(config)).some((account) => account.username === username)) return;
+/** Before anything is opened or asked for. A given account would hide one of the same name. */
+async function decodeNew(command: AddCommand, config: Config): Promise<Person> {
+  const { person, fault } = decodePerson({ ...command });
+  if (person === undefined) throw new Error(`${fault}.`);
+  const { username } = person;
+  if (!(await loadAccounts(config)).some((account) => account.username === username)) return person;
   const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
   throw new Error(`${quote(username)} is ${source} already.`);
 }
 
 async function add(
-  command: AddCommand,
+  person: Person,
   accounts: KeptAccounts,
   context: CommandContext,
 ): Promise<string> {
-  const { person, fault } = decodePerson({ ...command });
-  if (person === undefined) throw new Error(fault);
   const { username } = person;
-  // Told before a password is asked for; whether the name is still free, `add` says.
+  // Checked before a password is asked for, and once more by `add`.
   if ((await accounts.find(username)) !== undefined) throw taken(username);
   const passwordHash = await hashPassword(await ask(context));
   if (!(await accounts.add({ ...person, passwordHash }))) throw taken(username);

@@ -16,7 +16,7 @@ const faultsMax = 20;
  * fault, `content_too_large` beyond `bytesMax`.
  */
 export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraft {
-  const value = body as Json; // what the JSON door lets in
+  const value = body as Json; // as `http/json.ts` lets it in
   const faults: FieldError[] = [];
   checkMembers({ value, at: '' }, faults);
   if (faults.length > 0) throw invalidBody(faults);
@@ -35,7 +35,7 @@ export function toPatchedArticle(before: Article, after: Json, bytesMax: number)
 
 /**
  * The same for all articles: none may be added, dropped or moved (R16). One that was not touched
- * is the very same object and is not judged again.
+ * is the same object and is not checked again.
  */
 export function toPatchedArticles(
   before: readonly Article[],
@@ -61,7 +61,7 @@ export function toPatchedArticles(
   return after as readonly Article[]; // checkPatched found nothing
 }
 
-interface Judged {
+interface Checked {
   readonly value: Json;
   /** Pointer to the value. */
   readonly at: string;
@@ -69,17 +69,17 @@ interface Judged {
   readonly before?: Article;
 }
 
-function checkPatched(judged: Required<Judged>, faults: FieldError[]): void {
-  const { before, value, at } = judged;
+function checkPatched(checked: Required<Checked>, faults: FieldError[]): void {
+  const { before, value, at } = checked;
   if (isJsonObject(value) && value['id'] !== before.id) {
     fault(faults, `${at}/id`, 'must stay as it is');
   } else {
-    checkMembers(judged, faults);
+    checkMembers(checked, faults);
   }
 }
 
 /** R14: the members that the specification names have its types; only the title must be there. */
-function checkMembers({ value, at, before }: Judged, faults: FieldError[]): void {
+function checkMembers({ value, at, before }: Checked, faults: FieldError[]): void {
   if (!isJsonObject(value)) {
     fault(faults, at, 'must be an object');
     return;
@@ -96,7 +96,7 @@ function checkMembers({ value, at, before }: Judged, faults: FieldError[]): void
   if (tags !== undefined) checkTags(tags, `${at}/tags`, faults);
   // Choice: a date-time is checked, but kept as it was sent. An article is an open document, and
   // a client reads back what it wrote (R14, R17).
-  // One that a patch leaves alone was judged when it came; reading it costs more than the rest.
+  // One that a patch leaves alone was checked when it came; reading it costs more than the rest.
   const isNew = publishedAt !== undefined && publishedAt !== before?.['publishedAt'];
   if (isNew && !isLocalDateTime(publishedAt)) {
     fault(faults, `${at}/publishedAt`, 'must be a local date-time');

@@ -206,7 +206,7 @@ function getOwnParent(work: Work, { tokens }: JsonPointer): Container {
     const token = tokens[at] as string; // within its length
     const child = findChild(container, token);
     const own = toOwn(work, child);
-    // An array takes its index as text too; `findChild` has judged it.
+    // An array takes its index as text too; `findChild` has checked it.
     if (own !== child) (container as Record<string, Json>)[token] = own;
     container = own;
   }

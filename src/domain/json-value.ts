@@ -6,7 +6,7 @@
  */
 
 import { AppError, invalidBody } from '../errors.ts';
-import { jsonDepthMax } from '../http/json.ts';
+import { jsonDepthMax } from '../json-depth.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
 /** What may still be copied, in about bytes of JSON text. The copies of one patch share it. */
@@ -79,8 +79,8 @@ export function isEqualJson(found: Json, expected: Json): boolean {
 }
 
 /**
- * Refuses a document that is too large (`content_too_large`) or nested deeper than the JSON door
- * lets in (`invalid_body`, R10): it could not be sent back, or not be read again.
+ * Refuses a document that is too large (`content_too_large`) or nested deeper than a
+ * body may be (`invalid_body`, R10): it could not be sent back, or not be read again.
  */
 export function checkDocument(document: Json, bytesMax: number): void {
   // Nearly every document is so small that a rough bound tells; only the others are written out.
@@ -123,7 +123,7 @@ function spend(budget: CopyBudget, cost: number): void {
   }
 }
 
-/** Refuses what is nested deeper than the JSON door lets in (R10). */
+/** For what is nested deeper than a body may be (R10). */
 export function tooDeep(): AppError {
   return invalidBody([{ pointer: '', message: `is nested deeper than ${jsonDepthMax} levels` }]);
 }

@@ -1,12 +1,12 @@
 /**
- * JSON Merge Patch (RFC 7386). `json-merge-patch` does the merging, but it stops without a word at
- * members of some names, trips over one of another, and makes costly objects of those like indices:
+ * JSON Merge Patch (RFC 7386). `json-merge-patch` does the merging, but it stops silently at
+ * members of some names, throws at another, and makes costly objects of those like indices:
  * these names are spelled differently while it works. It also changes its target, so that it gets
  * a copy.
  */
 
 import library from 'json-merge-patch';
-import { jsonDepthMax } from '../http/json.ts';
+import { jsonDepthMax } from '../json-depth.ts';
 import type { Json } from '../store/model.ts';
 import { isJsonObject, isLikeIndex, tooDeep } from './json-value.ts';
 

@@ -28,5 +28,5 @@ export function toJsonPatch(body: unknown, limits: PatchLimits): Patch {
 
 /** A merge patch (RFC 7386). Every JSON value is one. */
 export function toMergePatch(body: unknown): Patch {
-  return (document) => applyMergePatch(document, body as Json); // from the JSON door
+  return (document) => applyMergePatch(document, body as Json); // as `http/json.ts` lets it in
 }

@@ -6,11 +6,9 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
+import { jsonDepthMax } from '../json-depth.ts';
 import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
-
-/** R10. `JSON.stringify` gives up near 5,000 levels: what is stored must stay far below. */
-export const jsonDepthMax = 64;
 
 /**
  * The JSON body of a request. Another media type: 415 with `accept` in the `Accept` header.

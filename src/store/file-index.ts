@@ -1,6 +1,6 @@
 /**
  * The port of the durable index of stored files: which file on disk stands for which name, and
- * which files were replaced but may still be read, by whatever node. A method is one atomic act,
+ * which files were replaced but may still be read, by any node. A method is one atomic act,
  * as in store.ts; each throws `overloaded` where the database does not answer.
  */
 
@@ -24,8 +24,8 @@ export interface FileIndex {
    */
   commit(files: readonly WrittenFile[]): MaybePromise<number>;
   /**
-   * Sees to it that these files on disk, whose commit has failed, are kept now or never. Gives the
-   * names of those that are never.
+   * Settles whether these files on disk, whose commit has failed, are stored: those that are not
+   * now never will be. Gives the names of the latter.
    */
   abandon(temporaryNames: readonly string[]): MaybePromise<readonly string[]>;
   /**

@@ -1,7 +1,7 @@
 /**
  * The port: what every driver keeps. A method is one atomic act. It may answer with a value or
  * with a promise of it, so that a driver in memory costs no promise. Ids are lower-case UUIDs;
- * a driver is never asked for anything that is not one. Nothing here judges input.
+ * a driver is never asked for anything that is not one. Nothing here validates input.
  */
 
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -36,9 +36,9 @@ export interface Comments {
   /** The comments of each post, oldest first; a post without comments may be absent. */
   byPosts(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Comment[]>>;
   /**
-   * Tells `listener` of every comment that is stored from now on, by whomever, once each and in
+   * Tells `listener` of every comment that is stored from now on, by any node, once each and in
    * the stored order; gives back how to stop that. Only a store with several writers has it: for
-   * the others whoever adds a comment knows the order.
+   * the others the caller of `add` knows the order.
    */
   watch?(listener: (comment: Comment) => void): () => void;
 }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { countedMax, createFailureCounts } from '../../dist/auth/failure-counts.js';
 import { createLoginLimiter } from '../../dist/auth/login-limiter.js';
-import { waitingMax } from '../../dist/auth/login-turns.js';
+import { waitingMax } from '../../dist/auth/login-queue.js';
 import { AppError } from '../../dist/errors.js';
 
 type Outcome = 'entered' | 'waits' | `${string} ${number}`;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
-import { jsonDepthMax, parseJson, parseJsonText } from '../../dist/http/json.js';
+import { parseJson, parseJsonText } from '../../dist/http/json.js';
+import { jsonDepthMax } from '../../dist/json-depth.js';
 import { assertSoon } from '../support/pace.js';
 
 function isRefused(json: string | Buffer): boolean {

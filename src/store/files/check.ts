@@ -1,6 +1,6 @@
 /**
  * Compares the folder of a durable store of uploads with its index, once at start and beside the
- * requests. What does not fit is told in one line of the log and left as it is: a file without an
+ * requests. What does not fit is reported in one line of the log and left as it is: a file without an
  * entry may be another node's upload on its way, and an entry without a file may have its file
  * back when the right disk is mounted.
  */
@@ -25,7 +25,7 @@ export interface CheckOptions {
 const namesMax = 200_000;
 /** No upload is on its way for so long. */
 const youngMilliseconds = 3_600_000;
-const namesTold = 5;
+const namesLogged = 5;
 
 /** Never rejects. */
 export async function checkUploads(options: CheckOptions): Promise<void> {
@@ -57,7 +57,7 @@ interface Differences {
   readonly missing: readonly string[];
 }
 
-/** The folder first: what has come or gone meanwhile is told by a second look at the file. */
+/** The folder first: a second look at a file tells what has come or gone meanwhile. */
 async function compare(options: CheckOptions): Promise<Differences> {
   const { folder, files, index, isOwn, isOver } = options;
   const found = new Set(await files.listNames(folder, namesMax));
@@ -86,5 +86,5 @@ async function compare(options: CheckOptions): Promise<Differences> {
 
 function toText(names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
-  return names.slice(0, namesTold).join(', ') + (names.length > namesTold ? ', …' : '');
+  return names.slice(0, namesLogged).join(', ') + (names.length > namesLogged ? ', …' : '');
 }

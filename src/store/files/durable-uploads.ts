@@ -116,7 +116,7 @@ class IndexedUploads implements DurableUploads {
   #replaced = 0;
   /** The last round that was asked for; they run one after the other. */
   #lastSweep: Promise<void> = Promise.resolve();
-  /** The same round until it begins: whoever asks before that needs no other. */
+  /** The same round until it begins: a request before that needs no other. */
   #nextSweep: Promise<void> | undefined;
   #closed = false;
 
@@ -227,7 +227,7 @@ class IndexedUploads implements DurableUploads {
       await this.#settleDoubts();
       await this.#removeReplaced();
     } catch (error) {
-      // The driver has told that the database is away; the next round tries again.
+      // The driver has logged that the database is away; the next round tries again.
       if (this.#closed || codeOf(error) === 'overloaded') return;
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.log('warn', 'replaced files were not removed', { reason });

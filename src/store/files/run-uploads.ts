@@ -51,9 +51,9 @@ interface Version extends WrittenFile {
   replaced: boolean;
 }
 
-/** So many files may stay against our will before no more are taken. */
+/** Files that could not be removed; beyond, no more are taken. */
 const leftoversMax = 1_000;
-/** So many of them does the end of an upload try again. */
+/** How many of them the end of an upload tries again. */
 const retriesMax = 16;
 
 class FolderUploads implements RunUploads {

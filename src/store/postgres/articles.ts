@@ -1,25 +1,26 @@
 /**
  * Articles in PostgreSQL: JSON documents as they came (R14), by id. A change is read, made and
  * then kept only if no other came between, which the row's version tells; else it is made again on
- * what is there now (R16). No lock is held while this process thinks, so that a node that stops in
- * the middle of a change holds up nobody. The changes of this process queue up: only nodes compete,
- * and one that has lost some rounds takes the turn.
+ * what is there now (R16). No lock is held meanwhile, so that a node that stops in the middle of a
+ * change delays no other. The changes of one process are queued: only nodes compete, and a node that
+ * has lost some attempts takes the lease.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import type { Article, ArticleDraft } from '../model.ts';
-import { type ArticleTurn, createArticleTurn } from './article-lease.ts';
+import { type ArticleLease, createArticleLease } from './article-lease.ts';
 import type { Pool, Row } from './pool.ts';
+import { toArticle } from '../rows.ts';
 import type { Articles } from '../store.ts';
 
-/** Each round is lost to another node's change that went through, or to its turn. */
-const roundsMax = 100;
-/** So many are lost before the turn is asked for. */
-const freeRounds = 3;
-/** Between two rounds while another node has the turn: anything up to this. */
-const turnPauseMilliseconds = 50;
-/** Changes that wait for the one under way, and how long one of them waits. */
+/** An attempt fails where another node's change was first, or where it holds the lease. */
+const attemptsMax = 100;
+/** So many fail before the lease is asked for. */
+const attemptsWithoutLease = 3;
+/** The longest pause between two attempts while another node holds the lease. */
+const leasePauseMilliseconds = 50;
+/** Changes that wait for the one in progress, and how long one of them waits. */
 const waitingMax = 1_000;
 const waitMillisecondsMax = 10_000;
 
@@ -30,7 +31,7 @@ interface Version {
 
 export function createArticles(pool: Pool): Articles {
   const inQueue = createQueue();
-  const turn = createArticleTurn(pool);
+  const lease = createArticleLease(pool);
 
   const list = (): Promise<Version[]> =>
     pool.readPages(
@@ -52,16 +53,16 @@ export function createArticles(pool: Pool): Articles {
     },
     change: (id, change) =>
       inQueue(() =>
-        inTurns<Article | undefined>(turn, async () => {
+        withLease<Article | undefined>(lease, async () => {
           const before = await find(id);
           if (before === undefined) return { kept: undefined };
           const article = change(before.article);
-          return replaceAll({ pool, turn }, [{ ...before, article }], article);
+          return replaceAll({ pool, lease }, [{ ...before, article }], article);
         }),
       ),
     changeAll: (change) =>
       inQueue(() =>
-        inTurns(turn, async () => {
+        withLease(lease, async () => {
           const before = await list();
           const after = change(before.map(({ article }) => article));
           const changed = before.flatMap(({ version, article }, index) => {
@@ -69,7 +70,7 @@ export function createArticles(pool: Pool): Articles {
             // One that was not touched is the very same object.
             return replacement === article ? [] : [{ version, article: replacement }];
           });
-          return replaceAll({ pool, turn }, changed, undefined);
+          return replaceAll({ pool, lease }, changed, undefined);
         }),
       ),
   };
@@ -90,7 +91,7 @@ async function put(pool: Pool, article: Article): Promise<Article> {
  * article under that value at this very moment, the counter moves on.
  */
 function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
-  return inRounds(async () => {
+  return retry(async () => {
     const [row] = await pool.write(
       (sql) => sql`UPDATE inkwell.counters SET value = (
           SELECT min(free) FROM (
@@ -100,7 +101,7 @@ function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
         ) WHERE name = 'articles' RETURNING value`,
     );
     const article: Article = { ...draft, id: Number(row?.['value']) };
-    const { count } = await pool.write(
+    const count = await pool.count(
       (sql) => sql`INSERT INTO inkwell.articles (id, document)
         VALUES (${article.id}, ${JSON.stringify(article)}) ON CONFLICT DO NOTHING`,
     );
@@ -108,17 +109,17 @@ function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   });
 }
 
-interface Place {
+interface LeasedPool {
   readonly pool: Pool;
-  readonly turn: ArticleTurn;
+  readonly lease: ArticleLease;
 }
 
 /**
  * All of them, or nothing where one of them is no longer the version that was read, or where
- * another node has the turn.
+ * another node holds the lease.
  */
 async function replaceAll<T>(
-  { pool, turn }: Place,
+  { pool, lease }: LeasedPool,
   changed: readonly Version[],
   kept: T,
 ): Promise<Done<T> | undefined> {
@@ -126,7 +127,7 @@ async function replaceAll<T>(
   const rows = changed.map(({ article, version }) => {
     return { id: article.id, version, document: JSON.stringify(article) };
   });
-  const { count } = await pool.write(
+  const count = await pool.count(
     (sql) => sql`WITH changed AS MATERIALIZED (
         SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
           AS row (id bigint, version bigint, document text)
@@ -138,7 +139,7 @@ async function replaceAll<T>(
       FROM changed WHERE articles.id = changed.id AND articles.version = changed.version
         AND (SELECT count(*) FROM unchanged) = ${rows.length}::int
         AND NOT EXISTS (SELECT FROM inkwell.article_turn
-          WHERE holder <> ${turn.holder} AND ends > clock_timestamp())`,
+          WHERE holder <> ${lease.holder} AND ends > clock_timestamp())`,
   );
   return count === rows.length ? { kept } : undefined;
 }
@@ -146,34 +147,34 @@ async function replaceAll<T>(
 interface Done<T> {
   readonly kept: T;
 }
-type Round<T> = () => Promise<Done<T> | undefined>;
+type Attempt<T> = () => Promise<Done<T> | undefined>;
 
-async function inRounds<T>(round: Round<T>): Promise<T> {
-  for (let rounds = 0; rounds < roundsMax; rounds += 1) {
-    const done = await round();
+async function retry<T>(attempt: Attempt<T>): Promise<T> {
+  for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
+    const done = await attempt();
     if (done !== undefined) return done.kept;
   }
   throw tooMany();
 }
 
-/** A few rounds against the other nodes; then with the turn, once they have let go of it. */
-async function inTurns<T>(turn: ArticleTurn, round: Round<T>): Promise<T> {
-  let lost = 0;
-  let mine = false;
+/** A few attempts against the other nodes; then with the lease, once it is free. */
+async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>): Promise<T> {
+  let failed = 0;
+  let isHeld = false;
   try {
-    return await inRounds(async () => {
-      if (lost >= freeRounds) {
-        mine = await turn.take();
-        if (!mine) {
-          await pause(Math.random() * turnPauseMilliseconds);
+    return await retry(async () => {
+      if (failed >= attemptsWithoutLease) {
+        isHeld = await lease.acquire();
+        if (!isHeld) {
+          await pause(Math.random() * leasePauseMilliseconds);
           return undefined;
         }
       }
-      lost += 1;
-      return round();
+      failed += 1;
+      return attempt();
     });
   } finally {
-    if (mine) await turn.giveBack();
+    if (isHeld) await lease.release();
   }
 }
 
@@ -187,7 +188,7 @@ function createQueue(): InQueue {
     if (waiting >= waitingMax) return Promise.reject(tooMany());
     waiting += 1;
     const since = Date.now();
-    const mine = last
+    const done = last
       .then(() => {
         if (Date.now() - since > waitMillisecondsMax) throw tooMany();
         return work();
@@ -195,9 +196,9 @@ function createQueue(): InQueue {
       .finally(() => {
         waiting -= 1;
       });
-    // Whoever asked gets the error; the next in the queue only waits for the end.
-    last = mine.catch(() => undefined);
-    return mine;
+    // The caller gets the error; the next in the queue only waits for the end.
+    last = done.catch(() => undefined);
+    return done;
   };
 }
 
@@ -206,6 +207,5 @@ function tooMany(): AppError {
 }
 
 function toVersion(row: Row): Version {
-  const article = JSON.parse(String(row['document'])) as Article; // written here
-  return { version: String(row['version']), article };
+  return { version: String(row['version']), article: toArticle(row) };
 }

@@ -1,6 +1,6 @@
 /**
  * The comments of all nodes, to each node, once each and in the stored order. The table itself is
- * the queue: a node reads what comes after its cursor. NOTIFY only says that a look is worth it;
+ * the queue: a node reads what comes after its cursor. NOTIFY only says that there is something to read;
  * it is sent after the write and for many writes at once, because inside the write it would let
  * one transaction commit at a time. Where it does not arrive, a slow timer looks.
  */
@@ -35,11 +35,11 @@ const gapMilliseconds = 5;
 /** Between two looks that nothing asked for: where hints arrive, and where they do not. */
 const idleMilliseconds = 1_000;
 const deafMilliseconds = 100;
-/** Own comments are told to the other nodes together. */
+/** One NOTIFY is sent for all comments of so long. */
 const tellMilliseconds = 5;
-/** No statement of a node is under way for that long: it is about transactions of others. */
+/** Longer than any statement of a node: only a transaction of another program lasts so long. */
 const gapSecondsMore = 10;
-/** What was under way at the start is waited for, so long. */
+/** How often the start looks for the end of the transactions that it found in progress. */
 const startLooksMax = 100;
 
 export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {

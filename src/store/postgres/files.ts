@@ -1,7 +1,7 @@
 /**
  * The index of stored files in PostgreSQL, for all nodes. `seq` is the order in which their names
- * came (R2). A commit is one function of the database: it takes its turn by the row that counts
- * commits, and looks at the files then, so that the bound on their number holds over all nodes.
+ * came (R2). A commit is one function of the database: it locks the row that counts commits and
+ * looks at the files then, so that the bound on their number holds over all nodes.
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';

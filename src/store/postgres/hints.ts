@@ -26,7 +26,7 @@ export interface HintDeps {
   readonly connected: () => void;
 }
 
-/** A connection may be dead without a word: so often it is asked. */
+/** A connection may be dead without an error: it is checked this often. */
 const checkMilliseconds = 5_000;
 const patienceMilliseconds = 5_000;
 const retryMilliseconds = 200;
@@ -35,8 +35,8 @@ export function createHints(deps: HintDeps): Hints {
   const { pool, connect, log, nodeId, heard, connected } = deps;
   let client = newClient();
   let listening = false;
-  /** It was said that this node does not listen. */
-  let told = false;
+  /** The log has a line that this node does not listen. */
+  let logged = false;
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
   let closed = false;
@@ -57,13 +57,13 @@ export function createHints(deps: HintDeps): Hints {
       });
       if (!listening) {
         listening = true;
-        told = false;
+        logged = false;
         connected();
       }
     } catch (error) {
-      // Said once: it is tried again and again, and the pool tells that the database is away.
-      if (!told) log('warn', 'database sends no hints', { reason: toReason(error) });
-      told = true;
+      // Logged once: it is tried again and again, and the pool logs that the database is away.
+      if (!logged) log('warn', 'database sends no hints', { reason: toReason(error) });
+      logged = true;
       listening = false;
     }
     checkIn(listening ? checkMilliseconds : retryMilliseconds);

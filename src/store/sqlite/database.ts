@@ -24,7 +24,7 @@ export interface Statement {
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** In a file's header, so that no other program's file is taken for one of ours: "Inkw". */
+/** In a file's header, which tells it from the files of other programs: "Inkw". */
 const applicationId = 0x49_6e_6b_77;
 
 /** Each step is run once in a file's life, in this order. Steps are added, never changed. */

@@ -1,5 +1,5 @@
 /**
- * Group commit: writes that arrive in one turn of the event loop share one transaction, and with
+ * Group commit: writes that arrive in one iteration of the event loop share one transaction, and with
  * it one wait for the disk. Each is acknowledged after the commit, never before.
  */
 
@@ -27,7 +27,7 @@ export interface SqliteContext {
   readonly now: () => string;
 }
 
-/** Writes that wait for their turn; each belongs to a request that waits for it. */
+/** Writes that wait for the next transaction; a request waits for each of them. */
 const waitingMax = 10_000;
 
 interface Waiting {
