@@ -151,7 +151,8 @@ const headerMembers: ReadonlySet<string> = new Set(['alg', 'typ', 'kid']);
 
 /**
  * Closed: a header with any other member is refused. So `crit` is, as RFC 7515 §4.1.11 asks of
- * a reader that knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never followed.
+ * a reader that knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never
+ * followed.
  */
 function isHeader(header: Members): boolean {
   if (header.get('alg') !== 'HS256') return false;

@@ -30,7 +30,9 @@ const usage = [
   'A password is asked for at a terminal; else it is the first line of standard input.',
 ].join('\n');
 
-/** The exit code: 0 where it is done, 1 where it is not, 2 for arguments that are not understood. */
+/**
+ * The exit code: 0 where it is done, 1 where it is not, 2 for arguments that are not understood.
+ */
 export async function runAccounts(
   args: readonly string[],
   context: CommandContext,

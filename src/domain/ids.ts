@@ -4,12 +4,14 @@ import { randomFillSync } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type * as uuid from 'uuid';
 
-// Loading its twenty files takes a fifth of the start: they are loaded with the first id that is made.
+// Loading its twenty files takes a fifth of the start: they are loaded with the first id that is
+// made.
 const load = createRequire(import.meta.url);
 
 /**
- * Random bytes are drawn for so many ids at once: that makes four times as many ids a second as `v7`
- * with random bytes of its own, which also has no other clock than the system's to order them by.
+ * Random bytes are drawn for so many ids at once: that makes four times as many ids a second as
+ * `v7` with random bytes of its own, which also has no other clock than the system's to order them
+ * by.
  */
 const idsPerDraw = 256;
 const randomBytesPerId = 16;

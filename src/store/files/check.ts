@@ -1,7 +1,7 @@
 /**
  * Compares the folder of a durable store of uploads with its index, once at start and beside the
- * requests. What does not fit is reported in one line of the log and left as it is: a file without an
- * entry may be another node's upload on its way, and an entry without a file may have its file
+ * requests. What does not fit is reported in one line of the log and left as it is: a file without
+ * an entry may be another node's upload on its way, and an entry without a file may have its file
  * back when the right disk is mounted.
  */
 

@@ -2,8 +2,8 @@
  * Articles in PostgreSQL: JSON documents as they came (R14), by id. A change is read, made and
  * then kept only if no other came between, which the row's version tells; else it is made again on
  * what is there now (R16). No lock is held meanwhile, so that a node that stops in the middle of a
- * change delays no other. The changes of one process are queued: only nodes compete, and a node that
- * has lost some attempts takes the lease.
+ * change delays no other. The changes of one process are queued: only nodes compete, and a node
+ * that has lost some attempts takes the lease.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';

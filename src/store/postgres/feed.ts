@@ -1,8 +1,8 @@
 /**
  * The comments of all nodes, to each node, once each and in the stored order. The table itself is
- * the queue: a node reads what comes after its cursor. NOTIFY only says that there is something to read;
- * it is sent after the write and for many writes at once, because inside the write it would let
- * one transaction commit at a time. Where it does not arrive, a slow timer looks.
+ * the queue: a node reads what comes after its cursor. NOTIFY only says that there is something to
+ * read; it is sent after the write and for many writes at once, because inside the write it would
+ * let one transaction commit at a time. Where it does not arrive, a slow timer looks.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 /**
- * Group commit: writes that arrive in one iteration of the event loop share one transaction, and with
- * it one wait for the disk. Each is acknowledged after the commit, never before.
+ * Group commit: writes that arrive in one iteration of the event loop share one transaction, and
+ * with it one wait for the disk. Each is acknowledged after the commit, never before.
  */
 
 import { AppError } from '../../errors.ts';
