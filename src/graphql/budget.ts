@@ -7,30 +7,6 @@
 import { AppError } from '../errors.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 
-export interface Budget {
-  /** In objects. */
-  readonly max: number;
-  /** Objects that were asked for so far, also what was refused. */
-  readonly spent: number;
-  /** About what the results take in memory before they are JSON. */
-  readonly bytes: number;
-  /**
-   * From the first refusal on, for good: `content_too_large` where the request asks for too much,
-   * `overloaded` where all requests together hold too much.
-   */
-  readonly refusal: AppError | undefined;
-  /** Takes objects, and bytes of results; false where less is left, and from then on always. */
-  covers(objects: number, bytes: number): boolean;
-  /** As `covers`, but throws a BudgetError in the place of false. */
-  charge(objects: number, bytes: number): void;
-  /** As `covers`, for JSON that was made of the results. */
-  coversJson(bytes: number): boolean;
-  /** Starts again, for the next event of a subscription. */
-  renew(): void;
-  /** Gives back what it holds of the pool. Whoever makes a budget calls it, on every way out. */
-  release(): void;
-}
-
 /** The request asked for more than its budget. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
@@ -46,47 +22,49 @@ export interface BudgetLimits {
   readonly pool: Pick<MemoryPool, 'open'>;
 }
 
-export function createBudget(limits: BudgetLimits): Budget {
-  return new CountedBudget(limits);
-}
-
 /** What is taken of the pool at a time. */
 const stepBytes = 65_536;
 
-class CountedBudget implements Budget {
+/** Of one request, batch or subscription; released by the code that made it, on every way out. */
+export class Budget {
   readonly #limits: BudgetLimits;
   #held: Reservation | undefined;
   #jsonBytes = 0;
   /** One error for all: many resolvers may run into it before the execution is through. */
   #error: BudgetError | undefined;
+  /** Objects that were asked for so far, also what was refused. */
   spent = 0;
+  /** About what the results take in memory before they are JSON. */
   bytes = 0;
+  /**
+   * From the first refusal on, for good: `content_too_large` where the request asks for too much,
+   * `overloaded` where all requests together hold too much.
+   */
   refusal: AppError | undefined;
 
   constructor(limits: BudgetLimits) {
     this.#limits = limits;
   }
 
-  get max(): number {
-    return this.#limits.objectsMax;
-  }
-
+  /** Takes objects, and bytes of results; false where less is left, and from then on always. */
   covers(objects: number, bytes: number): boolean {
-    // Never less than before: from the first refusal on everything is refused.
     this.spent += objects;
     this.bytes += bytes;
     return this.#check();
   }
 
+  /** As `covers`, but throws a BudgetError in the place of false. */
   charge(objects: number, bytes: number): void {
     if (!this.covers(objects, bytes)) throw (this.#error ??= new BudgetError());
   }
 
+  /** As `covers`, for JSON that was made of the results. */
   coversJson(bytes: number): boolean {
     this.#jsonBytes += bytes;
     return this.#check();
   }
 
+  /** Starts again, for the next event of a subscription. */
   renew(): void {
     this.release();
     this.spent = 0;
@@ -95,6 +73,7 @@ class CountedBudget implements Budget {
     this.refusal = undefined;
   }
 
+  /** Gives back what it holds of the pool. */
   release(): void {
     this.#held?.release();
     this.#held = undefined;

@@ -12,7 +12,7 @@ import { createLoaders, type Loaders } from './schema/loaders.ts';
 import { Slices } from './slices.ts';
 import type { Turns } from './turns.ts';
 
-/** What every operation of the service has in common. */
+/** What all operations share. */
 export interface ContextDeps {
   readonly store: Store;
   /** Adding a comment: stores it, then announces it. */
@@ -33,80 +33,52 @@ export interface RequestScope {
   readonly budget: Budget;
 }
 
-export interface GraphqlContext extends ContextDeps, RequestScope {
-  /** New for each operation: a query after a mutation reads what the mutation wrote. */
-  readonly loaders: Loaders;
-  /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */
-  chargeObject(selection: Selection): void;
-  /** The same for the objects of a list; gives back what is to be resolved in its place. */
-  chargeList<T>(list: readonly T[], selection: Selection): MaybePromise<readonly MaybePromise<T>[]>;
-  /** Charges the budget for a text, and gives it back. Throws a BudgetError. */
-  chargeText(text: string): string;
-}
-
-/** What counts and slices the results of all operations. */
+/** What counts the fields of results and yields to other requests; for all operations. */
 export interface ContextTools {
   readonly turns: Turns;
   readonly countFields: CountFields;
 }
 
-export function createContext(
-  deps: ContextDeps,
-  scope: RequestScope,
-  tools: ContextTools,
-): GraphqlContext {
-  return new OperationContext(deps, scope, tools);
-}
-
 /** What a field of a result takes in memory beside a text of it, about. */
 const fieldBytes = 32;
 
-/** A class, because one is made for every operation. Loaders are made for those that read. */
-class OperationContext implements GraphqlContext {
-  readonly store: Store;
-  readonly comments: CommentRules;
-  readonly commentAdded: ContextDeps['commentAdded'];
-  readonly log: Log;
-  readonly writesNeedToken: boolean;
-  readonly requestId: string;
-  readonly viewer: RequestScope['viewer'];
-  readonly budget: Budget;
+/** New for each operation: a query after a mutation in a batch reads what the mutation wrote. */
+export class GraphqlContext {
+  readonly deps: ContextDeps;
+  readonly scope: RequestScope;
   readonly #tools: ContextTools;
   #slices: Slices | undefined;
   #loaders: Loaders | undefined;
 
-  constructor(deps: ContextDeps, { requestId, viewer, budget }: RequestScope, tools: ContextTools) {
-    this.store = deps.store;
-    this.comments = deps.comments;
-    this.commentAdded = deps.commentAdded;
-    this.log = deps.log;
-    this.writesNeedToken = deps.writesNeedToken;
-    this.requestId = requestId;
-    this.viewer = viewer;
-    this.budget = budget;
+  constructor(deps: ContextDeps, scope: RequestScope, tools: ContextTools) {
+    this.deps = deps;
+    this.scope = scope;
     this.#tools = tools;
   }
 
   get loaders(): Loaders {
-    return (this.#loaders ??= createLoaders(this.store));
+    return (this.#loaders ??= createLoaders(this.deps.store));
   }
 
+  /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */
   chargeObject(selection: Selection): void {
-    this.budget.charge(1, this.#tools.countFields(selection) * fieldBytes);
+    this.scope.budget.charge(1, this.#tools.countFields(selection) * fieldBytes);
   }
 
+  /** The same for the objects of a list; returns the list to resolve in its place. */
   chargeList<T>(
     list: readonly T[],
     selection: Selection,
   ): MaybePromise<readonly MaybePromise<T>[]> {
     const fields = list.length * this.#tools.countFields(selection);
-    this.budget.charge(list.length, fields * fieldBytes);
+    this.scope.budget.charge(list.length, fields * fieldBytes);
     return (this.#slices ??= new Slices(this.#tools.turns)).of(list, fields);
   }
 
+  /** Charges the budget for a text, and returns it. Throws a BudgetError. */
   chargeText(text: string): string {
-    // A short one is paid for with its field.
-    if (text.length > fieldBytes) this.budget.charge(0, text.length);
+    // A short text is counted with its field.
+    if (text.length > fieldBytes) this.scope.budget.charge(0, text.length);
     return text;
   }
 }

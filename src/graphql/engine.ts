@@ -19,8 +19,8 @@ import type { Config } from '../config.ts';
 import type { Answer } from '../http/answer-cache.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import { type Budget, createBudget } from './budget.ts';
-import { type ContextDeps, createContext, type RequestScope } from './context.ts';
+import { Budget } from './budget.ts';
+import { type ContextDeps, GraphqlContext, type RequestScope } from './context.ts';
 import { createDocuments, type DocumentsConfig } from './documents/documents.ts';
 import { type GraphqlError, toFieldErrors, toPlainError } from './errors.ts';
 import { createFieldCounts } from './schema/fields.ts';
@@ -118,7 +118,7 @@ export function createEngine(deps: EngineDeps): Engine {
       document: operation.document,
       operationName: operation.operationName,
       variableValues: operation.variables,
-      contextValue: createContext(deps, scope, tools),
+      contextValue: new GraphqlContext(deps, scope, tools),
       options: { maxCoercionErrors: errorsMax },
       hideSuggestions: true,
     };
@@ -137,7 +137,7 @@ export function createEngine(deps: EngineDeps): Engine {
   return {
     schema,
     turns,
-    createBudget: () => createBudget(limits),
+    createBudget: () => new Budget(limits),
     prepare: createPrepare(schema, deps),
     execute(operation, scope) {
       const { budget } = scope;

@@ -4,7 +4,7 @@
  */
 
 import { GraphQLError, type SourceLocation } from 'graphql';
-import { AppError, type ErrorCode } from '../errors.ts';
+import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 
 /** R24, and the one code that clients of persisted queries wait for. README lists the same. */
@@ -26,36 +26,20 @@ export interface GraphqlError {
   readonly extensions: { readonly code: GraphqlCode; readonly requestId?: string };
 }
 
-/** What the errors of the rest of the service are called here. */
-const graphqlCodeOf: Readonly<Record<ErrorCode, GraphqlCode>> = {
-  malformed_request: 'BAD_USER_INPUT',
-  invalid_host: 'BAD_USER_INPUT',
-  invalid_json: 'BAD_USER_INPUT',
-  invalid_multipart: 'BAD_USER_INPUT',
-  invalid_patch: 'BAD_USER_INPUT',
-  invalid_graphql_request: 'BAD_USER_INPUT',
-  invalid_credentials: 'UNAUTHENTICATED',
-  missing_token: 'UNAUTHENTICATED',
-  invalid_token: 'UNAUTHENTICATED',
-  foreign_origin: 'BAD_USER_INPUT',
-  not_found: 'NOT_FOUND',
-  method_not_allowed: 'BAD_USER_INPUT',
-  not_acceptable: 'BAD_USER_INPUT',
-  request_timeout: 'BAD_USER_INPUT',
-  patch_not_applicable: 'BAD_USER_INPUT',
-  content_too_large: 'PAYLOAD_TOO_LARGE',
-  target_too_long: 'PAYLOAD_TOO_LARGE',
-  unsupported_media_type: 'BAD_USER_INPUT',
-  unsupported_expectation: 'BAD_USER_INPUT',
-  invalid_body: 'BAD_USER_INPUT',
-  too_many_requests: 'PAYLOAD_TOO_LARGE',
-  headers_too_large: 'PAYLOAD_TOO_LARGE',
-  internal_error: 'INTERNAL_SERVER_ERROR',
-  not_implemented: 'INTERNAL_SERVER_ERROR',
-  overloaded: 'INTERNAL_SERVER_ERROR',
-  draining: 'INTERNAL_SERVER_ERROR',
-  http_version_not_supported: 'BAD_USER_INPUT',
-  storage_full: 'INTERNAL_SERVER_ERROR',
+/** The code of an error of the rest of the service, by its HTTP status. */
+function toGraphqlCode(code: ErrorCode): GraphqlCode {
+  const status = httpStatusOf[code];
+  if (status >= 500) return 'INTERNAL_SERVER_ERROR';
+  return codeOfStatus[status] ?? 'BAD_USER_INPUT';
+}
+
+const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
+  401: 'UNAUTHENTICATED',
+  404: 'NOT_FOUND',
+  413: 'PAYLOAD_TOO_LARGE',
+  414: 'PAYLOAD_TOO_LARGE',
+  429: 'PAYLOAD_TOO_LARGE',
+  431: 'PAYLOAD_TOO_LARGE',
 };
 
 /** Messages of graphql-js can hold what the client sent, which can be long. */
@@ -69,7 +53,7 @@ export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
 }
 
 export function toRefusal(error: AppError): GraphqlError {
-  return toPlainError(graphqlCodeOf[error.code], error.message);
+  return toPlainError(toGraphqlCode(error.code), error.message);
 }
 
 /** An error of graphql-js about a document or a request: its message is meant for the client. */

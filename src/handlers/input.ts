@@ -2,13 +2,12 @@
 
 import { isBlank } from '../domain/text.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
+import { isObject } from '../http/json.ts';
 
 /** Members of a JSON object; unknown ones are ignored (R8). Anything else: 422. */
 export function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw invalidBody([{ pointer: '', message: 'must be an object' }]);
-  }
-  return body as Record<string, unknown>; // a JSON object
+  if (!isObject(body)) throw invalidBody([{ pointer: '', message: 'must be an object' }]);
+  return body;
 }
 
 /** The named members, each a text that is not blank. */

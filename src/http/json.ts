@@ -151,3 +151,8 @@ function checkStrings(value: unknown): void {
 function invalid(why: string): AppError {
   return new AppError('invalid_json', `The body cannot be read as JSON: ${why}.`);
 }
+
+/** A JSON object, not an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

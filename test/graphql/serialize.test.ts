@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { type Budget, createBudget } from '../../dist/graphql/budget.js';
+import { Budget } from '../../dist/graphql/budget.js';
 import { serialize, toPieces } from '../../dist/graphql/serialize.js';
 import { createTurns } from '../../dist/graphql/turns.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
@@ -26,7 +26,7 @@ const values = fc.letrec((tie) => ({
 })).any;
 
 function budgetOf(bytesMax: number, pool: MemoryPool = createMemoryPool(1e9)): Budget {
-  return createBudget({ objectsMax: 1_000_000, bytesMax, pool });
+  return new Budget({ objectsMax: 1_000_000, bytesMax, pool });
 }
 
 test('the pieces together are the text of JSON.stringify, and none is long', () => {

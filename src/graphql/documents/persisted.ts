@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Config } from '../../config.ts';
+import { isObject } from '../../http/json.ts';
 import { type GraphqlError, toPlainError } from '../errors.ts';
 import { createTextCache } from './text-cache.ts';
 
@@ -89,8 +90,8 @@ function createTrusted(trusted: TrustedDocuments): DocumentTexts {
 
 /** `{version: 1, sha256Hash}`: the hash, or undefined. */
 function readHash(given: unknown): string | undefined {
-  if (typeof given !== 'object' || given === null) return undefined;
-  const { version, sha256Hash } = given as Record<string, unknown>; // any JSON object
+  if (!isObject(given)) return undefined;
+  const { version, sha256Hash } = given;
   return version === 1 && typeof sha256Hash === 'string' ? sha256Hash.toLowerCase() : undefined;
 }
 

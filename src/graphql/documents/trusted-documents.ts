@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../../config.ts';
+import { isObject } from '../../http/json.ts';
 import type { TrustedDocuments } from './persisted.ts';
 
 /** Undefined for an empty path. Throws a ConfigError that names the setting. */
@@ -24,9 +25,7 @@ async function readManifest(path: string): Promise<unknown> {
 }
 
 function toDocuments(manifest: unknown): TrustedDocuments | undefined {
-  if (typeof manifest !== 'object' || manifest === null || Array.isArray(manifest)) {
-    return undefined;
-  }
+  if (!isObject(manifest)) return undefined;
   const entries = Object.entries(manifest);
   const isText = (entry: [string, unknown]): entry is [string, string] =>
     typeof entry[1] === 'string';

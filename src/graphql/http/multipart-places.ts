@@ -5,9 +5,10 @@
 
 import { Kind, type TypeNode } from 'graphql';
 import { AppError } from '../../errors.ts';
+import { isObject } from '../../http/json.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import type { UploadedFile } from '../schema/uploaded-file.ts';
-import { decodeRequest, isObject } from './params.ts';
+import { decodeRequest } from './params.ts';
 
 type Files = ReadonlyMap<string, UploadedFile>;
 

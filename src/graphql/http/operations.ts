@@ -47,7 +47,7 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     if (prepared.kind === 'refused') return refused({ errors: prepared.errors });
     const { operation } = prepared;
     if (operation === 'subscription') throw notHere();
-    if (call.readsOnly && operation === 'mutation') throw postOnly();
+    checkMethod(prepared, call.readsOnly);
     // A text that is sent to be remembered has to arrive each time.
     const isPure = operation === 'query' && request.extensions === undefined && !call.showCost;
     return andThen(engine.execute(prepared, call.scope), (executed) => {
@@ -154,6 +154,9 @@ function notHere(): AppError {
   );
 }
 
-function postOnly(): AppError {
-  return new AppError('method_not_allowed', 'A mutation is sent with POST.', { allow: 'POST' });
+/** A GET changes nothing (RFC 9110 §9.2.1): it must not run a mutation. */
+export function checkMethod({ operation }: ReadyOperation, readsOnly: boolean): void {
+  if (readsOnly && operation === 'mutation') {
+    throw new AppError('method_not_allowed', 'A mutation is sent with POST.', { allow: 'POST' });
+  }
 }

@@ -1,7 +1,7 @@
 /** GraphQL over HTTP, the request: JSON or a query string → a typed request (R25). */
 
 import { AppError } from '../../errors.ts';
-import { parseJsonText } from '../../http/json.ts';
+import { isObject, parseJsonText } from '../../http/json.ts';
 import type { GraphqlRequest } from '../engine.ts';
 
 /** The members of a request that are read; the rest is ignored. */
@@ -40,11 +40,6 @@ export function decodeQueryString(query: string): GraphqlRequest {
     body[name] = isJson ? parseJsonText(value) : value;
   }
   return decodeRequest(body);
-}
-
-/** A JSON object, not an array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isObjectOrAbsent(

@@ -2,8 +2,9 @@
 
 import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.ts';
+import { matchesEtag } from '../../http/etag.ts';
 import { negotiate } from '../../http/media-type.ts';
-import type { HttpReply } from '../../http/message.ts';
+import { emptyReply, type HttpReply } from '../../http/message.ts';
 
 export interface SchemaFile {
   /** `accept`, `ifNoneMatch`: the headers. Throws `not_acceptable`. */
@@ -19,17 +20,9 @@ export function createSchemaFile(text: string): SchemaFile {
       if (type === undefined) {
         throw new AppError('not_acceptable', 'The schema is text/plain or application/graphql.');
       }
-      if (ifNoneMatch !== undefined && isMatch(ifNoneMatch, tag)) {
-        return { status: 304, headers: cacheHeaders, body: undefined };
-      }
+      if (matchesEtag(ifNoneMatch, tag)) return emptyReply(304, cacheHeaders);
       const headers = ['Content-Type', `${type}; charset=utf-8`, ...cacheHeaders];
       return { status: 200, headers, body: text };
     },
   };
-}
-
-/** RFC 9110 §13.1.2: compared weakly; `*` stands for any. */
-function isMatch(ifNoneMatch: string, tag: string): boolean {
-  const tags = ifNoneMatch.split(',').map((each) => each.trim().replace(/^W\//, ''));
-  return tags.some((each) => each === tag || each === '*');
 }

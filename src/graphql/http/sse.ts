@@ -17,8 +17,10 @@ import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toPlainError } from '../errors.ts';
 import type { Ending, Member } from '../events/member.ts';
+import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
+import { checkMethod } from './operations.ts';
 
 export interface EventStreams {
   /**
@@ -68,8 +70,6 @@ const nextPrefix = 'event: next\ndata: ';
 const nextSuffix = '\n\n';
 /** What a reader gets to take what waits for it, while the server stops: as over WebSocket. */
 const stopMilliseconds = 1_500;
-/** Readers share the memory for queues; each may have this much waiting. */
-const queueBytesMin = 65_536;
 
 /** True where a client would rather have events than JSON. */
 export function wantsEvents(accept: string | undefined): boolean {
@@ -81,10 +81,7 @@ export function wantsEvents(accept: string | undefined): boolean {
 export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   const { engine, subscriptions, pool, config } = deps;
   const streams = new Set<EventStream>();
-  const queueBytesMax = (): number => {
-    const share = Math.max(queueBytesMin, config.waitingBytesMax / streams.size);
-    return Math.min(config.wsQueueBytesMax, share);
-  };
+  const queueBytesMax = createQueueShare(config, streams);
   // More often than a silent connection is ended.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
   const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool };
@@ -111,11 +108,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
       const prepared = engine.prepare(request);
       if (prepared.kind === 'refused') return answer(JSON.stringify({ errors: prepared.errors }));
       if (prepared.operation === 'subscription') return subscribe(prepared);
-      if (readsOnly && prepared.operation === 'mutation') {
-        throw new AppError('method_not_allowed', 'A mutation is sent with POST.', {
-          allow: 'POST',
-        });
-      }
+      checkMethod(prepared, readsOnly);
       return andThen(engine.execute(prepared, scope), (result) =>
         andThen(engine.serialize(result, scope.budget), ({ json }) => answer(json)),
       );

@@ -30,7 +30,7 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, , context, info]: Call<unknown>) =>
-      andThen(context.store.posts.list(), (posts) => {
+      andThen(context.deps.store.posts.list(), (posts) => {
         context.loaders.expectPosts(posts);
         return context.chargeList(posts, info);
       }),
@@ -38,7 +38,7 @@ export const resolvers: Resolvers = {
       const id = toId(postId);
       if (id === undefined) return null;
       context.chargeObject(info);
-      return context.store.posts.find(id);
+      return context.deps.store.posts.find(id);
     },
   },
 
@@ -73,7 +73,7 @@ export const resolvers: Resolvers = {
 /** Where the events of a subscription come from. */
 export const subscribers: Resolvers = {
   Subscription: {
-    commentAdded: (_source: unknown, _args: unknown, { commentAdded }) => commentAdded.subscribe(),
+    commentAdded: (_source: unknown, _args: unknown, { deps }) => deps.commentAdded.subscribe(),
   },
 };
 
@@ -86,7 +86,7 @@ function createPost(
     refuseBlank('title', title);
     refuseBlank('content', content);
     const authorId = writer?.id ?? null;
-    return andThen(context.store.posts.create({ title, content, authorId }), ({ id }) => id);
+    return andThen(context.deps.store.posts.create({ title, content, authorId }), ({ id }) => id);
   });
 }
 
@@ -99,8 +99,8 @@ function addComment(
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();
     // As in REST (R7), and as R24 has it: first the post, then what is said about it.
-    if (isBlank(content)) return andThen(context.store.posts.find(id), refuseBlankComment);
-    return andThen(context.comments.add(id, content), (comment) => {
+    if (isBlank(content)) return andThen(context.deps.store.posts.find(id), refuseBlankComment);
+    return andThen(context.deps.comments.add(id, content), (comment) => {
       if (comment === undefined) throw noPost();
       return comment.id;
     });
@@ -119,7 +119,10 @@ function upload(
 ): MaybePromise<boolean> {
   return andThen(checkWriter(context), () =>
     andThen(file.keep(), () => {
-      context.log('info', 'file uploaded', { requestId: context.requestId, ...file.facts });
+      context.deps.log('info', 'file uploaded', {
+        requestId: context.scope.requestId,
+        ...file.facts,
+      });
       return true;
     }),
   );
@@ -127,8 +130,8 @@ function upload(
 
 /** R23: who writes, where a token says so; a bad token is refused, also where none is needed. */
 function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> {
-  return andThen(context.viewer(), (viewer) => {
-    if (viewer === undefined && context.writesNeedToken) {
+  return andThen(context.scope.viewer(), (viewer) => {
+    if (viewer === undefined && context.deps.writesNeedToken) {
       throw new AppError('missing_token', 'This mutation needs a bearer token.');
     }
     return viewer;
@@ -137,7 +140,7 @@ function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> 
 
 /** For mutations that do not note who writes: the token counts only where one is needed. */
 function checkWriter(context: GraphqlContext): MaybePromise<unknown> {
-  return context.writesNeedToken ? findWriter(context) : undefined;
+  return context.deps.writesNeedToken ? findWriter(context) : undefined;
 }
 
 /** R8. */

@@ -1,6 +1,6 @@
 /** The payload of `connection_init` (Spec §4.1, R29). */
 
-import { isObject } from './protocol.ts';
+import { isObject } from '../../http/json.ts';
 
 export type Init =
   | { readonly kind: 'refused'; readonly message: string }

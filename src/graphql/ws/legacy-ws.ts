@@ -5,15 +5,9 @@
  */
 
 import { DEPRECATED_GRAPHQL_WS_PROTOCOL } from 'graphql-ws';
+import { isObject } from '../../http/json.ts';
 import { toPlainError } from '../errors.ts';
-import {
-  isObject,
-  namesHashOnly,
-  toRequest,
-  type Act,
-  type Dialect,
-  type Protocol,
-} from './protocol.ts';
+import { namesHashOnly, toRequest, type Act, type Dialect, type Protocol } from './protocol.ts';
 import { decodeTransport } from './transport-ws.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

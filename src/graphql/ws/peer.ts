@@ -5,6 +5,7 @@ import type { RawData, WebSocket } from 'ws';
 import type { Config } from '../../config.ts';
 import type { Answer } from '../../http/answer-cache.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
+import { queueBytesMin } from '../events/queue-share.ts';
 import type { EventForm } from '../events/shared-event.ts';
 import { Connection, type ConnectionDeps } from './connection.ts';
 import { brace, toFrame, toSingleFrame } from './frames.ts';
@@ -16,8 +17,6 @@ const stopMilliseconds = 1_500;
 /** R30, also for one that goes on asking and does not read the answers. */
 const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
 const full: Closing = { code: 1013, reason: 'The server is serving too much at once' };
-/** However many sockets share the memory for queues, each may have this much waiting. */
-export const queueBytesMin = 65_536;
 /** What a packet takes beside its bytes while it is in memory. */
 const packetBytes = 512;
 /** The heads of all frames of a message, at most; and the one of a ping or pong (RFC 6455 §5.2). */

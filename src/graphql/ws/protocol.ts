@@ -3,6 +3,7 @@
  * in, what the client wants goes out as a value, and answers are texts.
  */
 
+import { isObject } from '../../http/json.ts';
 import type { GraphqlRequest } from '../engine.ts';
 import type { GraphqlError } from '../errors.ts';
 
@@ -77,10 +78,6 @@ export function cutReason(reason: string): string {
   // 10xxxxxx: not the first byte of a character.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.toString('utf8', 0, end);
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A persisted document by its hash alone: both protocols were written before there were any. */

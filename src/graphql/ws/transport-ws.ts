@@ -7,14 +7,8 @@ import {
   validateMessage,
   type Message,
 } from 'graphql-ws';
-import {
-  isObject,
-  namesHashOnly,
-  toRequest,
-  type Act,
-  type Dialect,
-  type Protocol,
-} from './protocol.ts';
+import { isObject } from '../../http/json.ts';
+import { namesHashOnly, toRequest, type Act, type Dialect, type Protocol } from './protocol.ts';
 
 const transportDialect: Dialect = {
   resultPrefix: (id) => `{"id":${JSON.stringify(id)},"type":"${MessageType.Next}","payload":`,

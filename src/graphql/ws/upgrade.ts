@@ -13,9 +13,10 @@ import { AppError } from '../../errors.ts';
 import { refuse } from '../../http/bare-answer.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
+import { createQueueShare } from '../events/queue-share.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
-import { Peer, queueBytesMin } from './peer.ts';
+import { Peer } from './peer.ts';
 import type { Protocol } from './protocol.ts';
 
 export interface WebSocketDoorDeps extends OperationDeps {
@@ -65,10 +66,7 @@ export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
   });
   let closing = false;
 
-  const queueBytesMax = (): number => {
-    const share = Math.max(queueBytesMin, config.waitingBytesMax / peers.size);
-    return Math.min(config.wsQueueBytesMax, share);
-  };
+  const queueBytesMax = createQueueShare(config, peers);
   const accept = (webSocket: WebSocket, socket: Socket, handshake: Handshake): void => {
     const peer = new Peer(webSocket, socket, { ...deps, ...handshake, queueBytesMax });
     peers.add(peer);
