@@ -1,10 +1,10 @@
 /** A request's body: read whole within a limit, or handed on as a stream. */
 
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { uncountedBytesMax } from '../memory-pool.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
-import type { BodySink, Incoming } from './incoming.ts';
 
 /** True where the message says that a body follows (RFC 9112 §6.3). */
 export function hasBody(incoming: IncomingMessage): boolean {
@@ -29,74 +29,96 @@ export type TakeRoom = (bytes: number) => void;
 /** What the values of a JSON text can take beside it, as a multiple of its bytes. */
 const parsedBytesPerByte = 8;
 
-/**
- * The whole body. A declared length over `bytesMax` is refused before a byte is read, a longer
- * chunked one as soon as it is too long: `content_too_large`. `takeRoom` is asked before a large
- * body is held; what it throws is passed on. Rejects with ClientGone where the body ends early.
- */
-export function readBody(
-  incoming: Incoming,
-  bytesMax: number,
-  takeRoom: TakeRoom,
-): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    if (declaredLength(incoming) > bytesMax) {
-      reject(tooLarge(bytesMax));
-      return;
-    }
-    const body = new WholeBody({ bytesMax, takeRoom, resolve, reject });
-    // Whoever asked a database first may find that its client has left: no event says so again.
-    if (incoming.destroyed) body.cut();
-    else incoming.pour(body);
-  });
-}
+/** What is taken of a body that nobody reads yet. */
+const aheadBytesMax = 65_536;
 
-interface BodyOptions {
+interface Reader {
   readonly bytesMax: number;
   readonly takeRoom: TakeRoom;
   readonly resolve: (body: Buffer) => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (error: unknown) => void;
 }
 
-class WholeBody implements BodySink {
-  readonly #options: BodyOptions;
+/**
+ * A body on its way. It is gathered from the start, also while its request waits: Node would keep
+ * each piece as an object, and a client can send each byte by itself.
+ */
+export class RequestBody {
+  readonly #incoming: IncomingMessage;
   readonly #bytes = new GatheredBytes();
+  #reader: Reader | undefined;
+  #state: 'coming' | 'whole' | 'cut' = 'coming';
   #roomTaken = 0;
 
-  constructor(options: BodyOptions) {
-    this.#options = options;
+  constructor(incoming: IncomingMessage) {
+    this.#incoming = incoming;
+    incoming.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
   }
 
-  take(piece: Buffer): boolean {
-    const { bytesMax, reject } = this.#options;
+  /**
+   * The whole body. A declared length over `bytesMax` is refused before more of it is read, a
+   * longer chunked one as soon as it is too long: `content_too_large`. `takeRoom` is asked before a
+   * large body is held; what it throws is passed on. Rejects with ClientGone where the body ends
+   * early.
+   */
+  read(bytesMax: number, takeRoom: TakeRoom): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
+      this.#reader = { bytesMax, takeRoom, resolve, reject };
+      this.#advance(this.#reader);
+      if (this.#state === 'coming') this.#incoming.socket.resume();
+    });
+  }
+
+  /** The body as a stream, for a reader that must not hold it in memory. */
+  stream(): Readable {
+    this.leave();
+    const early = this.#bytes.take();
+    if (this.#state === 'whole') return Readable.from([early], { objectMode: false });
+    this.#incoming.pause();
+    if (early.length > 0 && this.#state === 'coming') this.#incoming.unshift(early);
+    return this.#incoming;
+  }
+
+  /** From now on the body is somebody else's to read. */
+  leave(): void {
+    this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+  }
+
+  readonly #onData = (piece: Buffer): void => {
+    this.#bytes.add(piece);
+    if (this.#reader !== undefined) this.#advance(this.#reader);
+    else if (this.#bytes.length > aheadBytesMax) this.#incoming.socket.pause();
+  };
+
+  readonly #onEnd = (): void => {
+    this.#state = 'whole';
+    if (this.#reader !== undefined) this.#advance(this.#reader);
+  };
+
+  readonly #onClose = (): void => {
+    if (this.#state === 'coming') this.#state = 'cut';
+    if (this.#reader !== undefined) this.#advance(this.#reader);
+  };
+
+  /** Settling twice does nothing. */
+  #advance({ bytesMax, takeRoom, resolve, reject }: Reader): void {
+    const { length, capacity } = this.#bytes;
     try {
-      if (this.#bytes.length + piece.length > bytesMax) throw tooLarge(bytesMax);
-      this.#bytes.add(piece);
-      this.#takeRoom(this.#bytes.capacity);
-      return true;
+      if (length > bytesMax) throw tooLarge(bytesMax);
+      if (this.#state === 'cut') throw new ClientGone('The request ended early.');
+      const isWhole = this.#state === 'whole';
+      this.#takeRoom(isWhole ? length * (1 + parsedBytesPerByte) : capacity, takeRoom);
+      if (isWhole) resolve(this.#bytes.take());
     } catch (error) {
-      reject(error as Error); // the two above throw AppErrors
-      return false;
+      this.leave();
+      reject(error);
     }
   }
 
-  end(): void {
-    const { resolve, reject } = this.#options;
-    try {
-      this.#takeRoom(this.#bytes.length * (1 + parsedBytesPerByte));
-      resolve(this.#bytes.take());
-    } catch (error) {
-      reject(error as Error); // an AppError
-    }
-  }
-
-  cut(): void {
-    this.#options.reject(new ClientGone('The request ended early.'));
-  }
-
-  #takeRoom(bytes: number): void {
+  #takeRoom(bytes: number, takeRoom: TakeRoom): void {
     if (this.#bytes.length <= uncountedBytesMax || bytes <= this.#roomTaken) return;
-    this.#options.takeRoom(bytes - this.#roomTaken);
+    takeRoom(bytes - this.#roomTaken);
     this.#roomTaken = bytes;
   }
 }

@@ -2,7 +2,6 @@
 
 import { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.ts';
-import { GatheredBytes } from './gathered-bytes.ts';
 
 /**
  * Node hands every request with an `Upgrade` header to the upgrade listener, also the `h2c` that
@@ -11,9 +10,6 @@ import { GatheredBytes } from './gathered-bytes.ts';
  */
 export class Incoming extends IncomingMessage {
   declare private upgradeAsked: boolean;
-  private sink: BodySink | undefined;
-  /** Small pieces for the stream, until the packets of this turn of the loop are read. */
-  private gathered: GatheredBytes | undefined;
 
   get upgrade(): boolean {
     if (!this.upgradeAsked || this.method === 'CONNECT') return this.upgradeAsked;
@@ -28,69 +24,6 @@ export class Incoming extends IncomingMessage {
   get isUpgradeIgnored(): boolean {
     return this.upgradeAsked && !this.upgrade;
   }
-
-  /**
-   * Gives the body to `sink`, past the stream: a small one costs half as much without its events
-   * and turns.
-   */
-  pour(sink: BodySink): void {
-    // What came while something else was waited for is in the stream.
-    this.flush();
-    const early = this.readableLength > 0 ? (this.read() as Buffer) : undefined;
-    if (early !== undefined && !sink.take(early)) return;
-    if (this.complete) sink.end();
-    else this.sink = sink;
-  }
-
-  /** Where Node's parser puts each piece of the body; null is its end. */
-  override push(piece: Buffer | null): boolean {
-    const { sink } = this;
-    if (sink === undefined) return this.pushToStream(piece);
-    if (piece !== null && sink.take(piece)) return true;
-    this.sink = undefined;
-    const more = this.pushToStream(piece);
-    if (piece === null) sink.end();
-    return more;
-  }
-
-  /** What Node calls where the connection ends within the body. */
-  override destroy(error?: Error): this {
-    this.sink?.cut();
-    this.sink = undefined;
-    return super.destroy(error);
-  }
-
-  private pushToStream(piece: Buffer | null): boolean {
-    if (piece === null || piece.length >= smallPieceBytes) {
-      this.flush();
-      return super.push(piece);
-    }
-    if (this.gathered === undefined) {
-      this.gathered = new GatheredBytes();
-      // No earlier: each piece of a packet has ticks and promises of its own.
-      setImmediate(() => this.flush());
-    }
-    this.gathered.add(piece);
-    return this.readableLength + this.gathered.length < this.readableHighWaterMark;
-  }
-
-  private flush(): void {
-    const { gathered } = this;
-    this.gathered = undefined;
-    if (gathered !== undefined && !this.destroyed) super.push(gathered.take());
-  }
-}
-
-/** A packet may bring thousands of pieces below this: they go into the stream as one. */
-const smallPieceBytes = 1_024;
-
-/** Where a body goes that is read whole. One of the two last is called, once. */
-export interface BodySink {
-  /** False where this is too much: the piece and what follows are left to the stream. */
-  take(piece: Buffer): boolean;
-  end(): void;
-  /** The request ends before its body is whole. */
-  cut(): void;
 }
 
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;

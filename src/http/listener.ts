@@ -10,7 +10,7 @@ import type { Log } from '../log.ts';
 import { isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { Found } from '../router.ts';
-import { ClientGone } from './body.ts';
+import { ClientGone, hasBody, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { negotiate } from './media-type.ts';
@@ -97,8 +97,10 @@ export function createListener(deps: ListenerDeps): Listener {
   };
   const enter = (connection: Connection, message: Message, respond: Respond): void => {
     const { incoming, response, expectsContinue } = message;
+    const body = hasBody(incoming) ? new RequestBody(incoming) : undefined;
     connection.enter(response, () => {
-      run(new Request(nextId(), incoming, { response, expectsContinue, pool }), respond);
+      const exchange = { response, expectsContinue, body, pool };
+      run(new Request(nextId(), incoming, exchange), respond);
     });
   };
   const respond: Respond = (request) => {

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
-import { declaredLength, readBody } from './body.ts';
+import { declaredLength, type RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { HttpRequest } from './message.ts';
 
@@ -13,9 +13,13 @@ import type { HttpRequest } from './message.ts';
 export interface Exchange {
   readonly response: ServerResponse;
   readonly expectsContinue: boolean;
+  /** Undefined where the message has none. */
+  readonly body: RequestBody | undefined;
   /** Where the memory comes from that the body takes. */
   readonly pool: MemoryPool;
 }
+
+const noBody = Promise.resolve(Buffer.alloc(0));
 
 /** A body that is handed on as a stream: batches for the disk, and what arrives meanwhile. */
 const streamedBytesMax = 2 * 1024 * 1024;
@@ -32,6 +36,7 @@ export class Request implements HttpRequest {
   params: Params = {};
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
+  readonly body: RequestBody | undefined;
   readonly #pool: MemoryPool;
   /** Held until the request is answered. */
   #room: Reservation | undefined;
@@ -42,6 +47,7 @@ export class Request implements HttpRequest {
     this.response = exchange.response;
     this.method = incoming.method ?? '';
     this.awaited = exchange.expectsContinue;
+    this.body = exchange.body;
     this.#pool = exchange.pool;
   }
 
@@ -57,14 +63,14 @@ export class Request implements HttpRequest {
   readBody(bytesMax: number): Promise<Buffer> {
     // A body that is declared too long is refused before the client is asked to send it.
     if (this.awaited && declaredLength(this.incoming) <= bytesMax) this.invite();
-    return readBody(this.incoming, bytesMax, (bytes) => this.take(bytes));
+    return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
   }
 
   streamBody(): Readable {
     const { 'content-length': length } = this.incoming.headers;
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
     if (this.awaited) this.invite();
-    return this.incoming;
+    return this.body?.stream() ?? this.incoming;
   }
 
   /** Gives back the memory of the body. */

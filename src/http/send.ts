@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../log.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
-import { ClientGone, hasBody } from './body.ts';
+import { ClientGone, type RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { HttpReply } from './message.ts';
 import { overloaded } from './request.ts';
@@ -16,6 +16,7 @@ export interface Asked {
   readonly response: ServerResponse;
   /** The client still waits for `100 Continue`: its body will not come. */
   readonly awaited: boolean;
+  readonly body: RequestBody | undefined;
 }
 
 /** What all answers of a server share. */
@@ -121,8 +122,8 @@ const lingerMillisecondsMax = 2_000;
 /** A client that sends nothing for so long, or is to send no more, is not waited for. */
 const lingerSilenceMilliseconds = 500;
 
-function hasUnreadBody({ incoming, awaited }: Asked): boolean {
-  if (incoming.complete || !hasBody(incoming)) return false;
+function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
+  if (incoming.complete || body === undefined) return false;
   return awaited || !(Number(incoming.headers['content-length']) <= restBytesMax);
 }
 
@@ -133,6 +134,7 @@ function hasUnreadBody({ incoming, awaited }: Asked): boolean {
  */
 function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
   const { incoming, response } = asked;
+  asked.body?.leave();
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   let rest = 0;
@@ -155,4 +157,5 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
     if (rest > lingerBytesMax) incoming.removeAllListeners('data').pause();
   });
   incoming.resume();
+  incoming.socket.resume();
 }

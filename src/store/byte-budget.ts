@@ -4,7 +4,7 @@
  */
 
 import { AppError } from '../errors.ts';
-import type { Json } from './model.ts';
+import type { Json, JsonObject } from './model.ts';
 
 export interface ByteBudget {
   /** Throws `storage_full` where less is left: then nothing is taken. Less than 0 gives back. */
@@ -56,22 +56,39 @@ export function textRecordBytes(...texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);
 }
 
-/** An open document that `copyDocument` made. Its depth was bounded before it came here (R10). */
-export function documentBytes(document: Json): number {
-  return recordBytes + jsonBytes(document);
+/** What an open document takes. Its depth was bounded before it came here (R10). */
+export interface DocumentCost {
+  bytes: number;
+  /** It has members that are named like indices: made otherwise than by a parser they take more. */
+  isIndexed: boolean;
 }
 
-function jsonBytes(value: Json): number {
-  if (typeof value === 'string') return stringBytes + 2 * value.length;
-  if (typeof value !== 'object' || value === null) return numberBytes;
-  let sum = containerBytes;
-  if (Array.isArray(value)) {
-    for (const item of value as readonly Json[]) sum += itemBytes + jsonBytes(item);
-    return sum;
-  }
-  const members = Object.entries(value);
+export function measureDocument(document: Json): DocumentCost {
+  const cost = { bytes: recordBytes, isIndexed: false };
+  addValue(document, cost);
+  return cost;
+}
+
+function addValue(value: Json, cost: DocumentCost): void {
+  if (typeof value === 'string') cost.bytes += stringBytes + 2 * value.length;
+  else if (typeof value !== 'object' || value === null) cost.bytes += numberBytes;
+  else if (Array.isArray(value)) {
+    cost.bytes += containerBytes + itemBytes * value.length;
+    for (const item of value as readonly Json[]) addValue(item, cost);
+  } else addMembers(value as JsonObject, cost);
+}
+
+function addMembers(object: JsonObject, cost: DocumentCost): void {
+  const names = Object.keys(object);
+  cost.bytes += containerBytes + memberBytes * names.length;
   // Names that are like indices come first (ECMA-262, OrdinaryOwnPropertyKeys).
-  if (/^[0-9]/.test(members[0]?.[0] ?? '')) sum += indexedBytes;
-  for (const [key, member] of members) sum += memberBytes + 2 * key.length + jsonBytes(member);
-  return sum;
+  const first = names[0]?.charCodeAt(0) ?? 0;
+  if (first >= 0x30 && first <= 0x39) {
+    cost.bytes += indexedBytes;
+    cost.isIndexed = true;
+  }
+  for (const name of names) {
+    cost.bytes += 2 * name.length;
+    addValue(object[name] as Json, cost);
+  }
 }

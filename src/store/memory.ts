@@ -5,7 +5,8 @@ import {
   copyDocument,
   copyText,
   createByteBudget,
-  documentBytes,
+  type DocumentCost,
+  measureDocument,
   textRecordBytes,
 } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
@@ -202,6 +203,15 @@ function createTodos(state: State): Todos {
   };
 }
 
+/** What is counted for less than this is not worth a copy, where no client chose its form. */
+const compactBytesMin = 16_384;
+
+/** A patched article comes from parsed texts: it is copied where it can take more than those. */
+function toCompact(article: Article, cost: DocumentCost | undefined): Article {
+  const isCompact = cost !== undefined && !cost.isIndexed && cost.bytes < compactBytesMin;
+  return isCompact ? article : copyDocument(article);
+}
+
 function createArticles(state: State): Articles {
   const articles = new Map<number, Article>();
   const bytesOf = new Map<number, number>();
@@ -216,8 +226,9 @@ function createArticles(state: State): Articles {
   };
   /** All of them or, where there is no room, none. Gives back what is kept. */
   const keep = (given: readonly Article[]): readonly Article[] => {
-    const changed = given.map((article) => copyDocument(article));
-    const sizes = changed.map((article) => [article.id, documentBytes(article)] as const);
+    const costs = given.map((article) => measureDocument(article));
+    const changed = given.map((article, at) => toCompact(article, costs[at]));
+    const sizes = changed.map((article, at) => [article.id, costs[at]?.bytes ?? 0] as const);
     const before = sizes.reduce((sum, [id]) => sum + (bytesOf.get(id) ?? 0), 0);
     state.budget.take(sizes.reduce((sum, [, bytes]) => sum + bytes, -before));
     for (const [id, bytes] of sizes) bytesOf.set(id, bytes);
@@ -232,8 +243,9 @@ function createArticles(state: State): Articles {
     list,
     find: (id) => articles.get(id),
     save(draft) {
-      if (typeof draft['id'] === 'number') return keepOne({ ...draft, id: draft['id'] });
-      const article = keepOne({ ...draft, id: nextId() });
+      const { id } = draft;
+      if (typeof id === 'number') return keepOne(copyDocument({ ...draft, id }));
+      const article = keepOne(copyDocument({ ...draft, id: nextId() }));
       counter = article.id;
       return article;
     },

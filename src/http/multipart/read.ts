@@ -148,7 +148,8 @@ class MultipartReading {
       .on('data', this.#onData)
       .on('end', this.#onEnd)
       .on('error', this.#onCut)
-      .on('close', this.#onCut);
+      .on('close', this.#onCut)
+      .resume();
   }
 
   /** Ends it for this reason; gives the first one where it has ended before. */
