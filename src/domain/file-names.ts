@@ -13,10 +13,9 @@ const extensionOfType: ReadonlyMap<string, string> = new Map([
   ['application/svg+xml', 'svg'],
 ]);
 
-const typeOfExtension: ReadonlyMap<string, string> = new Map([
-  ['txt', 'text/plain'],
-  ['svg', 'application/svg+xml'],
-]);
+const typeOfExtension: ReadonlyMap<string, string> = new Map(
+  [...extensionOfType].map(([type, extension]) => [extension, type]),
+);
 
 /**
  * The client's file name as far as it counts: what follows the last `/` or `\`. Undefined where

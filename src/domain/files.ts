@@ -48,6 +48,6 @@ export async function receiveFile(
 
 /** The log's line of one upload (R19). */
 export function toLogFacts(file: ReceivedFile): Record<string, string | number> {
-  const { name, fileName, temporaryName, contentType, charset, size } = file;
-  return { name, fileName, temporaryName, contentType, charset, size };
+  const { written: _written, ...facts } = file;
+  return facts;
 }

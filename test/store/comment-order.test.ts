@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import {
-  type CommentOrder,
-  createCommentOrder,
-  type Look,
-} from '../../dist/store/postgres/comment-order.js';
+import { CommentOrder, type Look } from '../../dist/store/postgres/comment-order.js';
 import type { Comment } from '../../dist/store/model.js';
 
 const limit = 3;
@@ -31,7 +27,7 @@ class Model {
   #look: Look | undefined;
 
   constructor() {
-    this.order = createCommentOrder({
+    this.order = new CommentOrder({
       cursor: 0,
       deliver: ({ id }) => this.heard.push(id),
       clock: () => this.time,

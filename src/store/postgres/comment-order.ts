@@ -46,26 +46,7 @@ export interface CommentOrderOptions {
 /** Own comments that wait for those before them; beyond it they are read like those of others. */
 const ownWaitingMax = 10_000;
 
-export interface CommentOrder {
-  /** All up to this number were delivered, or never come. */
-  readonly cursor: number;
-  /** For `Look.ownMax`: ask before you look. */
-  readonly ownMax: number;
-  /** Own comments that wait for others. */
-  readonly waiting: number;
-  /** A comment that this node stored. */
-  stored(numbered: Numbered): void;
-  /** Delivers what can be delivered. False where a gap is in the way: look again soon. */
-  take(look: Look): boolean;
-  /** After a failover to a copy of the database that had not heard of the last comments yet. */
-  rewind(cursor: number): void;
-}
-
-export function createCommentOrder(options: CommentOrderOptions): CommentOrder {
-  return new Order(options);
-}
-
-class Order implements CommentOrder {
+export class CommentOrder {
   readonly #options: CommentOrderOptions;
   /** Own comments behind a gap. */
   readonly #own = new Map<number, Comment>();
@@ -78,18 +59,22 @@ class Order implements CommentOrder {
     this.#cursor = options.cursor;
   }
 
+  /** All up to this number were delivered, or never come. */
   get cursor(): number {
     return this.#cursor;
   }
 
+  /** For `Look.ownMax`: read it before the look. */
   get ownMax(): number {
     return this.#ownMax;
   }
 
+  /** Own comments that wait for others. */
   get waiting(): number {
     return this.#own.size;
   }
 
+  /** A comment that this node stored. */
   stored({ seq, comment }: Numbered): void {
     if (seq <= this.#cursor || this.#own.size >= ownWaitingMax) return;
     this.#own.set(seq, comment);
@@ -97,6 +82,7 @@ class Order implements CommentOrder {
     this.#deliverOwn();
   }
 
+  /** Delivers what can be delivered. False where a gap is in the way: look again soon. */
   take(look: Look): boolean {
     const seen = this.#merge(look);
     const highest = seen.at(-1)?.seq ?? 0;
@@ -112,6 +98,7 @@ class Order implements CommentOrder {
     return true;
   }
 
+  /** After a failover to a copy of the database that does not have the last comments. */
   rewind(cursor: number): void {
     this.#cursor = cursor;
     this.#own.clear();

@@ -7,7 +7,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import { type CommentOrder, createCommentOrder, type Look } from './comment-order.ts';
+import { CommentOrder, type Look } from './comment-order.ts';
 import type { Comment } from '../model.ts';
 import { createHints, type Hints } from './hints.ts';
 import type { Client, Connect, Pool, Row } from './pool.ts';
@@ -76,7 +76,7 @@ class Feed implements CommentFeed {
 
   constructor(deps: FeedDeps, cursor: number) {
     this.#deps = deps;
-    this.#order = createCommentOrder({
+    this.#order = new CommentOrder({
       cursor,
       deliver: (comment) => {
         for (const listener of this.#listeners) listener(comment);

@@ -20,14 +20,7 @@ import type { Store } from '../store.ts';
 
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
-  const database = await openDatabase(path);
-  try {
-    prepareDatabase(database, () => fill(database, initial));
-    keepAuthors(database, initial);
-  } catch (error) {
-    database.close();
-    throw error;
-  }
+  const database = await openPrepared(path, initial);
   const writes = createWrites(database);
   const context: SqliteContext = { database, writes, createId, now };
   const foreign = database.prepare('PRAGMA data_version');
@@ -58,14 +51,20 @@ export async function openSqliteAccounts(
   path: string,
   { now }: AccountsOptions,
 ): Promise<OpenedAccounts> {
+  const database = await openPrepared(path);
+  const writes = createWrites(database);
+  return {
+    accounts: createKeptAccounts({ database, writes, now }),
+    close: () => database.close(),
+  };
+}
+
+async function openPrepared(path: string, initial?: InitialData): Promise<Database> {
   const database = await openDatabase(path);
   try {
-    prepareDatabase(database);
-    const writes = createWrites(database);
-    return {
-      accounts: createKeptAccounts({ database, writes, now }),
-      close: () => database.close(),
-    };
+    prepareDatabase(database, initial && (() => fill(database, initial)));
+    if (initial !== undefined) keepAuthors(database, initial);
+    return database;
   } catch (error) {
     database.close();
     throw error;
