@@ -51,7 +51,7 @@ export interface App {
   readonly listener: Listener;
   readonly pool: MemoryPool;
   readonly upgrade: UpgradeListener;
-  /** Ends event streams, tells every WebSocket that the server goes (1001) and waits for them. */
+  /** Ends event streams, closes every WebSocket with 1001 and waits for them. */
   endSockets(): Promise<void>;
   /** Removes the run's folder, closes the store. Call it once nothing is in flight. */
   close(): Promise<void>;

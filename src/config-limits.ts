@@ -57,7 +57,7 @@ export const limitSettings = {
   }),
   idleTimeoutSeconds: seconds('IDLE_TIMEOUT_SECONDS', {
     fallback: 30,
-    meaning: 'Silence on a connection in the middle of a request or an answer.',
+    meaning: 'Idle time allowed during a request or response.',
   }),
   keepAliveSeconds: seconds('KEEP_ALIVE_SECONDS', {
     fallback: 5,
@@ -72,7 +72,7 @@ export const limitSettings = {
     fallback: 200,
     min: 1,
     unit: 'lines per second',
-    meaning: 'Log lines; what comes beyond is counted and told in one line.',
+    meaning: 'Log lines; those beyond are counted and reported in one line.',
   }),
   answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,

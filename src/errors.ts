@@ -1,6 +1,6 @@
 /**
  * The one error that carries meaning: a code out of a closed list, a sentence for a person, and
- * facts. Whoever finds bad input throws it at the first door; `http/problem.ts` turns it into an
+ * facts. It is thrown where bad input is found; `http/problem.ts` turns it into an
  * answer for REST and `graphql/errors.ts` into one for GraphQL. Nobody branches on a message.
  */
 

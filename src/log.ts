@@ -13,7 +13,7 @@ export interface Log {
 }
 
 export interface LogOptions {
-  /** Lines let through in one second; what comes beyond is counted and told of in one line. */
+  /** Lines let through in one second; those beyond are counted and reported in one line. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
 }
@@ -24,7 +24,7 @@ const valueLengthMax = 2_000;
 /** Where finished lines go, with their line feed; false where one is not taken. */
 export type LineWriter = (line: string) => boolean;
 
-/** A line that `write` does not take is counted and told of like those beyond the limit. */
+/** A line that `write` does not take is counted and reported like those beyond the limit. */
 export function createLog(write: LineWriter, options: LogOptions): Log {
   let second = 0;
   let lines = 0;
@@ -34,8 +34,8 @@ export function createLog(write: LineWriter, options: LogOptions): Log {
     const time = options.now();
     const thisSecond = Math.floor(time.getTime() / 1000);
     if (thisSecond !== second) {
-      const told = { level: 'warn', event: 'log lines dropped', dropped };
-      if (dropped > 0 && write(toLine(time, told))) dropped = 0;
+      const report = { level: 'warn', event: 'log lines dropped', dropped };
+      if (dropped > 0 && write(toLine(time, report))) dropped = 0;
       second = thisSecond;
       lines = 0;
     }

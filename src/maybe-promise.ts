@@ -1,6 +1,6 @@
 /**
  * A value now, or a promise of it: the memory store answers at once, other drivers later, and
- * whoever asks does not pay for a promise that is not needed.
+ * the caller does not pay for a promise that is not needed.
  */
 
 export type MaybePromise<T> = T | Promise<T>;

@@ -14,7 +14,7 @@ export interface MemoryPool {
   /** What is held now. May pass `bytesMax` by what was counted with `set`. */
   readonly bytes: number;
   /**
-   * A holder of nothing so far. Whoever opens one releases it, on every way out. `giveUp`: for what
+   * A holder of nothing so far. The opener releases it, on every way out. `giveUp`: for what
    * waits for a client only; it ends that client's connection when others need the room.
    */
   open(giveUp?: () => void): Reservation;

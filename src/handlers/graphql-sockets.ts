@@ -4,7 +4,7 @@ import type { Bearer } from '../auth/bearer.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { WebSocketDoor, WebSocketDoorDeps } from '../graphql/ws/upgrade.ts';
-import { refuse } from '../http/bare-answer.ts';
+import { refuse } from '../http/raw-response.ts';
 import type { UpgradeListener } from '../http/server.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 

@@ -1,4 +1,4 @@
-/** What arrives, judged before anything else sees it: RFC 9112 for an origin server. */
+/** Checks what arrives before anything else sees it: RFC 9112 for an origin server. */
 
 import { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.ts';

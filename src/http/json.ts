@@ -1,5 +1,5 @@
 /**
- * The one door for JSON (R10). What comes through is valid UTF-8 and JSON, at most 64 levels deep,
+ * The one reader of JSON (R10). What it returns was valid UTF-8 and JSON, at most 64 levels deep,
  * without a member named `__proto__`, without lone surrogates (they are no Unicode text), and
  * without a number that a double cannot hold: nothing is rounded behind the client's back.
  */

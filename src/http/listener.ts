@@ -18,7 +18,7 @@ import { emptyReply, type Handler, type HttpReply } from './message.ts';
 import { toProblem } from './problem.ts';
 import { Request } from './request.ts';
 import { sendReply } from './send.ts';
-import { createTurn } from './turn.ts';
+import { createReplyBatch } from './reply-batch.ts';
 
 /** What a route leads to. */
 export interface Endpoint {
@@ -60,7 +60,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const { log, pool } = deps;
   const outlet = { log, pool, closing: false };
   const nextId = createIds(deps.idPrefix);
-  const turn = createTurn<Answered>(({ request, reply }) => sendNow(request, reply));
+  const batch = createReplyBatch<Answered>(({ request, reply }) => sendNow(request, reply));
   const sendNow = (request: Request, reply: HttpReply): void => {
     try {
       sendReply(reply, request, outlet);
@@ -74,7 +74,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const send = (request: Request, reply: HttpReply): void => {
     // A stream can fail at any time, and a connection can be ended as soon as the server stops.
     if (outlet.closing || reply.body instanceof Readable) sendNow(request, reply);
-    else turn.send({ request, reply });
+    else batch.send({ request, reply });
   };
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {
@@ -117,7 +117,7 @@ export function createListener(deps: ListenerDeps): Listener {
     refuseExpectation: (connection, message) => enter(connection, message, refuseExpectation),
     drain() {
       outlet.closing = true;
-      turn.flush();
+      batch.flush();
     },
   };
 }
@@ -138,7 +138,7 @@ interface Answered {
   readonly reply: HttpReply;
 }
 
-/** Finds the endpoint and asks it. Throws for everything that is not the endpoint's to judge. */
+/** Finds the endpoint and calls it. Throws for what no endpoint has to check. */
 function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply> {
   const { incoming, method } = request;
   checkMessage(incoming);

@@ -28,7 +28,7 @@ export interface HttpRequest {
    * rejects and is answered to nobody.
    */
   readBody(bytesMax: number): Promise<Buffer>;
-  /** The body as a stream, for doors that must not hold it in memory. */
+  /** The body as a stream, for endpoints that must not hold it in memory. */
   streamBody(): Readable;
 }
 

@@ -6,8 +6,8 @@ import type { Log } from '../log.ts';
 import type { HttpReply } from './message.ts';
 
 /**
- * An AppError becomes what it says. Everything else is a fault of ours: masked, and logged once
- * with the request's id, so that the two can be brought together.
+ * An AppError becomes what it says. Anything else is a fault of the service: masked, and logged
+ * once with the request's id, so that the two can be brought together.
  */
 export function toProblem(error: unknown, requestId: string, log: Log): HttpReply {
   if (error instanceof AppError) return problemReply(error);
@@ -25,7 +25,7 @@ function problemReply(error: AppError): HttpReply {
   return { status, headers, body: text };
 }
 
-/** What an AppError is answered with, for a door that has no HttpReply to give. */
+/** The response to an AppError, where there is no HttpReply to return. */
 export interface ProblemText {
   readonly status: number;
   /** Flat, as in HttpReply. */

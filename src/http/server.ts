@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import { endGently, refuse } from './bare-answer.ts';
+import { endGently, refuse } from './raw-response.ts';
 import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
@@ -49,9 +49,9 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     headersTimeout: Math.min(config.headersTimeoutSeconds, config.requestTimeoutSeconds) * 1000,
     requestTimeout: config.requestTimeoutSeconds * 1000,
     keepAliveTimeout: config.keepAliveSeconds * 1000,
-    // Node looks for late requests every 30 s, unless told otherwise.
+    // Node's default is to look for late requests every 30 s.
     connectionsCheckingInterval: 500,
-    // Judged by `checkMessage`, which knows HTTP/1.0 and answers in our shape.
+    // `checkMessage` checks it: it knows HTTP/1.0, and its errors have the shape of R5.
     requireHostHeader: false,
     noDelay: true,
   });
@@ -62,9 +62,9 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   // A client that has sent its request whole may end its side and wait for the answer.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   const connections = watchConnections(server, pool);
-  const silence = { connections, pool, limit: config.idleTimeoutSeconds * 1000 };
-  const look = setInterval(limitSilence, 1_000, silence).unref();
-  server.once('close', () => clearInterval(look));
+  const idle = { connections, pool, limit: config.idleTimeoutSeconds * 1000 };
+  const timer = setInterval(limitIdleTime, 1_000, idle).unref();
+  server.once('close', () => clearInterval(timer));
   // One that is closed already may still have something said of it.
   const of = (socket: Socket): Connection =>
     connections.get(socket) ?? new Connection(socket, pool);
@@ -129,7 +129,7 @@ function ignoreReset(): void {
   // Nobody is left to be answered.
 }
 
-interface Silence {
+interface IdleLimit {
   readonly connections: Connections;
   readonly pool: MemoryPool;
   /** In milliseconds. */
@@ -140,11 +140,11 @@ interface Silence {
 const scarceMilliseconds = 5_000;
 
 /**
- * Sets the limit on silence for connections with an answer that is due. Node would set it, and
- * take it back, for every request; most are answered before anybody looks, and need none. Between
- * two requests, and before one is whole, other limits count.
+ * Sets the idle timeout of connections with an answer that is due. Node would set it, and take it
+ * back, for every request; most are answered before the timer fires and need none. Between two
+ * requests, and before one is whole, other limits count.
  */
-function limitSilence({ connections, pool, limit }: Silence): void {
+function limitIdleTime({ connections, pool, limit }: IdleLimit): void {
   const isScarce = pool.bytes > pool.bytesMax / 2;
   const milliseconds = isScarce ? Math.min(limit, scarceMilliseconds) : limit;
   for (const connection of connections.values()) {

@@ -3,8 +3,8 @@
  * from then on a client's path is only ever a key to look up in that list and never a path of the
  * machine. Each file is read once and kept: the folder's own size is the bound.
  *
- * A file named `name.gz` is the text `name`, stored compressed: it is sent as it is to whoever
- * takes gzip and unpacked for everybody else (RFC 9110 §8.4).
+ * A file named `name.gz` is the text `name`, stored compressed: it is sent as it is to clients
+ * that accept gzip and unpacked to all others (RFC 9110 §8.4).
  */
 
 import { readdir, readFile } from 'node:fs/promises';
@@ -33,7 +33,7 @@ interface File {
   readonly packed: boolean;
 }
 
-/** What a browser needs to be told; `nosniff` makes it believe nothing else. */
+/** The media types that browsers need; `nosniff` keeps them from guessing. */
 const typeOf: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],

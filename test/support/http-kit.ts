@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
-import { refuse } from '../../dist/http/bare-answer.js';
+import { refuse } from '../../dist/http/raw-response.js';
 import { createListener } from '../../dist/http/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server.js';

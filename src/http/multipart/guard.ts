@@ -37,7 +37,7 @@ export class MultipartGuard {
   readonly #delimiter: Buffer;
   readonly #sink: GuardSink;
   #state: 'preamble' | 'head' | 'content' | 'epilogue' = 'preamble';
-  /** Bytes that cannot be judged yet. The first delimiter needs no line end before it. */
+  /** Bytes that are not decided yet. The first delimiter needs no line end before it. */
   #held: Buffer = crlf;
   /** The line end of a header block may be that of a delimiter; it is no content. */
   #lineEndBytes = 0;

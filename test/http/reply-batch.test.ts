@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { textReply } from '../../dist/http/message.js';
-import { createTurn } from '../../dist/http/turn.js';
+import { createReplyBatch } from '../../dist/http/reply-batch.js';
 import { startHttp } from '../support/http-kit.ts';
 import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
@@ -19,7 +19,7 @@ describe('the answers of a turn', () => {
   async function startBusy() {
     const written: number[] = [];
     const clock = { time: 5 };
-    const turn = createTurn<number>(
+    const turn = createReplyBatch<number>(
       (answer) => void written.push(answer),
       () => clock.time,
     );
@@ -31,7 +31,7 @@ describe('the answers of a turn', () => {
 
   it('leave one by one while there are few of them', async () => {
     const written: number[] = [];
-    const turn = createTurn<number>((answer) => void written.push(answer));
+    const turn = createReplyBatch<number>((answer) => void written.push(answer));
     for (let round = 0; round < 3; round += 1) {
       turn.send(round);
       assert.equal(written.at(-1), round);
@@ -87,7 +87,7 @@ describe('the answers of a turn', () => {
 
   it('are followed by those that are made while they are written', async () => {
     const written: number[] = [];
-    const turn = createTurn<number>(
+    const turn = createReplyBatch<number>(
       (answer) => {
         written.push(answer);
         if (answer === many) turn.send(answer + 1);
