@@ -1,6 +1,6 @@
 /**
  * Replies that become ready in one iteration of the event loop leave together, where there are
- * many. The write that wakes a waiting peer costs twice as much as one to a peer that is awake; a peer
+ * many. The write that wakes a waiting peer costs twice as much as one to a peer that is awake; one
  * that waits for many replies, as a proxy does, is woken once for all of them. Measured on small
  * replies over 64 connections: 0.96 of a bare server's CPU per request, 1.04 without batches.
  */
