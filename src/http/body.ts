@@ -30,7 +30,7 @@ export type TakeRoom = (bytes: number) => void;
 const parsedBytesPerByte = 8;
 
 /** What is taken of a body that nobody reads yet. */
-const aheadBytesMax = 65_536;
+const aheadBytesMax = 16_384;
 
 interface Reader {
   readonly bytesMax: number;
@@ -80,9 +80,10 @@ export class RequestBody {
     return this.#incoming;
   }
 
-  /** From now on the body is somebody else's to read. */
+  /** What follows is another reader's; without one it is thrown away. */
   leave(): void {
     this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+    if (this.#state === 'coming') this.#incoming.socket.resume();
   }
 
   readonly #onData = (piece: Buffer): void => {

@@ -37,6 +37,8 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
     return;
   }
   const unread = hasUnreadBody(asked);
+  // A rest that is short is read and thrown away.
+  if (!asked.incoming.complete) asked.body?.leave();
   const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
   const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
   if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
@@ -134,7 +136,6 @@ function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
  */
 function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
   const { incoming, response } = asked;
-  asked.body?.leave();
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   let rest = 0;

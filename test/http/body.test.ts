@@ -7,7 +7,7 @@ import { type HttpRequest, textReply } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import type { Request } from '../../dist/http/request.js';
 import { gate, startHttp } from '../support/http-kit.ts';
-import { connectRaw } from '../support/raw-client.ts';
+import { connectRaw, get } from '../support/raw-client.ts';
 
 const limits = {
   uploadBytesMax: 9_999,
@@ -104,3 +104,36 @@ for (const [what, first, rest] of [
     assert.equal(active(), 0);
   });
 }
+
+test('a body that is not read does not hold up the request behind it', async (t) => {
+  const { port } = await startHttp(t, { routes: {} });
+  const client = await connectRaw(t, port);
+  const head = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n';
+  for (const early of [0, 100, 20_000, 59_999]) {
+    client.send(head + 'x'.repeat(early));
+    assert.equal((await client.answer()).status, 404);
+    client.send(`${'x'.repeat(60_000 - early)}${get('/hello')}`);
+    assert.equal((await client.answer()).body.toString(), 'hello');
+  }
+});
+
+test('a large body that comes while a store is asked is read whole', async (t) => {
+  const asked = gate();
+  const open = gate();
+  const { port } = await startHttp(t, {
+    routes: {
+      'POST /': async (request) => {
+        asked.open();
+        await open.opened;
+        return textReply(200, String((await request.readBody(1_000_000)).length));
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n${'x'.repeat(400_000)}`);
+  await asked.opened;
+  for (let turns = 0; turns < 20; turns += 1) await turn();
+  open.open();
+  client.send('x'.repeat(100_000));
+  assert.equal((await client.answer()).body.toString(), '500000');
+});
