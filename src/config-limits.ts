@@ -20,7 +20,7 @@ import {
  */
 export const connectionBytes = 65_536;
 
-/** In the order in which the README lists them. */
+/** In the order in which docs/settings.md lists them. */
 export const limitSettings = {
   // HTTP limits
   connectionsMax: shareOfMemory('CONNECTIONS_MAX', {

@@ -1,6 +1,6 @@
 /**
  * One table of settings (limits are in config-limits.ts) → one frozen Config, or one error that
- * lists every fault. The README's table of settings is this table. A setting is an environment
+ * lists every fault. docs/settings.md repeats it. A setting is an environment
  * variable; an empty one counts as absent. Limits are on by default.
  */
 
@@ -24,7 +24,7 @@ import {
   text,
 } from './settings.ts';
 
-/** In the order in which the README lists them. */
+/** In the order in which docs/settings.md lists them. */
 export const settings = {
   // Where it listens
   host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),

@@ -8,7 +8,7 @@ export const MiB = 1024 * 1024;
 export interface Setting<T> {
   /** The environment variable. */
   readonly name: string;
-  /** The default as a person would write it; the README's table shows it. */
+  /** The default as a person would write it; docs/settings.md shows it. */
   readonly fallback: string;
   readonly unit: string;
   readonly meaning: string;

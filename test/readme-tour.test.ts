@@ -1,4 +1,4 @@
-/** Pastes the README's tour into a shell against the built program: it gives what it says. */
+/** Pastes the examples of the documents into a shell: each prints what its page shows. */
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { describe, it } from 'node:test';
+import { test } from 'node:test';
 import { blocksOf, sectionOf, type Block } from './support/markdown.js';
 import { projectFolder } from './support/source.js';
 
@@ -57,19 +57,24 @@ function toPattern(stated: string): RegExp {
   return new RegExp(`^${exact.join('.*')}$`);
 }
 
-describe("the README's tour", () => {
-  it('gives what it says it gives', { skip }, async () => {
+const sections = [
+  { page: 'README.md', heading: '## A tour', blocksMin: 6 },
+  { page: 'docs/graphql.md', heading: '## Examples', blocksMin: 5 },
+];
+
+for (const { page, heading, blocksMin } of sections) {
+  test(`the examples of ${page} print what the page shows`, { skip }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'inkwell-tour-'));
     const { program, url } = await startProgram(folder);
     try {
-      const readme = await readFile(join(projectFolder, 'README.md'), 'utf8');
-      const tour = sectionOf(readme, '## A tour').replaceAll('http://localhost:8080', url);
+      const whole = await readFile(join(projectFolder, page), 'utf8');
+      const tour = sectionOf(whole, heading).replaceAll('http://localhost:8080', url);
       const blocks = blocksOf(tour.replaceAll('ws://localhost:8080', url.replace('http', 'ws')));
       const printed = await paste(
         blocks.filter(({ language }) => language === 'sh'),
         folder,
       );
-      assert.ok(printed.length >= 10, 'the tour has its blocks');
+      assert.ok(printed.length >= blocksMin, 'the page has its blocks');
       let shown = -1;
       const wrong = blocks.flatMap(({ language, text: stated }) => {
         if (language === 'sh') shown += 1;
@@ -83,4 +88,4 @@ describe("the README's tour", () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
-});
+}

@@ -14,6 +14,8 @@ const read = (name: string): string => readFileSync(join(projectFolder, name), '
 const readme = read('README.md');
 const map = read('src/README.md');
 const security = read('SECURITY.md');
+const docNames = readdirSync(join(projectFolder, 'docs')).filter((name) => name.endsWith('.md'));
+const doc = (name: string): string => read(join('docs', name));
 
 interface Manifest {
   readonly scripts: Readonly<Record<string, string>>;
@@ -27,9 +29,17 @@ interface Lock {
 }
 const lock = JSON.parse(read('package-lock.json')) as Lock;
 
-/** The first cells of each row of the table under a heading. */
-function firstCells(heading: string, count: number): string[][] {
-  return tableOf(sectionOf(readme, heading)).map((row) => row.slice(0, count).map(bare));
+/** The first cells of each row of the table under a heading of a page. */
+function firstCells(page: string, heading: string, count: number): string[][] {
+  return tableOf(sectionOf(page, heading)).map((row) => row.slice(0, count).map(bare));
+}
+
+/** Every TypeScript file below a folder, as one text. */
+function textsBelow(folder: string): string {
+  return readdirSync(join(projectFolder, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => read(join(folder, name)))
+    .join('\n');
 }
 
 /** Stands for any set of handlers: the table is asked for its paths only. */
@@ -37,22 +47,20 @@ const anyHandlers: unknown = new Proxy(() => anyHandlers, {
   get: (_target, key) => (key === Symbol.iterator ? undefined : anyHandlers),
 });
 
-describe('the README', () => {
+describe('the tables of the documents', () => {
   it('lists the routes of the program, in their order', () => {
     const routes = createRoutes(anyHandlers as Parameters<typeof createRoutes>[0]);
     assert.deepEqual(
-      firstCells('## Routes', 2),
+      firstCells(doc('contract.md'), '## 4. Routes', 2),
       routes.map(({ method, path }) => [method, path]),
     );
   });
 
   it('lists the settings with their defaults, units and meanings', () => {
     assert.deepEqual(
-      tableOf(sectionOf(readme, '## Settings')).map(([name = '', fallback = '', ...rest]) => [
-        bare(name),
-        bare(fallback),
-        ...rest,
-      ]),
+      tableOf(sectionOf(doc('settings.md'), '## Table of settings')).map(
+        ([name = '', fallback = '', ...rest]) => [bare(name), bare(fallback), ...rest],
+      ),
       Object.values(settings).map(({ name, fallback, unit, meaning }) => [
         name,
         fallback,
@@ -64,7 +72,7 @@ describe('the README', () => {
 
   it('lists the error codes with their statuses', () => {
     assert.deepEqual(
-      firstCells('## Error codes', 2),
+      firstCells(doc('errors.md'), '## Error codes', 2),
       Object.entries(httpStatusOf).map(([code, status]) => [code, String(status)]),
     );
   });
@@ -72,22 +80,30 @@ describe('the README', () => {
   it('lists the codes of GraphQL errors', () => {
     // A type has no values at run time: its text is compared.
     const [union = ''] = /type GraphqlCode =[^;]*/.exec(read('src/graphql/errors.ts')) ?? [];
-    const section = sectionOf(readme, '## Error codes');
-    const named = section.slice(section.indexOf('GraphQL errors carry'));
-    const [sentence = ''] = named.split('\n\n');
     assert.deepEqual(
-      (sentence.match(/`[A-Z_]+`/g) ?? []).map(bare).toSorted(),
+      firstCells(doc('errors.md'), '## GraphQL', 1).flat().toSorted(),
       (union.match(/'[A-Z_]+'/g) ?? []).map((code) => code.slice(1, -1)).toSorted(),
     );
   });
 
   it('lists the packages', () => {
-    const named = (heading: string): string[] => firstCells(heading, 1).flat().toSorted();
-    assert.deepEqual(named('### At run time'), Object.keys(manifest.dependencies).toSorted());
+    const named = (heading: string): string[] =>
+      firstCells(doc('development.md'), heading, 1).flat().toSorted();
     assert.deepEqual(
-      named('### For development'),
+      named('## Packages at run time'),
+      Object.keys(manifest.dependencies).toSorted(),
+    );
+    assert.deepEqual(
+      named('## Packages for development'),
       Object.keys(manifest.devDependencies).toSorted(),
     );
+  });
+
+  it('shows every package in the picture of a request', () => {
+    const picture = doc('request.svg');
+    for (const name of Object.keys(manifest.dependencies)) {
+      assert.ok(picture.includes(`>${name}</text>`), name);
+    }
   });
 
   it('counts the packages of the production tree, none of which runs a script', () => {
@@ -100,14 +116,85 @@ describe('the README', () => {
   });
 
   it('names only scripts that exist', () => {
-    for (const [, name = ''] of readme.matchAll(/`npm run ([\w:]+)`/g)) {
+    const text = [readme, ...docNames.map(doc)].join('\n');
+    for (const [, name = ''] of text.matchAll(/npm run ([\w:]+)/g)) {
       assert.ok(manifest.scripts[name], `npm run ${name}`);
     }
   });
 });
 
+describe('the figures of the README', () => {
+  /** The claim as the README writes it, such as 12,000. */
+  const claimed = (pattern: RegExp): number =>
+    Number(pattern.exec(readme)?.[1]?.replaceAll(',', ''));
+
+  it('bound the lines of code from above, within 1,000', () => {
+    const lines = textsBelow('src').split('\n');
+    const code = lines.filter((line) => !/^\s*(?:\/\/|\/?\*|$)/.test(line)).length;
+    const most = claimed(/Under ([\d,]+) lines of code/);
+    assert.ok(code < most && code >= most - 1_000, `${code} lines, README: under ${most}`);
+  });
+
+  it('bound the threats from below, within 10', () => {
+    const tables = sectionOf(security, '## What the service defends').split('\n### ').slice(1);
+    const rows = tables.flatMap(tableOf);
+    const least = claimed(/Over ([\d,]+) threats/);
+    assert.ok(rows.length > least && rows.length <= least + 10, `${rows.length} threats`);
+    for (const row of rows) assert.match(row.at(-1) ?? '', /`test\/[\w/.-]+\.ts`/);
+  });
+
+  it('leave the README under 200 lines', () => {
+    assert.ok(readme.split('\n').length < 200);
+  });
+});
+
+describe('the contract', () => {
+  const contract = doc('contract.md');
+  const code = textsBelow('src') + textsBelow('test');
+
+  it('has every ruling that the code cites', () => {
+    const rulings = new Set([...contract.matchAll(/^### (R\d+a?) /gm)].map(([, id]) => id));
+    const cited = new Set(code.match(/\bR[1-9]\d?a?\b/g));
+    assert.deepEqual(
+      [...cited].filter((id) => !rulings.has(id)),
+      [],
+    );
+  });
+
+  it('has every section and rule that the code cites', () => {
+    for (const [, id = '', rule] of code.matchAll(/Spec §(\d(?:\.\d+a?)?)(?: rule (\d))?/g)) {
+      const heading = contract.split('\n').find((line) => new RegExp(`^#+ ${id}\\.? `).test(line));
+      assert.ok(heading, `section ${id}`);
+      if (rule === undefined) continue;
+      assert.match(sectionOf(contract, heading), new RegExp(`^${rule}\\. `, 'm'), `${id} ${rule}`);
+    }
+  });
+});
+
 describe('the pages', () => {
-  const pages = { 'README.md': readme, 'src/README.md': map, 'SECURITY.md': security };
+  const pages: Record<string, string> = {
+    'README.md': readme,
+    'src/README.md': map,
+    'SECURITY.md': security,
+    'CHANGELOG.md': read('CHANGELOG.md'),
+    ...Object.fromEntries(docNames.map((name) => [`docs/${name}`, doc(name)])),
+  };
+
+  it('link to headings that exist', () => {
+    const anchors = (text: string): string[] =>
+      [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+        title
+          .toLowerCase()
+          .replaceAll(/[^\w\- ]/g, '')
+          .replaceAll(' ', '-'),
+      );
+    for (const [page, text] of Object.entries(pages)) {
+      for (const [, file = '', anchor = ''] of text.matchAll(/\]\(([^)#:]*)#([^)]*)\)/g)) {
+        const target = file === '' ? page : join(page, '..', file);
+        assert.ok(anchors(read(target)).includes(anchor), `${page}: ${file}#${anchor}`);
+      }
+    }
+  });
 
   it('link to files that exist', () => {
     for (const [page, text] of Object.entries(pages)) {

@@ -7,7 +7,7 @@ import { GraphQLError, type SourceLocation } from 'graphql';
 import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** R24, and the one code that clients of persisted queries wait for. README lists the same. */
+/** R24, and the one code that clients of persisted queries wait for. docs/errors.md lists the same. */
 export type GraphqlCode =
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'

@@ -1,4 +1,4 @@
-/** A change of the signing key, as README.md tells it: no token is refused on the way (R20, R22). */
+/** A change of the signing key, as docs/production.md tells it: no token is refused on the way (R20, R22). */
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
