@@ -4,7 +4,7 @@
  * answer for REST and `graphql/errors.ts` into one for GraphQL. Nobody branches on a message.
  */
 
-/** Every code, with the HTTP status that it is answered with (R5, R6). docs/errors.md lists the same. */
+/** Every code, with the HTTP status that it is answered with (R5, R6), as in docs/errors.md. */
 export const httpStatusOf = {
   malformed_request: 400,
   invalid_host: 400,

@@ -7,7 +7,7 @@ import { GraphQLError, type SourceLocation } from 'graphql';
 import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** R24, and the one code that clients of persisted queries wait for. docs/errors.md lists the same. */
+/** R24, and the one code that clients of persisted queries wait for, as in docs/errors.md. */
 export type GraphqlCode =
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'
