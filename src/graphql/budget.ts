@@ -10,7 +10,7 @@ import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-
 /** The request asked for more than its budget. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
-  /** graphql-js gives every error a place, at a cost; one that has a path it takes as it is. */
+  /** graphql-js gives every error a place, at a cost; one that has a path is kept as it is. */
   readonly path: readonly string[] = [];
 }
 

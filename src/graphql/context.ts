@@ -10,7 +10,7 @@ import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
 import { createLoaders, type Loaders } from './schema/loaders.ts';
 import { Slices } from './slices.ts';
-import type { Turns } from './turns.ts';
+import type { Scheduler } from './scheduler.ts';
 
 /** What all operations share. */
 export interface ContextDeps {
@@ -29,13 +29,13 @@ export interface RequestScope {
   readonly requestId: string;
   /** The account of the request's token, undefined without one. Throws `invalid_token`. */
   readonly viewer: () => MaybePromise<Account | undefined>;
-  /** What the request may still cost, of `engine.createBudget()`; who made it releases it. */
+  /** What the request may still cost; the code that called `engine.createBudget()` releases it. */
   readonly budget: Budget;
 }
 
 /** What counts the fields of results and yields to other requests; for all operations. */
 export interface ContextTools {
-  readonly turns: Turns;
+  readonly scheduler: Scheduler;
   readonly countFields: CountFields;
 }
 
@@ -72,7 +72,7 @@ export class GraphqlContext {
   ): MaybePromise<readonly MaybePromise<T>[]> {
     const fields = list.length * this.#tools.countFields(selection);
     this.scope.budget.charge(list.length, fields * fieldBytes);
-    return (this.#slices ??= new Slices(this.#tools.turns)).of(list, fields);
+    return (this.#slices ??= new Slices(this.#tools.scheduler)).of(list, fields);
   }
 
   /** Charges the budget for a text, and returns it. Throws a BudgetError. */

@@ -8,7 +8,7 @@ import type { HttpReply, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { createEngine, type Engine, type EngineDeps } from './engine.ts';
 import { type MultipartDeps, runMultipart } from './http/multipart.ts';
-import { type Asking, createRunner, type RunnerDeps, toRefusalReply } from './http/runner.ts';
+import { type RequestFacts, createRunner, type RunnerDeps, toRefusalReply } from './http/runner.ts';
 import { createSchemaFile, type SchemaFile } from './http/schema-file.ts';
 import { createEventStreams, type EventStreams, type EventStreamsDeps } from './http/sse.ts';
 import { createSubscriptions, type Subscriptions } from './events/subscriptions.ts';
@@ -16,16 +16,16 @@ import { typeDefs } from './schema/type-defs.ts';
 
 export interface GraphqlEndpoint {
   readonly engine: Engine;
-  /** Shared by sockets and event streams; whoever stops the service closes both. */
+  /** Shared by sockets and event streams; to be closed after both. */
   readonly subscriptions: Subscriptions;
   readonly streams: EventStreams;
   readonly schemaFile: SchemaFile;
   /** One operation or a batch, as JSON bytes. */
-  post(body: Buffer, asking: Asking): MaybePromise<HttpReply>;
+  post(body: Buffer, facts: RequestFacts): MaybePromise<HttpReply>;
   /** The same with files, as a multipart request. */
-  postMultipart(request: HttpRequest, asking: Asking): Promise<HttpReply>;
+  postMultipart(request: HttpRequest, facts: RequestFacts): Promise<HttpReply>;
   /** A query, as a query string. */
-  get(query: string, asking: Asking): MaybePromise<HttpReply>;
+  get(query: string, facts: RequestFacts): MaybePromise<HttpReply>;
 }
 
 export interface EndpointDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
@@ -51,13 +51,13 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
     subscriptions,
     streams,
     schemaFile: createSchemaFile(typeDefs),
-    post: (body, asking) => runner.post(body, asking),
-    get: (query, asking) => runner.get(query, asking),
-    async postMultipart(request, asking) {
+    post: (body, facts) => runner.post(body, facts),
+    get: (query, facts) => runner.get(query, facts),
+    async postMultipart(request, facts) {
       try {
-        return await runMultipart(request, multipart, (body) => runner.runValue(body, asking));
+        return await runMultipart(request, multipart, (body) => runner.runValue(body, facts));
       } catch (error) {
-        return toRefusalReply(error, asking);
+        return toRefusalReply(error, facts);
       }
     },
   };

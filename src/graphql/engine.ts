@@ -1,7 +1,8 @@
 /**
  * The GraphQL engine, without HTTP and without WebSocket: a decoded request is prepared (parsed,
- * limited, validated), then executed or subscribed to. What it gives back is ready for
- * `JSON.stringify`: errors carry a code (R24), are masked where they are ours, cut and bounded.
+ * limited, validated), then executed or subscribed to. Results are ready for
+ * `JSON.stringify`: errors carry a code (R24), internal ones are masked, and their number and
+ * length are bounded.
  */
 
 import {
@@ -29,7 +30,7 @@ import { createDocumentTexts, type TrustedDocuments } from './documents/persiste
 import type { GraphqlResult } from './result.ts';
 import { createSchema } from './schema/schema.ts';
 import { serialize, type Serialized, toBudgetRefusal } from './serialize.ts';
-import { createTurns, type Turns } from './turns.ts';
+import { createScheduler, type Scheduler } from './scheduler.ts';
 
 /** One operation as a client asks for it, decoded: every member has its type or is absent. */
 export interface GraphqlRequest {
@@ -58,8 +59,8 @@ export interface RefusedRequest {
 export type Prepared = ReadyOperation | RefusedRequest;
 
 /**
- * Executes one event and makes its JSON, within the budget of the subscription: whoever calls it
- * releases that when the JSON was handed on. Throws or rejects as `Engine.execute` does.
+ * Executes one event and makes its JSON, within the budget of the subscription, which the
+ * caller releases when the JSON is delivered. Throws or rejects as `Engine.execute` does.
  */
 export type MakeEvent = () => MaybePromise<Answer>;
 
@@ -70,9 +71,9 @@ export type Subscription =
 
 export interface Engine {
   readonly schema: GraphQLSchema;
-  /** Shared by all that takes long. */
-  readonly turns: Turns;
-  /** A budget for one request, batch or subscription; who asks for it releases it. */
+  /** Shared by all long tasks. */
+  readonly scheduler: Scheduler;
+  /** A budget for one request, batch or subscription; the caller releases it. */
   createBudget(): Budget;
   /** Never throws for what a client sent. */
   prepare(request: GraphqlRequest): Prepared;
@@ -103,8 +104,8 @@ export interface EngineDeps extends ContextDeps {
 export function createEngine(deps: EngineDeps): Engine {
   const { config, log } = deps;
   const schema = createSchema();
-  const turns = createTurns();
-  const tools = { turns, countFields: createFieldCounts() };
+  const scheduler = createScheduler();
+  const tools = { scheduler, countFields: createFieldCounts() };
   const errorsMax = config.graphqlErrorsMax;
   const limits = {
     objectsMax: config.graphqlObjectsMax,
@@ -123,11 +124,9 @@ export function createEngine(deps: EngineDeps): Engine {
       hideSuggestions: true,
     };
   };
-  const toResult = (
-    result: ExecutionResult,
-    { budget, requestId }: RequestScope,
-  ): GraphqlResult => {
-    // What ran until then is thrown away: the operation is refused as a whole.
+  const toResult = (result: ExecutionResult, scope: RequestScope): GraphqlResult => {
+    const { budget, requestId } = scope;
+    // A partial result is dropped: the operation is refused as a whole.
     if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
     if (result.errors === undefined) return result as Pick<GraphqlResult, 'data'>;
     const errors = toFieldErrors(result.errors, { requestId, log, errorsMax });
@@ -136,7 +135,7 @@ export function createEngine(deps: EngineDeps): Engine {
 
   return {
     schema,
-    turns,
+    scheduler,
     createBudget: () => new Budget(limits),
     prepare: createPrepare(schema, deps),
     execute(operation, scope) {
@@ -147,7 +146,7 @@ export function createEngine(deps: EngineDeps): Engine {
       }
       return andThen(execute(toArgs(operation, scope)), (result) => toResult(result, scope));
     },
-    serialize: (result, budget) => serialize(result, budget, turns),
+    serialize: (result, budget) => serialize(result, budget, scheduler),
     async subscribe(operation, scope) {
       try {
         const source = await createSourceEventStream(toArgs(operation, scope));
@@ -157,13 +156,14 @@ export function createEngine(deps: EngineDeps): Engine {
         const make = (rootValue: unknown): MaybePromise<Answer> => {
           scope.budget.renew();
           const executed = execute({ ...toArgs(operation, scope), rootValue });
-          return andThen(executed, (result) =>
-            andThen(serialize(toResult(result, scope), scope.budget, turns), ({ json }) => json),
+          const made = andThen(executed, (result) =>
+            serialize(toResult(result, scope), scope.budget, scheduler),
           );
+          return andThen(made, ({ json }) => json);
         };
         return { kind: 'stream', events: mapEvents(source, make) };
       } catch (error) {
-        // graphql-js lets through what is no GraphQLError.
+        // graphql-js rethrows errors that are not GraphQLErrors.
         const errors = [new GraphQLError('', { originalError: toError(error) })];
         return { kind: 'refused', result: toResult({ errors }, scope) };
       }

@@ -1,5 +1,5 @@
 /**
- * Errors as clients see them: a sentence, places, and a code (R24). What is ours to know is masked
+ * Errors as clients see them: a sentence, places, and a code (R24). Internal errors are masked
  * and logged; what a client sent is never repeated at length.
  */
 
@@ -67,7 +67,7 @@ export interface Masking {
   readonly errorsMax: number;
 }
 
-/** The errors of an execution. The first fault of ours is logged with the request's id. */
+/** The errors of an execution. The first internal error is logged with the request's id. */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
   { requestId, log, errorsMax }: Masking,

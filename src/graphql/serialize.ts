@@ -1,6 +1,6 @@
 /**
- * Results → JSON. A large one becomes text piece by piece: other requests get their turn in
- * between, and it ends where it passes its budget of bytes.
+ * Results → JSON. A large result is serialised piece by piece: other requests run in between, and
+ * it stops as soon as the budget of bytes is spent.
  */
 
 import { type Answer, toAnswer } from '../http/answer-cache.ts';
@@ -8,7 +8,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Budget } from './budget.ts';
 import type { GraphqlResult } from './result.ts';
 import { toRefusal } from './errors.ts';
-import { turnMilliseconds, type Turns } from './turns.ts';
+import { sliceMilliseconds, type Scheduler } from './scheduler.ts';
 
 /** A result beside its JSON: `result` is a refusal where the JSON would have been too long. */
 export interface Serialized {
@@ -16,9 +16,9 @@ export interface Serialized {
   readonly json: Answer;
 }
 
-/** A result up to this size becomes text in one go: it takes less than a millisecond. */
+/** A result up to this size is serialised at once: it takes less than a millisecond. */
 const wholeBytesMax = 65_536;
-/** Characters that become text in one go; escaped they can be six times as many. */
+/** Characters that are serialised at once; escaped they can be six times as many. */
 const pieceLength = 65_536;
 
 /**
@@ -28,26 +28,26 @@ const pieceLength = 65_536;
 export function serialize(
   result: GraphqlResult,
   budget: Budget,
-  turns: Turns,
+  scheduler: Scheduler,
 ): MaybePromise<Serialized> {
   if (budget.refusal !== undefined) return refused(budget);
-  if (budget.bytes > wholeBytesMax) return serializeInTurns(result, budget, turns);
+  if (budget.bytes > wholeBytesMax) return serializeInPieces(result, budget, scheduler);
   const json = toAnswer(JSON.stringify(result));
   return budget.coversJson(json.length) ? { result, json } : refused(budget);
 }
 
-async function serializeInTurns(
+async function serializeInPieces(
   result: GraphqlResult,
   budget: Budget,
-  turns: Turns,
+  scheduler: Scheduler,
 ): Promise<Serialized> {
   const pieces: Buffer[] = [];
-  // This turn has had the execution.
+  // Yield first: the execution has used this iteration of the loop.
   let end = 0;
   for (const text of toPieces(result)) {
     if (performance.now() > end) {
-      await turns.next();
-      end = performance.now() + turnMilliseconds;
+      await scheduler.yield();
+      end = performance.now() + sliceMilliseconds;
     }
     const piece = Buffer.from(text);
     if (!budget.coversJson(piece.length)) return refused(budget);
@@ -56,13 +56,13 @@ async function serializeInTurns(
   return { result, json: Buffer.concat(pieces) };
 }
 
-/** What is said in the place of a result that its budget does not cover. */
+/** The refusal that replaces a result over its budget. */
 function refused({ refusal }: Budget): Serialized {
   const result = toBudgetRefusal(refusal);
   return { result, json: JSON.stringify(result) };
 }
 
-/** The refusal of a budget as a result; what is no fault of the request is thrown. */
+/** A refusal for too large a request as a result; any other refusal is thrown. */
 export function toBudgetRefusal(refusal: Budget['refusal']): GraphqlResult {
   if (refusal?.code !== 'content_too_large') throw refusal ?? new Error('nothing was refused');
   return { errors: [toRefusal(refusal)] };

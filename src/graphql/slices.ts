@@ -1,36 +1,36 @@
-/** Long lists in slices: other requests get their turn while one of them asks for everything. */
+/** Resolves long lists in slices, so that other requests run in between. */
 
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Turns } from './turns.ts';
+import type { Scheduler } from './scheduler.ts';
 
-/** Records of one slice: with their related records a few milliseconds of work. */
+/** Records of a slice: with their related records a few milliseconds of work. */
 export const sliceLength = 250;
-/** Fields of all lists of an operation in one turn: about as much work. */
-const fieldsOfTurn = 20_000;
+/** Fields of all lists of an operation in one slice: about as much work. */
+const fieldsOfSlice = 20_000;
 
-/** The lists of one operation, which share what it may do in one turn of the loop. */
+/** The lists of one operation, which count together. */
 export class Slices {
-  readonly #turns: Turns;
+  readonly #scheduler: Scheduler;
   #fields = 0;
 
-  constructor(turns: Turns) {
-    this.#turns = turns;
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
   }
 
   /**
-   * The list itself while it is short: values cost no promise. Of a longer one the records beyond
-   * the first slice are promises, which later turns of the loop keep slice by slice; and where the
-   * operation has had its part of this turn, the whole list is one. `fields`: of all its records.
+   * A short list is returned as it is: values need no promises. In a longer one the records after
+   * the first slice are promises, fulfilled slice by slice. Where the operation has resolved enough
+   * fields for now, the whole list is a promise. `fields`: the fields of all records together.
    */
   of<T>(list: readonly T[], fields: number): MaybePromise<readonly MaybePromise<T>[]> {
-    if (this.#fields > fieldsOfTurn) return this.#later(list, fields);
+    if (this.#fields > fieldsOfSlice) return this.#later(list, fields);
     this.#fields += fields;
     if (list.length <= sliceLength) return list;
-    let turn = Promise.resolve();
+    let slice = Promise.resolve();
     return list.map((record, index) => {
       if (index < sliceLength) return record;
-      if (index % sliceLength === 0) turn = turn.then(() => this.#next());
-      return turn.then(() => record);
+      if (index % sliceLength === 0) slice = slice.then(() => this.#next());
+      return slice.then(() => record);
     });
   }
 
@@ -40,7 +40,7 @@ export class Slices {
   }
 
   async #next(): Promise<void> {
-    await this.#turns.next();
+    await this.#scheduler.yield();
     this.#fields = 0;
   }
 }

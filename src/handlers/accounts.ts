@@ -1,4 +1,4 @@
-/** The doors of section 4.3: login and profile, and the guard of the routes that change data. */
+/** Login and profile (Spec §4.3), and the guard of the routes that change data. */
 
 import type { Bearer } from '../auth/bearer.ts';
 import type { Login } from '../auth/login.ts';
@@ -27,8 +27,7 @@ export interface AccountHandlersDeps {
 export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
   const { bearer, config } = deps;
   const clientAddress = createClientAddress(config.trustedProxies);
-  // A record never changes (store/model.ts), so that its answer is written once. Weak: an answer
-  // goes with its record.
+  // A record never changes (store/model.ts): its response is made once, and dropped with it.
   const profiles = new WeakMap<Account, HttpReply>();
 
   const toProfile = (account: Account): HttpReply => {
@@ -52,7 +51,7 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
 }
 
 export interface Guards {
-  /** The handler for those with a good token, where REQUIRE_AUTH asks for one (R23). */
+  /** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */
   readonly writing: (handler: Handler) => Handler;
 }
 

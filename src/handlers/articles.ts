@@ -1,4 +1,4 @@
-/** The REST door of articles (Spec §4.6). */
+/** Articles over REST (Spec §4.6). */
 
 import type { Config } from '../config.ts';
 import { decodeArticleDraft, toPatchedArticle, toPatchedArticles } from '../domain/articles.ts';

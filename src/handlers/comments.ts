@@ -1,4 +1,4 @@
-/** The REST door to comments (Spec §4.2, R7, R8, R11). */
+/** Comments over REST (Spec §4.2, R7, R8, R11). */
 
 import type { Config } from '../config.ts';
 import type { CommentRules } from '../domain/comments.ts';

@@ -1,4 +1,4 @@
-/** The REST door of files (Spec §4.4, R18, R19). */
+/** Files over REST (Spec §4.4, R18, R19). */
 
 import { Readable } from 'node:stream';
 import type { ByteSource } from '../byte-source.ts';
@@ -69,7 +69,7 @@ export function createFileHandlers(options: FileHandlersOptions): FileHandlers {
 
 function toReply(listing: Listing): HttpReply {
   const boundary = createBoundary();
-  // Begins when the first byte is asked for: a body that nobody reads holds no files.
+  // Opened with the first read: a body that is never read holds no files open.
   const body = Readable.from(toBody(listing, boundary), {
     objectMode: false,
     highWaterMark: downloadBytesMax / 4,
@@ -81,7 +81,7 @@ function toReply(listing: Listing): HttpReply {
 /** What a download holds in memory at a time. */
 const downloadBytesMax = 256 * 1024;
 
-/** Comes with the first upload: the start does without. */
+/** Loaded with the first upload, to keep the start short. */
 const loadReader = () => import('../http/multipart/read.ts');
 
 interface Rules {

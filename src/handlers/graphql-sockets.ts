@@ -1,9 +1,9 @@
-/** WebSockets at `/graphql` (Spec §6, R28): the door is loaded and made by the first upgrade. */
+/** WebSockets at `/graphql` (Spec §6, R28), loaded with the first upgrade. */
 
 import type { Bearer } from '../auth/bearer.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
-import type { WebSocketDoor, WebSocketDoorDeps } from '../graphql/ws/upgrade.ts';
+import type { WebSocketEndpoint, WebSocketEndpointDeps } from '../graphql/ws/upgrade.ts';
 import { refuse } from '../http/raw-response.ts';
 import type { UpgradeListener } from '../http/server.ts';
 import type { GraphqlHandlers } from './graphql.ts';
@@ -15,26 +15,26 @@ export interface GraphqlSockets {
 }
 
 export interface GraphqlSocketsDeps extends Pick<
-  WebSocketDoorDeps,
+  WebSocketEndpointDeps,
   'createRequestId' | 'log' | 'pool'
 > {
   readonly bearer: Pick<Bearer, 'authenticateIfSent'>;
-  readonly graphql: Pick<GraphqlHandlers, 'openDoor' | 'closeStreams'>;
+  readonly graphql: Pick<GraphqlHandlers, 'openEndpoint' | 'closeStreams'>;
   readonly config: Config;
 }
 
 export function createGraphqlSockets(deps: GraphqlSocketsDeps): GraphqlSockets {
   const { graphql, bearer, log } = deps;
-  let door: WebSocketDoor | undefined;
-  let opening: Promise<WebSocketDoor> | undefined;
+  let endpoint: WebSocketEndpoint | undefined;
+  let opening: Promise<WebSocketEndpoint> | undefined;
   let closing = false;
 
-  const open = async (): Promise<WebSocketDoor> => {
-    const [{ createWebSocketDoor }, { engine, subscriptions }] = await Promise.all([
+  const open = async (): Promise<WebSocketEndpoint> => {
+    const [{ createWebSocketEndpoint }, { engine, subscriptions }] = await Promise.all([
       import('../graphql/ws/upgrade.ts'),
-      graphql.openDoor(),
+      graphql.openEndpoint(),
     ]);
-    return (door = createWebSocketDoor({
+    return (endpoint = createWebSocketEndpoint({
       ...deps,
       engine,
       subscriptions,
@@ -45,17 +45,17 @@ export function createGraphqlSockets(deps: GraphqlSocketsDeps): GraphqlSockets {
 
   return {
     upgrade(incoming, socket, head) {
-      // A reset while the door is being loaded must not end the process.
+      // A reset while the endpoint is loaded must not end the process.
       socket.on('error', () => socket.destroy());
       if (closing) {
         refuse(socket, new AppError('draining', 'The server is stopping.'));
-      } else if (door !== undefined) {
-        door.upgrade(incoming, socket, head);
+      } else if (endpoint !== undefined) {
+        endpoint.upgrade(incoming, socket, head);
       } else {
         (opening ??= open()).then(
           (opened) => opened.upgrade(incoming, socket, head),
           (error: unknown) => {
-            log('error', 'the door for sockets cannot be opened', { reason: String(error) });
+            log('error', 'the WebSocket endpoint cannot be loaded', { reason: String(error) });
             refuse(socket, new AppError('internal_error', 'The server failed.'));
           },
         );

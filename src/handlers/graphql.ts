@@ -1,9 +1,9 @@
-/** GraphQL over HTTP (Spec §4.1, R25 to R27): what is of HTTP here, the rest behind one import. */
+/** GraphQL over HTTP (Spec §4.1, R25 to R27): media types and tokens; the rest is loaded late. */
 
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
-import type { Asking } from '../graphql/http/runner.ts';
+import type { RequestFacts } from '../graphql/http/runner.ts';
 import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -16,8 +16,8 @@ export interface GraphqlHandlers {
   readonly get: Handler;
   /** The schema as a file. */
   readonly schema: Handler;
-  /** The door behind the handlers, loaded with the first call; sockets share its engine. */
-  openDoor(): MaybePromise<GraphqlEndpoint>;
+  /** The endpoint behind the handlers, loaded with the first call; sockets share its engine. */
+  openEndpoint(): MaybePromise<GraphqlEndpoint>;
   /** Ends every event stream, and lets no new subscription begin. */
   closeStreams(): void;
 }
@@ -30,25 +30,24 @@ export interface GraphqlDeps extends EndpointDeps {
 
 export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
   const { config, viewerOf } = deps;
-  let door: GraphqlEndpoint | undefined;
+  let endpoint: GraphqlEndpoint | undefined;
   let opening: Promise<GraphqlEndpoint> | undefined;
   let closed = false;
 
   const closeStreams = (): void => {
     closed = true;
-    door?.streams.close();
-    door?.subscriptions.close();
+    endpoint?.streams.close();
+    endpoint?.subscriptions.close();
   };
   const open = async (): Promise<GraphqlEndpoint> => {
     const { createEndpoint } = await import('../graphql/endpoint.ts');
-    // Whoever came first has made it; the next ones take the same.
-    door ??= createEndpoint(deps);
+    endpoint ??= createEndpoint(deps);
     if (closed) closeStreams();
-    return door;
+    return endpoint;
   };
-  const openDoor = (): MaybePromise<GraphqlEndpoint> => door ?? (opening ??= open());
+  const openEndpoint = (): MaybePromise<GraphqlEndpoint> => endpoint ?? (opening ??= open());
 
-  const toAsking = (request: HttpRequest): Asking => {
+  const toFacts = (request: HttpRequest): RequestFacts => {
     return {
       requestId: request.id,
       viewer: () => viewerOf(request),
@@ -65,21 +64,22 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
   };
 
   return {
-    openDoor,
+    openEndpoint,
     closeStreams,
     async post(request) {
       const contentType = request.header('content-type');
       if (isJsonType(contentType)) {
         const body = await request.readBody(config.bodyBytesMax);
-        return (door ?? (await openDoor())).post(body, toAsking(request));
+        return (endpoint ?? (await openEndpoint())).post(body, toFacts(request));
       }
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
       await checkWriter(request);
-      return (await openDoor()).postMultipart(request, toAsking(request));
+      return (await openEndpoint()).postMultipart(request, toFacts(request));
     },
-    get: (request) => andThen(openDoor(), (opened) => opened.get(request.query, toAsking(request))),
+    get: (request) =>
+      andThen(openEndpoint(), (opened) => opened.get(request.query, toFacts(request))),
     schema: (request) =>
-      andThen(openDoor(), (opened) =>
+      andThen(openEndpoint(), (opened) =>
         opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),
       ),
   };

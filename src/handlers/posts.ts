@@ -1,4 +1,4 @@
-/** The REST door to posts (Spec §4.2, R7, R8, R11). */
+/** Posts over REST (Spec §4.2, R7, R8, R11). */
 
 import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';

@@ -1,4 +1,4 @@
-/** The REST door to todos (Spec §4.5, R12, R13). */
+/** Todos over REST (Spec §4.5, R12, R13). */
 
 import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { parse } from 'graphql';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { createOperations } from '../../dist/graphql/http/operations.js';
-import { createTurns } from '../../dist/graphql/turns.js';
+import { createScheduler } from '../../dist/graphql/scheduler.js';
 import { isPromise } from '../../dist/maybe-promise.js';
 
 /** More than an operation may take of a turn. */
@@ -14,9 +14,9 @@ const longMilliseconds = 6;
 /** Runs a batch whose operations take so long each; `others`: turns that others had meanwhile. */
 async function runBatch(length: number, milliseconds: number) {
   let others = 0;
-  const turns = createTurns();
+  const scheduler = createScheduler();
   const engine = {
-    turns,
+    scheduler,
     prepare: () => ({ kind: 'ready', operation: 'query', document: parse('{a}') }),
     execute() {
       const end = performance.now() + milliseconds;

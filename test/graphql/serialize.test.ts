@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Budget } from '../../dist/graphql/budget.js';
 import { serialize, toPieces } from '../../dist/graphql/serialize.js';
-import { createTurns } from '../../dist/graphql/turns.js';
+import { createScheduler } from '../../dist/graphql/scheduler.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 
 /** A piece of text: escapes, pairs of surrogates, and enough of them for several pieces. */
@@ -47,7 +47,7 @@ test('a member without a value is left out', () => {
 
 test('a large result gives others their turn, a small one is there at once', async () => {
   const small = budgetOf(1_000_000);
-  assert.ok(!(serialize({ data: { a: 1 } }, small, createTurns()) instanceof Promise));
+  assert.ok(!(serialize({ data: { a: 1 } }, small, createScheduler()) instanceof Promise));
   const budget = budgetOf(10_000_000);
   assert.ok(budget.covers(1, 5_000_000));
   const data = { list: Array.from({ length: 500 }, (_, at) => `${at} `.padEnd(10_000, 'x')) };
@@ -57,7 +57,7 @@ test('a large result gives others their turn, a small one is there at once', asy
     next = setImmediate(count);
   };
   let next = setImmediate(count);
-  const { json } = await serialize({ data }, budget, createTurns());
+  const { json } = await serialize({ data }, budget, createScheduler());
   clearImmediate(next);
   assert.equal(json.toString(), JSON.stringify({ data }));
   assert.ok(turns > 0);
@@ -71,7 +71,7 @@ test('JSON beyond the bytes of the budget is refused, escapes counted', async ()
   ] as const) {
     const budget = budgetOf(200_000, pool);
     assert.ok(budget.covers(1, content.length));
-    const { result, json } = await serialize({ data: { content } }, budget, createTurns());
+    const { result, json } = await serialize({ data: { content } }, budget, createScheduler());
     const code = result.errors?.[0]?.extensions.code;
     assert.equal(code, fits ? undefined : 'PAYLOAD_TOO_LARGE');
     assert.equal(json.toString(), JSON.stringify(result));
@@ -90,7 +90,7 @@ test('a pool that has less left refuses for now, and gets everything back', asyn
     const budget = budgetOf(1_000_000, pool);
     try {
       assert.ok(budget.covers(1, content.length));
-      return (await serialize({ data: { content } }, budget, createTurns())).json.length;
+      return (await serialize({ data: { content } }, budget, createScheduler())).json.length;
     } finally {
       budget.release();
     }
@@ -101,7 +101,10 @@ test('a pool that has less left refuses for now, and gets everything back', asyn
   const half = 'y'.repeat(100_000);
   const budget = budgetOf(1_000_000, pool);
   assert.ok(budget.covers(1, half.length));
-  assert.equal((await serialize({ data: { half } }, budget, createTurns())).json.length, 100_020);
+  assert.equal(
+    (await serialize({ data: { half } }, budget, createScheduler())).json.length,
+    100_020,
+  );
   budget.release();
   assert.equal(pool.bytes, 0);
 });

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { sliceLength, Slices } from '../../dist/graphql/slices.js';
-import { createTurns } from '../../dist/graphql/turns.js';
+import { createScheduler } from '../../dist/graphql/scheduler.js';
 import { dataOf, startGraphql } from '../support/graphql.js';
 import { startServer } from '../support/server.js';
 
 async function all<T>(list: readonly T[]): Promise<readonly T[]> {
-  const records = await new Slices(createTurns()).of(list, 1);
+  const records = await new Slices(createScheduler()).of(list, 1);
   return Promise.all(records.map(async (record) => record));
 }
 
 it('a short list stays what it is, a long one keeps its records and their order', async () => {
   const short = Array.from({ length: sliceLength }, (_, index) => index);
-  assert.equal(new Slices(createTurns()).of(short, 1), short);
+  assert.equal(new Slices(createScheduler()).of(short, 1), short);
   const long = Array.from({ length: 3 * sliceLength + 1 }, (_, index) => index);
   assert.deepEqual(await all(long), long);
 });
@@ -25,7 +25,7 @@ it('the event loop has a turn after each slice', async () => {
     next = setImmediate(count);
   };
   let next = setImmediate(count);
-  const records = await new Slices(createTurns()).of(long, 1);
+  const records = await new Slices(createScheduler()).of(long, 1);
   const seen = await Promise.all(records.map(async (record) => [await record, turns] as const));
   clearImmediate(next);
   const turnsOfSlice = seen.filter((_, index) => index % sliceLength === 0).map(([, turn]) => turn);
@@ -33,7 +33,7 @@ it('the event loop has a turn after each slice', async () => {
 });
 
 it('an operation that has had its part of a turn goes on in a later one', async () => {
-  const slices = new Slices(createTurns());
+  const slices = new Slices(createScheduler());
   assert.deepEqual(slices.of([1], 30_000), [1]);
   const late = slices.of([2], 30_000);
   const later = slices.of([3], 1);

@@ -11,7 +11,7 @@ import {
   createSubscriptions,
   type Subscriptions,
 } from '../../dist/graphql/events/subscriptions.js';
-import { createWebSocketDoor, type WebSocketDoor } from '../../dist/graphql/ws/upgrade.js';
+import { createWebSocketEndpoint, type WebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
@@ -31,7 +31,7 @@ export interface GraphqlDoor {
   readonly config: Config;
   readonly engine: Engine;
   readonly subscriptions: Subscriptions;
-  readonly door: WebSocketDoor;
+  readonly door: WebSocketEndpoint;
   readonly streams: EventStreams;
   readonly pool: MemoryPool;
   readonly logged: readonly string[];
@@ -104,7 +104,7 @@ export async function startDoor(
     authorizations.push(authorization);
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
-  const door = createWebSocketDoor({
+  const door = createWebSocketEndpoint({
     engine,
     pool,
     subscriptions,

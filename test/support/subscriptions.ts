@@ -10,7 +10,7 @@ import {
   createSubscriptions,
   type Subscriptions,
 } from '../../dist/graphql/events/subscriptions.js';
-import { createTurns } from '../../dist/graphql/turns.js';
+import { createScheduler } from '../../dist/graphql/scheduler.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { unweighed } from './topic.js';
 
@@ -39,7 +39,7 @@ export function createBench(
   let opened = 0;
   const engine = {
     createBudget: () => ({ release: () => undefined }) as never,
-    turns: createTurns(),
+    scheduler: createScheduler(),
     subscribe: () => {
       opened += 1;
       return (

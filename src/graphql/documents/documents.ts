@@ -1,6 +1,6 @@
 /**
- * Texts → documents that can run: parsed, within the limits, valid. Those that were asked for
- * lately are kept, for validation is the dearest part of a small request.
+ * Texts → documents that can run: parsed, within the limits, valid. Recent documents are
+ * cached: validation is the costliest step of a small request.
  */
 
 import {
@@ -44,9 +44,9 @@ export type DocumentsConfig = Pick<
   | 'graphqlDirectivesMax'
 >;
 
-/** Characters of an ordinary document: what is kept may have so many on average. */
+/** The average length, in characters, that cached documents may have. */
 const textLengthAverage = 256;
-/** Comments are no tokens: they have a bound of their own. */
+/** Comments are not counted as tokens. */
 const commentsMax = 1_000;
 
 export function createDocuments(schema: GraphQLSchema, config: DocumentsConfig): Documents {

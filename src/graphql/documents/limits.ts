@@ -1,7 +1,6 @@
 /**
- * Limits on the text of a document and on its variables, judged before the rules of GraphQL see
- * them: their cost grows faster than the request does. The work here is linear, and fragments are
- * counted once.
+ * Limits on the text of a document and on its variables, checked before validation, whose cost
+ * grows faster than the request. The work here is linear: fragments are counted once.
  */
 
 import {

@@ -1,5 +1,5 @@
 /**
- * How often a document asks for fields of one name at one place of its answer. The rule that such
+ * How often a document selects fields with the same response name in one place. The rule that such
  * fields can be merged (GraphQL §5.3.2) compares each pair of them, and within each pair all that
  * they select: its cost grows with the square of what is counted here in linear time.
  */
@@ -15,13 +15,13 @@ import {
 /** The fields of a place, by their name in the answer. */
 type Fields = Map<string, FieldNode[]>;
 
-/** Judges the selections of one document, which share what they may cost. */
+/** Checks the selections of one document against one limit. */
 export class Overlaps {
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #max: number;
   #left: number;
-  /** Sets that were judged by themselves: what leads to them again costs nothing again. */
-  readonly #judged = new Set<SelectionSetNode>();
+  /** Selection sets that were checked already. */
+  readonly #checked = new Set<SelectionSetNode>();
 
   /** `max`: pairs of fields, and selections that are looked at on the way to them. */
   constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>, max: number) {
@@ -38,8 +38,8 @@ export class Overlaps {
     const [first] = sets;
     if (first === undefined || levels === 0) return;
     if (sets.length === 1) {
-      if (this.#judged.has(first)) return;
-      this.#judged.add(first);
+      if (this.#checked.has(first)) return;
+      this.#checked.add(first);
     }
     const fields: Fields = new Map();
     const spread = new Set<string>();

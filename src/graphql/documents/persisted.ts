@@ -27,7 +27,7 @@ export interface DocumentTexts {
   find(source: DocumentSource): FoundText;
 }
 
-/** Characters of an ordinary document: what is kept may have so many on average. */
+/** The average length, in characters, that kept documents may have. */
 const textLengthAverage = 512;
 
 export function createDocumentTexts(
@@ -54,7 +54,7 @@ function createPersisted({
       }
       if (query === undefined) {
         const known = kept.get(hash);
-        // Clients know this message by heart: they answer it by sending hash and text.
+        // Clients compare this exact message, and then send hash and text.
         if (known === undefined)
           return missing('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
         return text(known);

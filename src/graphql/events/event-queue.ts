@@ -1,19 +1,19 @@
 /**
- * The order in which the events of all groups are made and handed out: one after the other, in
- * slices of time, so that neither the loop nor the memory has those of many groups at once.
+ * Executes and delivers the events of all groups one after the other, in slices of time, so that
+ * the event loop and the memory hold the work of one group only.
  */
 
-import { Pace, type Turns } from '../turns.ts';
+import { Pace, type Scheduler } from '../scheduler.ts';
 
 export interface EventQueue {
-  /** Runs `work` once those before it are through. Light work goes before heavy work. */
+  /** Runs `work` after the work before it. Light work goes before heavy work. */
   run(work: () => Promise<void>, isHeavy: boolean): Promise<void>;
-  /** To be asked for between two steps of work: what to await, if anything. */
+  /** To be called between two steps of work: what to await, if anything. */
   wait(): Promise<void> | undefined;
 }
 
-export function createEventQueue(turns: Turns): EventQueue {
-  const pace = new Pace(turns);
+export function createEventQueue(scheduler: Scheduler): EventQueue {
+  const pace = new Pace(scheduler);
   const light: (() => void)[] = [];
   const heavy: (() => void)[] = [];
   let isBusy = false;
@@ -28,7 +28,7 @@ export function createEventQueue(turns: Turns): EventQueue {
         await work();
       } finally {
         const next = light.shift() ?? heavy.shift();
-        // Whoever is next stands for the queue from here on: nobody may come in between.
+        // The queue stays busy while the next task starts, so that no other one overtakes it.
         if (next === undefined) isBusy = false;
         else next();
       }

@@ -1,4 +1,4 @@
-/** One group of equal subscriptions: reads its source, makes each event once, hands it out. */
+/** A group of equal subscriptions: reads the source, executes each event once, delivers it. */
 
 import { AppError } from '../../errors.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
@@ -18,9 +18,9 @@ export interface GroupDeps {
   readonly forget: () => void;
 }
 
-/** Members served between two looks at the clock. */
+/** Members served before the clock is read again. */
 const membersAtOnce = 16;
-/** A group with an event of more bytes than this lets others go first. */
+/** A group whose last event was larger than this lets other groups go first. */
 const lightBytesMax = 65_536;
 
 export class Group {
@@ -46,7 +46,7 @@ export class Group {
     if (this.#members.delete(member) && this.#members.size === 0) this.end({ kind: 'complete' });
   }
 
-  /** Owns the reading: every way out of it goes through `end`. `report` hears of our own faults. */
+  /** Owns the reading: every way out of it goes through `end`. `report` logs internal errors. */
   read(source: ReturnType<Engine['subscribe']>, report: (reason: string) => void): void {
     this.#read(source).then(
       (ending) => this.end(ending),
@@ -84,7 +84,7 @@ export class Group {
   }
 
   async #announce(make: MakeEvent): Promise<void> {
-    // Those who do not read what waits for them get no more of it (R30).
+    // Members that do not read their queue are ended (R30).
     for (const member of this.#members) if (member.isBehind()) member.dismiss();
     if (this.#members.size === 0) return;
     const { budget, pool } = this.#deps;
@@ -98,7 +98,7 @@ export class Group {
     }
   }
 
-  /** Whoever joins meanwhile came after the event; whoever leaves must not get it. */
+  /** A member that joins meanwhile came after the event; one that leaves must not get it. */
   async #deliver(event: SharedEvent): Promise<void> {
     let served = 0;
     const members = Array.from(this.#members);

@@ -1,4 +1,4 @@
-/** One who takes part in a subscription, whatever carries the events to it. */
+/** A member of a subscription group, whatever transport carries the events to it. */
 
 import type { GraphqlError } from '../errors.ts';
 import type { SharedEvent } from './shared-event.ts';
@@ -14,13 +14,13 @@ export type Ending =
   /** The server stops. */
   | { readonly kind: 'closing' };
 
-/** One who subscribes. No method may throw. */
+/** One subscriber. No method may throw. */
 export interface Member {
   next(event: SharedEvent): void;
   /** Called at most once, and never after leaving. */
   end(ending: Ending): void;
   /** True while more waits for it than a subscriber may have waiting. */
   isBehind(): boolean;
-  /** Ends it in the place of an event, because it is behind; it leaves (R30). */
+  /** Ends the member because it is behind; it leaves the group (R30). */
   dismiss(): void;
 }

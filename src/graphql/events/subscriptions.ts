@@ -1,5 +1,5 @@
 /**
- * The engine under every way to subscribe (WebSocket, server-sent events). Identical subscriptions
+ * Subscriptions of all transports (WebSocket, server-sent events). Identical subscriptions
  * form a group: an event is executed once and serialised once for all of its members (R30). A
  * group opens its source with the first member and ends with the last one.
  */
@@ -27,7 +27,7 @@ export interface Subscriptions {
 }
 
 export interface SubscriptionsDeps {
-  readonly engine: Pick<Engine, 'subscribe' | 'createBudget' | 'turns'>;
+  readonly engine: Pick<Engine, 'subscribe' | 'createBudget' | 'scheduler'>;
   /** Different subscriptions at a time: each is executed once per event. */
   readonly distinctMax: number;
   /** Holds what groups keep, and events that wait for slow members. */
@@ -39,7 +39,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   const { engine, distinctMax, pool, log } = deps;
   const groups = new Map<string, Group>();
   const keys = createSubscriptionKeys();
-  const queue = createEventQueue(engine.turns);
+  const queue = createEventQueue(engine.scheduler);
   let closed = false;
   let opened = 0;
 
@@ -57,7 +57,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
     const group = new Group({ queue, pool, budget, forget });
     groups.set(key, group);
     opened += 1;
-    // Nobody's token goes in: what all members see must not depend on who was first.
+    // No token: what all members see must not depend on which of them came first.
     const scope = { requestId: `subscription-${opened}`, viewer: () => undefined, budget };
     group.read(engine.subscribe(operation, scope), (reason) => {
       log('error', 'subscription failed', { requestId: scope.requestId, reason });

@@ -49,14 +49,14 @@ function memberOf(holder: unknown, key: string): unknown {
 /** Without a map: a variable of type Upload holds the name of its part. */
 export function placeByName(body: unknown, files: Files, engine: Engine): void {
   const unplaced = new Set(files.keys());
-  let isJudged = true;
+  let allPrepared = true;
   for (const item of Array.isArray(body) ? (body as readonly unknown[]) : [body]) {
     const operation = prepareItem(item, engine);
     // What is wrong with an operation is told in its place, when it is run.
-    if (operation === undefined) isJudged = false;
+    if (operation === undefined) allPrepared = false;
     else for (const name of placeInOperation(operation, files)) unplaced.delete(name);
   }
-  for (const name of isJudged ? unplaced : []) {
+  for (const name of allPrepared ? unplaced : []) {
     throw invalid(`No variable names the part ${name}.`);
   }
 }

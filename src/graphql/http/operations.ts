@@ -9,7 +9,7 @@ import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toRefusal } from '../errors.ts';
 import type { Serialized } from '../serialize.ts';
-import { Pace, type Turns } from '../turns.ts';
+import { Pace, type Scheduler } from '../scheduler.ts';
 import { decodeRequest } from './params.ts';
 
 /** One HTTP request under way. */
@@ -26,7 +26,7 @@ export type CostConfig = Pick<
   'graphqlObjectsMax' | 'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
 >;
 
-/** What came out, and whether the same request would bring it again while nothing is written. */
+/** A result, and whether an equal request gets the same one until something is written. */
 export interface Outcome extends Serialized {
   readonly repeatable: boolean;
 }
@@ -34,7 +34,7 @@ export interface Outcome extends Serialized {
 export interface Operations {
   /** Throws an AppError for what must not run this way. */
   run(request: GraphqlRequest, call: Call): MaybePromise<Outcome>;
-  /** The results in order; what is wrong with one operation is told in its place. */
+  /** The results in order; an error of one operation is its result. */
   runBatch(
     requests: readonly unknown[],
     call: Call,
@@ -46,9 +46,9 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     const prepared = engine.prepare(request);
     if (prepared.kind === 'refused') return refused({ errors: prepared.errors });
     const { operation } = prepared;
-    if (operation === 'subscription') throw notHere();
+    if (operation === 'subscription') throw subscriptionOnly();
     checkMethod(prepared, call.readsOnly);
-    // A text that is sent to be remembered has to arrive each time.
+    // Requests that register a persisted query are never answered from the cache.
     const isPure = operation === 'query' && request.extensions === undefined && !call.showCost;
     return andThen(engine.execute(prepared, call.scope), (executed) => {
       const found = call.showCost ? withCost(executed, prepared, call) : executed;
@@ -58,7 +58,7 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     });
   };
 
-  /** What an operation costs, beside what the whole request may (R26: a batch shares it). */
+  /** The cost of an operation beside its limits (R26: a batch shares them). */
   const withCost = (result: GraphqlResult, ran: ReadyOperation, call: Call): GraphqlResult => {
     const { depth, aliases, directives } = ran.measures;
     const cost = {
@@ -82,8 +82,8 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
   /** One after the other: at once as long as each answers at once, and all do so quickly. */
   const runFrom = (batch: Batch, call: Call): MaybePromise<Batch> => {
     for (;;) {
-      const turn = batch.pace.wait();
-      if (turn !== undefined) return turn.then(() => runFrom(batch, call));
+      const pause = batch.pace.wait();
+      if (pause !== undefined) return pause.then(() => runFrom(batch, call));
       const next = batch.rest.next();
       if (next.done === true) return batch;
       const outcome = runInPlace(next.value, call);
@@ -100,7 +100,7 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
   return {
     run,
     runBatch: (requests, call) =>
-      andThen(runFrom(toBatch(requests, engine.turns), call), ({ answers, repeatable }) => ({
+      andThen(runFrom(toBatch(requests, engine.scheduler), call), ({ answers, repeatable }) => ({
         json: toList(answers),
         repeatable,
       })),
@@ -110,14 +110,14 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
 /** A batch under way: what is still to run, and what came out so far. */
 interface Batch {
   readonly rest: IterableIterator<unknown>;
-  /** Of its operations, so that other requests get their turn between two of them. */
+  /** Yields to other requests between two operations. */
   readonly pace: Pace;
   readonly answers: Answer[];
   repeatable: boolean;
 }
 
-function toBatch(requests: readonly unknown[], turns: Turns): Batch {
-  return { rest: requests.values(), pace: new Pace(turns), answers: [], repeatable: true };
+function toBatch(requests: readonly unknown[], scheduler: Scheduler): Batch {
+  return { rest: requests.values(), pace: new Pace(scheduler), answers: [], repeatable: true };
 }
 
 function add(batch: Batch, { json, repeatable }: Outcome): void {
@@ -137,7 +137,7 @@ function toList(answers: readonly Answer[]): Answer {
   return Buffer.concat([...pieces, Buffer.from(']')]);
 }
 
-/** What is wrong with one operation of a batch, in its place. A fault of ours is thrown on. */
+/** An AppError as the result of one operation of a batch; an internal error is rethrown. */
 function refuse(error: unknown): Outcome {
   if (!(error instanceof AppError)) throw error;
   return refused({ errors: [toRefusal(error)] });
@@ -147,7 +147,7 @@ function refused(result: GraphqlResult): Outcome {
   return { result, json: JSON.stringify(result), repeatable: false };
 }
 
-function notHere(): AppError {
+function subscriptionOnly(): AppError {
   return new AppError(
     'invalid_graphql_request',
     'A subscription needs a WebSocket at /graphql, or a request for text/event-stream.',

@@ -1,4 +1,4 @@
-/** GraphQL over HTTP, the answer: media type, status and body (R25). */
+/** GraphQL over HTTP, the response: media type, status and body (R25). */
 
 import { type AppError, httpStatusOf } from '../../errors.ts';
 import type { Answer } from '../../http/answer-cache.ts';
@@ -10,31 +10,31 @@ import { type GraphqlCode, toRefusal } from '../errors.ts';
 const legacy = 'application/json';
 const modern = 'application/graphql-response+json';
 
-/** The media types of an answer. Under the older one a status says nothing of the operation. */
-export type AnswerType = typeof legacy | typeof modern;
+/** The media types of a response. The older one always has status 200 for a result. */
+export type ResponseType = typeof legacy | typeof modern;
 
 /** `audited`: what the public audits ask for; `2026-08`: the newer draft's statuses. */
 export type HttpDraft = 'audited' | '2026-08';
 
-const headersOf: Readonly<Record<AnswerType, readonly string[]>> = {
+const headersOf: Readonly<Record<ResponseType, readonly string[]>> = {
   [legacy]: ['Content-Type', `${legacy}; charset=utf-8`],
   [modern]: ['Content-Type', `${modern}; charset=utf-8`],
 };
 
-/** The type that the client likes best; undefined where it takes neither. */
-export function negotiateAnswer(accept: string | undefined): AnswerType | undefined {
+/** The type that the client prefers; undefined where it accepts neither. */
+export function negotiateType(accept: string | undefined): ResponseType | undefined {
   if (accept === undefined || accept === '*/*' || accept === legacy) return legacy;
-  // Who names the newer type, as good as the older one, knows what it says.
+  // A client that lists the newer type understands it: it is preferred at equal weight.
   if (accept.includes(modern)) return negotiate(accept, [modern, legacy]);
   return negotiate(accept, [legacy, modern]);
 }
 
-export function answerReply(answer: Answer, type: AnswerType, status: number): HttpReply {
+export function resultReply(answer: Answer, type: ResponseType, status: number): HttpReply {
   return { status, headers: headersOf[type], body: answer };
 }
 
-/** What is no request, or must not run this way, is refused with its status under either type. */
-export function refusalReply(error: AppError, type: AnswerType): HttpReply {
+/** A refused request has the status of its error with either type. */
+export function refusalReply(error: AppError, type: ResponseType): HttpReply {
   const { allow, retryAfterSeconds } = error.facts;
   const headers = [...headersOf[type]];
   if (allow !== undefined) headers.push('Allow', allow);
@@ -50,8 +50,8 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** The status of a result. Under the older type it says nothing of the operation. */
-export function statusOf(result: GraphqlResult, type: AnswerType, draft: HttpDraft): number {
+/** The status of a result: always 200 with the older type. */
+export function statusOf(result: GraphqlResult, type: ResponseType, draft: HttpDraft): number {
   if (type === legacy) return 200;
   const { data, errors } = result;
   const isNew = draft === '2026-08';

@@ -1,4 +1,4 @@
-/** What an HTTP request asks for → a reply: one operation, a batch, or a stream of events. */
+/** HTTP requests → responses: one operation, a batch, or a stream of events. */
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
@@ -10,11 +10,11 @@ import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest } from '../engine.ts';
 import { type Call, type CostConfig, createOperations } from './operations.ts';
 import { decodeQueryString, decodeRequest } from './params.ts';
-import { answerReply, type AnswerType, negotiateAnswer, refusalReply, statusOf } from './reply.ts';
+import { resultReply, type ResponseType, negotiateType, refusalReply, statusOf } from './reply.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
 
 /** What is needed of an HTTP request, beside its body. */
-export interface Asking {
+export interface RequestFacts {
   readonly requestId: string;
   readonly viewer: RequestScope['viewer'];
   /** The header `Accept`. */
@@ -27,11 +27,11 @@ type Reply = MaybePromise<HttpReply>;
 
 export interface Runner {
   /** One operation or a batch, as JSON bytes. */
-  post(body: Buffer, asking: Asking): Reply;
+  post(body: Buffer, facts: RequestFacts): Reply;
   /** The same, parsed already, and never kept: it can hold files. Throws an AppError. */
-  runValue(body: unknown, asking: Asking): Reply;
+  runValue(body: unknown, facts: RequestFacts): Reply;
   /** A query, as a query string. */
-  get(query: string, asking: Asking): Reply;
+  get(query: string, facts: RequestFacts): Reply;
 }
 
 export interface RunnerDeps {
@@ -44,71 +44,71 @@ export interface RunnerDeps {
 export function createRunner({ engine, streams, answers, config }: RunnerDeps): Runner {
   const operations = createOperations(engine, config);
 
-  const toCall = ({ requestId, viewer, showCost }: Asking, readsOnly: boolean): Call => {
+  const toCall = ({ requestId, viewer, showCost }: RequestFacts, readsOnly: boolean): Call => {
     return { scope: { requestId, viewer, budget: engine.createBudget() }, readsOnly, showCost };
   };
-  const runBatch = (body: readonly unknown[], asking: Asking, keep: Keep): Reply => {
+  const runBatch = (body: readonly unknown[], facts: RequestFacts, keep: Keep): Reply => {
     checkBatch(body, config.graphqlBatchMax);
-    const call = toCall(asking, false);
+    const call = toCall(facts, false);
     return whileHeld(call, () =>
       andThen(operations.runBatch(body, call), ({ json, repeatable }) => {
         if (repeatable) keep(json);
-        // One status cannot speak for all results.
-        return answerReply(json, typeFor(asking), 200);
+        // One status cannot stand for several results.
+        return resultReply(json, typeFor(facts), 200);
       }),
     );
   };
-  const run = (body: unknown, asking: Asking, keep: Keep): Reply => {
-    if (Array.isArray(body)) return runBatch(body, asking, keep);
-    const call = toCall(asking, false);
+  const run = (body: unknown, facts: RequestFacts, keep: Keep): Reply => {
+    if (Array.isArray(body)) return runBatch(body, facts, keep);
+    const call = toCall(facts, false);
     const request = decodeRequest(body);
-    if (wantsEvents(asking.accept)) {
+    if (wantsEvents(facts.accept)) {
       return whileHeld(call, () => streams.run(request, call.scope, false));
     }
-    return answerTo(request, call, { type: typeFor(asking), keep });
+    return answerTo(request, call, { type: typeFor(facts), keep });
   };
-  const answerTo = (request: GraphqlRequest, call: Call, { type, keep }: Giving): Reply =>
+  const answerTo = (request: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
     whileHeld(call, () =>
       andThen(operations.run(request, call), ({ result, json, repeatable }) => {
         if (repeatable) keep(json);
-        return answerReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
+        return resultReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
       }),
     );
-  /** Equal bytes ask for the same: while nothing is written, a query brings the same answer. */
-  const post = (body: Buffer, asking: Asking): Reply => {
-    if (asking.showCost || wantsEvents(asking.accept)) {
-      return run(parseJson(body), asking, keepNothing);
+  /** Equal bytes are the same request: until something is written, a query has the same result. */
+  const post = (body: Buffer, facts: RequestFacts): Reply => {
+    if (facts.showCost || wantsEvents(facts.accept)) {
+      return run(parseJson(body), facts, keepNothing);
     }
-    const type = typeFor(asking);
-    // After a write nothing is kept: one mutation after the other makes no keys.
+    const type = typeFor(facts);
+    // While the cache is empty no key is made: a series of mutations does without.
     const known = answers.isEmpty() ? undefined : answers.find(toKey(type, body));
-    if (known !== undefined) return answerReply(known, type, 200);
+    if (known !== undefined) return resultReply(known, type, 200);
     const revision = answers.revision();
     const keep: Keep =
       revision === undefined
         ? keepNothing
         : (answer) => answers.keep(toKey(type, body), answer, revision);
-    return run(parseJson(body), asking, keep);
+    return run(parseJson(body), facts, keep);
   };
-  const get = (query: string, asking: Asking): Reply => {
-    const call = toCall(asking, true);
+  const get = (query: string, facts: RequestFacts): Reply => {
+    const call = toCall(facts, true);
     const request = decodeQueryString(query);
-    if (wantsEvents(asking.accept)) {
+    if (wantsEvents(facts.accept)) {
       return whileHeld(call, () => streams.run(request, call.scope, true));
     }
-    const type = negotiateAnswer(asking.accept);
+    const type = negotiateType(facts.accept);
     if (type === undefined) throw notAcceptable();
     return answerTo(request, call, { type, keep: keepNothing });
   };
 
   return {
-    post: (body, asking) => refusable(asking, () => post(body, asking)),
-    runValue: (body, asking) => run(body, asking, keepNothing),
-    get: (query, asking) => refusable(asking, () => get(query, asking)),
+    post: (body, facts) => refusable(facts, () => post(body, facts)),
+    runValue: (body, facts) => run(body, facts, keepNothing),
+    get: (query, facts) => refusable(facts, () => get(query, facts)),
   };
 }
 
-/** Runs a call, and gives back what it held of the memory for answers, whatever comes of it. */
+/** Runs a call and releases its budget, whether it succeeds or fails. */
 function whileHeld({ scope }: Call, run: () => Reply): Reply {
   let reply: Reply | undefined;
   try {
@@ -119,39 +119,39 @@ function whileHeld({ scope }: Call, run: () => Reply): Reply {
   return isPromise(reply) ? reply.finally(() => scope.budget.release()) : reply;
 }
 
-/** Takes an answer that the next equal request may have too. */
+/** Caches a response for equal requests. */
 type Keep = (answer: Answer) => void;
-/** How an answer is given. */
-interface Giving {
-  readonly type: AnswerType;
+/** The media type of a response, and how it is cached. */
+interface ResponseOptions {
+  readonly type: ResponseType;
   readonly keep: Keep;
 }
 
 const keepNothing: Keep = () => undefined;
 
-function toKey(type: AnswerType, body: Buffer): string {
+function toKey(type: ResponseType, body: Buffer): string {
   return `POST ${type} ${body.toString('latin1')}`;
 }
 
 /** A POST never fails for its `Accept` (R6). */
-function typeFor({ accept }: Asking): AnswerType {
-  return negotiateAnswer(accept) ?? 'application/json';
+function typeFor({ accept }: RequestFacts): ResponseType {
+  return negotiateType(accept) ?? 'application/json';
 }
 
-/** What is refused before anything runs has the shape of a GraphQL answer too. */
-function refusable(asking: Asking, make: () => Reply): Reply {
+/** Refusals before execution have the shape of a GraphQL response too. */
+function refusable(facts: RequestFacts, make: () => Reply): Reply {
   try {
     const reply = make();
-    return isPromise(reply) ? reply.catch((error) => toRefusalReply(error, asking)) : reply;
+    return isPromise(reply) ? reply.catch((error) => toRefusalReply(error, facts)) : reply;
   } catch (error) {
-    return toRefusalReply(error, asking);
+    return toRefusalReply(error, facts);
   }
 }
 
-/** An AppError as the answer to this request; anything else is thrown on. */
-export function toRefusalReply(error: unknown, asking: Asking): HttpReply {
+/** An AppError as the response to this request; any other error is rethrown. */
+export function toRefusalReply(error: unknown, facts: RequestFacts): HttpReply {
   if (!(error instanceof AppError)) throw error;
-  return refusalReply(error, typeFor(asking));
+  return refusalReply(error, typeFor(facts));
 }
 
 function checkBatch(requests: readonly unknown[], max: number): void {
@@ -164,5 +164,5 @@ function checkBatch(requests: readonly unknown[], max: number): void {
 }
 
 function notAcceptable(): AppError {
-  return new AppError('not_acceptable', 'The answer has no media type that the client accepts.');
+  return new AppError('not_acceptable', 'The response has no media type that the client accepts.');
 }

@@ -71,7 +71,7 @@ const nextSuffix = '\n\n';
 /** What a reader gets to take what waits for it, while the server stops: as over WebSocket. */
 const stopMilliseconds = 1_500;
 
-/** True where a client would rather have events than JSON. */
+/** True where a client prefers events to JSON. */
 export function wantsEvents(accept: string | undefined): boolean {
   if (accept === undefined || !accept.includes(eventStream)) return false;
   const json = ['application/json', 'application/graphql-response+json'] as const;
@@ -175,7 +175,7 @@ class EventStream extends Readable implements Member {
     this.#own = pool.open(() => this.destroy());
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
-    // Clients of events end their side only where they leave: no need to write to nobody first.
+    // A client of an event stream half-closes only to leave.
     this.once('peerEnd', () => this.destroy());
     // The client sees at once that it is connected, before the first event.
     this.push(comment);

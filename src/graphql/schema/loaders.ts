@@ -25,7 +25,7 @@ export function createLoaders(store: Store): Loaders {
   return store.answersAtOnce ? new DirectLoaders(store) : new BatchLoaders(store);
 }
 
-/** Each record by itself, from a store that answers at once: a batch would be work for nothing. */
+/** Reads each record by itself, from a store that returns values: batching would save nothing. */
 class DirectLoaders implements Loaders {
   readonly #store: Store;
   /** Made of many posts each: once for an author. */
@@ -36,7 +36,7 @@ class DirectLoaders implements Loaders {
   }
 
   expectPosts(): void {
-    // They are at hand.
+    // Nothing to load in advance.
   }
 
   author({ authorId }: Post): MaybePromise<Author | undefined> {
@@ -57,7 +57,7 @@ class DirectLoaders implements Loaders {
   }
 }
 
-/** What they have read, they keep. */
+/** Reads related records in batches, and keeps them. */
 class BatchLoaders implements Loaders {
   readonly #comments: Loader<readonly Comment[]>;
   readonly #authors: Loader<Author>;
@@ -107,13 +107,13 @@ class BatchLoaders implements Loaders {
   }
 }
 
-/** Where a loader reads: one record, or all that were expected, as one act of the store. */
+/** How a loader reads: one record, or all expected ones with one call of the store. */
 interface Source<V> {
   readonly find: (id: string) => MaybePromise<V | undefined>;
   readonly findAll: (ids: readonly string[]) => MaybePromise<ReadonlyMap<string, V>>;
 }
 
-/** What one act of the store has brought. */
+/** The records of one call of the store. */
 type Batch<V> = Pick<ReadonlyMap<string, V>, 'get'>;
 
 /** Reads all expected ids with the first one that is asked for and was not read yet. */

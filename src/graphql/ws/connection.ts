@@ -32,7 +32,7 @@ export interface ConnectionDeps extends OperationDeps {
   readonly now: () => number;
 }
 
-/** Queries and mutations of one socket that run at a time; the others wait their turn. */
+/** Queries and mutations of one socket that run at a time; the others wait. */
 const executingMax = 10;
 
 export class Connection {
@@ -46,7 +46,7 @@ export class Connection {
   #parked: (() => void)[] = [];
   readonly #kept: Reservation;
   #executing = 0;
-  #turn: NodeJS.Immediate | undefined;
+  #nextStart: NodeJS.Immediate | undefined;
   #state: 'new' | 'ready' | 'closed' = 'new';
   #authorization: string | undefined;
   #second = 0;
@@ -102,8 +102,8 @@ export class Connection {
   drained(): void {
     if (!this.#deps.port.isBacklogged()) this.#parked.shift()?.();
     if (this.#waiting.length === 0) return;
-    this.#turn ??= setImmediate(() => {
-      this.#turn = undefined;
+    this.#nextStart ??= setImmediate(() => {
+      this.#nextStart = undefined;
       this.#startWaiting();
     });
   }
@@ -118,7 +118,7 @@ export class Connection {
   ended(): void {
     this.#state = 'closed';
     clearTimeout(this.#initTimer);
-    clearImmediate(this.#turn);
+    clearImmediate(this.#nextStart);
     for (const operation of this.#operations.values()) operation.stop();
     this.#operations.clear();
     this.#waiting = [];
@@ -216,8 +216,8 @@ export class Connection {
   }
 
   /**
-   * One operation a turn: a subscription that was asked for before a mutation has its place in the
-   * topic before the mutation runs, and other sockets get their turn in between.
+   * One operation in each iteration of the event loop: a subscription that precedes a mutation
+   * has joined the topic before the mutation runs, and other sockets are served in between.
    */
   #startWaiting(): void {
     if (!this.#mayStart()) return;
@@ -261,7 +261,7 @@ export class Connection {
   }
 }
 
-/** The words that clients of the newer protocol know; the socket cuts them to their length. */
+/** The close reason that clients of the newer protocol expect; the socket truncates it. */
 function cutId(id: string): string {
   return `Subscriber for ${id.slice(0, 100)} already exists`;
 }

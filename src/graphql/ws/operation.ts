@@ -1,4 +1,4 @@
-/** One operation of a socket, from its first word to its last. */
+/** One operation of a socket, from `start` or `subscribe` to `complete`. */
 
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -32,7 +32,7 @@ export interface OperationEvents {
   readonly began: () => void;
   /** The client's id is free again. */
   readonly finished: () => void;
-  /** A query or mutation began (1) or came to its end (-1), also where nobody waits for it. */
+  /** A query or mutation began (1) or came to its end (-1), also after the client stopped it. */
   readonly executing: (change: 1 | -1) => void;
   /** Events come faster than the server can execute them, or than the client reads them. */
   readonly overloaded: (reason: string) => void;
@@ -111,7 +111,7 @@ export class Operation implements Member {
         this.#fail(ending.error);
         break;
       case 'closing':
-        // The door closes the socket itself, with 1001.
+        // `upgrade.ts` closes the socket itself, with 1001.
         break;
     }
   }

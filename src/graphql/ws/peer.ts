@@ -221,7 +221,7 @@ export class Peer implements SocketPort {
     try {
       this.connection.receive(message);
     } catch (error) {
-      // A fault of ours ends one socket, not the process.
+      // An internal error ends one socket, not the process.
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#deps.log('error', 'websocket failed', { reason });
       this.connection.close({ code: 1011, reason: 'The server failed' });

@@ -7,7 +7,7 @@ import { isObject } from '../../http/json.ts';
 import type { GraphqlRequest } from '../engine.ts';
 import type { GraphqlError } from '../errors.ts';
 
-/** How an operation is answered: in the words that it was asked in (R28). */
+/** The messages of an operation, in the protocol in which it was started (R28). */
 export interface Dialect {
   /** The message of one result is this, then the result's JSON, then `}`. */
   resultPrefix(id: string): string;
@@ -64,7 +64,7 @@ export interface Protocol {
   readonly keepAlive: string | undefined;
 }
 
-/** Both protocols acknowledge with the same words. */
+/** The same in both protocols. */
 export const connectionAck = '{"type":"connection_ack"}';
 
 /** RFC 6455 §5.5.1: a control frame carries 125 bytes, two of them are the code. */

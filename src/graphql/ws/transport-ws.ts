@@ -67,7 +67,7 @@ function withQuery(message: Readonly<Record<string, unknown>>): unknown {
   return { ...message, payload: { ...(message['payload'] as object), query: '' } };
 }
 
-/** The library's words about what is wrong can repeat the whole message: they are not passed on. */
+/** The library's error can repeat the whole message, so it is not passed on. */
 function check(value: unknown): Message | undefined {
   try {
     return validateMessage(value);

@@ -1,5 +1,5 @@
 /**
- * The door for WebSockets at `/graphql`: lets sockets in, keeps count of them, ends dead ones.
+ * WebSockets at `/graphql`: accepts upgrades, counts the sockets, ends dead ones.
  * Nothing but this and `peer.ts` touches a WebSocket. Loaded with the first upgrade, because `ws`
  * and `graphql` take as long to load as the rest of the start.
  */
@@ -19,7 +19,7 @@ import type { OperationDeps } from './operation.ts';
 import { Peer } from './peer.ts';
 import type { Protocol } from './protocol.ts';
 
-export interface WebSocketDoorDeps extends OperationDeps {
+export interface WebSocketEndpointDeps extends OperationDeps {
   readonly config: Config;
   /** What operations, answers and events of all sockets take. */
   readonly pool: MemoryPool;
@@ -27,10 +27,10 @@ export interface WebSocketDoorDeps extends OperationDeps {
   readonly now: () => number;
 }
 
-export interface WebSocketDoor {
+export interface WebSocketEndpoint {
   /** For `upgrade` of a `node:http` server. Never throws; a refusal is a whole HTTP answer. */
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Lets nobody in any more, says 1001 to everybody, and resolves when all are gone. */
+  /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
   close(): Promise<void>;
   /** Open sockets. */
   readonly size: number;
@@ -43,7 +43,7 @@ const fragmentsMax = 256;
 /** Packets that one frame may come in: 256 KiB take some two hundred of the usual size. */
 const packetsMax = 1_024;
 
-export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
+export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketEndpoint {
   const { config } = deps;
   const peers = new Set<Peer>();
   const options = {
@@ -54,7 +54,7 @@ export function createWebSocketDoor(deps: WebSocketDoorDeps): WebSocketDoor {
     // Each takes memory beside its bytes, and a client can send each byte by itself.
     maxFragments: fragmentsMax,
     maxBufferedChunks: packetsMax,
-    // One message a turn: a client that sends a thousand in one packet does not hold up the rest.
+    // One message per loop iteration: a packet of a thousand messages does not delay other sockets.
     allowSynchronousEvents: false,
     closeTimeout: closeMilliseconds,
     handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
@@ -113,7 +113,7 @@ function busy(code: 'draining' | 'overloaded', message: string): AppError {
   return new AppError(code, message, { retryAfterSeconds: 5 });
 }
 
-/** A fault of ours: masked and logged. */
+/** An internal error: masked and logged. */
 function failed(error: unknown, log: Log): AppError {
   log('error', 'upgrade failed', { reason: String(error) });
   return new AppError('internal_error', 'The server failed.');
