@@ -83,3 +83,8 @@ export function invalidBody(errors: readonly FieldError[]): AppError {
   const at = places.length === 0 ? '' : ` at ${places.join(', ')}`;
   return new AppError('invalid_body', `The request body is not valid${at}.`, { errors });
 }
+
+/** What a line of the log says of a fault. */
+export function toReason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -9,6 +9,7 @@ import { hostname } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
+import { toReason } from './errors.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type LineWriter, type Log } from './log.ts';
 import { sumOfBounds } from './memory-plan.ts';
@@ -75,7 +76,7 @@ async function serve(config: Config, { log, fail, memoryBytes }: Outlets): Promi
       run: describeRun(),
     });
   } catch (error) {
-    process.stderr.write(`inkwell: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`inkwell: ${toReason(error)}\n`);
     process.exit(1);
   }
   const { listener, upgrade, pool } = app;

@@ -49,7 +49,7 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['config'],
   },
   // Beside the app: what the program does instead of serving.
-  commands: { uses: ['config', 'store', 'domain', 'auth'] },
+  commands: { uses: ['errors', 'config', 'store', 'domain', 'auth'] },
   server: {
     uses: [...ground, 'http', 'config', 'settings', 'memory-plan', 'log', 'app', 'commands'],
   },

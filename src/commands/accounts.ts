@@ -10,6 +10,7 @@ import { type PasswordInput, readPassword } from '../auth/password-input.ts';
 import { hashPassword } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
+import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { KeptAccounts } from '../store/store.ts';
 
@@ -50,7 +51,7 @@ export async function runAccounts(
     await write(output, await run(command, context));
     return 0;
   } catch (error) {
-    const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+    const [line = ''] = toReason(error).split('\n');
     await write(errors, `inkwell: ${line}`);
     return 1;
   }

@@ -6,6 +6,7 @@
  */
 
 import { join } from 'node:path';
+import { toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { DurableFileOperations } from './durable-operations.ts';
 import type { FileIndex } from '../file-index.ts';
@@ -43,8 +44,8 @@ export async function checkUploads(options: CheckOptions): Promise<void> {
       entries: toText(missing),
     });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    if (!isOver()) log('warn', 'stored files were not checked', { folder, reason });
+    if (!isOver())
+      log('warn', 'stored files were not checked', { folder, reason: toReason(error) });
   }
 }
 

@@ -11,7 +11,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '../../errors.ts';
+import { AppError, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { DurableFileOperations } from './durable-operations.ts';
@@ -229,8 +229,7 @@ class IndexedUploads implements DurableUploads {
     } catch (error) {
       // The driver has logged that the database is away; the next round tries again.
       if (this.#closed || codeOf(error) === 'overloaded') return;
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#options.log('warn', 'replaced files were not removed', { reason });
+      this.#options.log('warn', 'replaced files were not removed', { reason: toReason(error) });
     }
   }
 

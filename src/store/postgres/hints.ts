@@ -3,6 +3,7 @@
  * depends on it but the time that a comment takes to another node.
  */
 
+import { toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { type Client, type Connect, createDeadline, type Pool } from './pool.ts';
 
@@ -109,8 +110,4 @@ async function listen(client: Client, giveUp: () => void): Promise<void> {
   } finally {
     deadline.end();
   }
-}
-
-function toReason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
