@@ -122,7 +122,7 @@ const restBytesMax = 65_536;
 const lingerBytesMax = 8_388_608;
 const lingerMillisecondsMax = 2_000;
 /** A client that sends nothing for so long, or is to send no more, is not waited for. */
-const lingerSilenceMilliseconds = 500;
+const lingerSilenceMilliseconds = 1_000;
 
 function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
   if (incoming.complete || body === undefined) return false;

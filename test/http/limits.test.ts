@@ -196,7 +196,7 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
     const { port } = await startServer(t);
     for (const { pieces, pieceBytes } of [
       { pieces: 15, pieceBytes: 65_536 },
-      // More than the network holds back, and than half a second brings.
+      // More than the network holds back, and than a moment brings.
       { pieces: 25, pieceBytes: 262_144 },
     ]) {
       const client = await connectRaw(t, port);
