@@ -64,6 +64,9 @@ const commentShare = 1 / 8;
 /** What a comment takes beside its text, about. */
 const commentBytes = 512;
 
+/** Logins that wait for the two that are being checked: the last of them for half a second. */
+const loginsWaitingMax = 16;
+
 /** Where the build puts the browser UI. */
 const graphqlUiFolder = fileURLToPath(new URL('graphql-ui', import.meta.url));
 
@@ -122,7 +125,6 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     allowed: (path) => router.allowed(path),
     log,
     pool: shared.pool,
-    targetBytesMax: config.targetBytesMax,
     idPrefix: randomBytes(6).toString('base64url'),
   });
 
@@ -171,7 +173,7 @@ function createAccess(
     tokens,
     limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: monotonicNow }),
     checker: createPasswordChecker({
-      queueMax: config.loginQueueMax,
+      queueMax: loginsWaitingMax,
       decoyHash: accounts[0]?.passwordHash,
     }),
   });

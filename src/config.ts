@@ -103,10 +103,6 @@ export const settings = {
     unit: 'per account and minute',
     meaning: 'Failed logins from one address; beyond: 429.',
   }),
-  loginQueueMax: integer('LOGIN_QUEUE_MAX', {
-    fallback: 16,
-    meaning: 'Logins that may wait for the two that are being checked; beyond: 503.',
-  }),
   ...limitSettings,
 } as const satisfies Record<string, Setting<unknown>>;
 

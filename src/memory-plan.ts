@@ -1,6 +1,6 @@
 /** What the process can hold in memory at most: the sum of all bounds, at what each costs. */
 
-import { connectionBytes } from './config-limits.ts';
+import { connectionBytes, documentsKeptMax } from './config-limits.ts';
 import type { Config } from './config.ts';
 import { MiB } from './settings.ts';
 
@@ -22,7 +22,6 @@ type Bounds = Pick<
   | 'memoryStoreBytesMax'
   | 'storeUrl'
   | 'answerCacheBytesMax'
-  | 'graphqlDocumentsMax'
   | 'storedFilesMax'
 >;
 
@@ -36,7 +35,7 @@ export function sumOfBounds(bounds: Bounds): number {
     bounds.waitingBytesMax +
     (isInMemory ? bounds.memoryStoreBytesMax : driverBytes) +
     bounds.answerCacheBytesMax +
-    bounds.graphqlDocumentsMax * documentBytes +
+    documentsKeptMax * documentBytes +
     bounds.storedFilesMax * fileBytes
   );
 }

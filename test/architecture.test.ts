@@ -39,7 +39,10 @@ const rooms: Readonly<Record<string, Room>> = {
   store: { uses: ground, types: ['config', 'log'] },
   domain: { uses: ground, types: ['store', 'config', 'log'] },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log'] },
-  graphql: { uses: [...ground, 'config', 'http', 'domain', 'auth'], types: ['store', 'log'] },
+  graphql: {
+    uses: [...ground, 'config', 'config-limits', 'http', 'domain', 'auth'],
+    types: ['store', 'log'],
+  },
   handlers: {
     uses: [...ground, 'http', 'domain', 'auth', 'graphql'],
     types: ['store', 'config', 'log', 'router'],

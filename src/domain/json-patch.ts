@@ -28,11 +28,14 @@ export type PatchOperation =
   | { readonly op: 'remove'; readonly path: JsonPointer }
   | { readonly op: 'move' | 'copy'; readonly from: JsonPointer; readonly path: JsonPointer };
 
+/** Of one patch: each copies the objects on the way to its target. */
+const operationsMax = 1_000;
+
 /**
  * A patch document → operations. Throws `invalid_patch` for what is no patch document, and
  * `content_too_large` for more than `operationsMax` operations.
  */
-export function parseJsonPatch(body: unknown, operationsMax: number): readonly PatchOperation[] {
+export function parseJsonPatch(body: unknown): readonly PatchOperation[] {
   if (!Array.isArray(body)) throw invalidPatch('', 'must be an array of operations');
   if (body.length > operationsMax) {
     throw new AppError('content_too_large', `A patch has at most ${operationsMax} operations.`);

@@ -10,20 +10,14 @@ import { applyMergePatch } from './merge-patch.ts';
 /** Gives the patched document, or throws and leaves nothing half done (R16). */
 export type Patch = (document: Json) => Json;
 
-export interface PatchLimits {
-  /** Operations of one JSON Patch. */
-  readonly patchOperationsMax: number;
-  /** A document's size; also what the copies of one patch may hold altogether. */
-  readonly articleBytesMax: number;
-}
-
 /**
  * A JSON Patch (RFC 6902). Throws `invalid_patch` at once for what is no patch document; the patch
- * itself throws `patch_not_applicable` or `content_too_large`.
+ * itself throws `patch_not_applicable` or `content_too_large`. The copies of one patch may hold
+ * `copiesBytesMax` altogether.
  */
-export function toJsonPatch(body: unknown, limits: PatchLimits): Patch {
-  const operations = parseJsonPatch(body, limits.patchOperationsMax);
-  return (document) => applyJsonPatch(document, operations, limits.articleBytesMax);
+export function toJsonPatch(body: unknown, copiesBytesMax: number): Patch {
+  const operations = parseJsonPatch(body);
+  return (document) => applyJsonPatch(document, operations, copiesBytesMax);
 }
 
 /** A merge patch (RFC 7386). Every JSON value is one. */

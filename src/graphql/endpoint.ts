@@ -3,7 +3,6 @@
  * first request that needs it: `graphql` takes longer to load than the rest of the service.
  */
 
-import type { Config } from '../config.ts';
 import type { HttpReply, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { createEngine, type Engine, type EngineDeps } from './engine.ts';
@@ -33,14 +32,15 @@ export interface EndpointDeps extends EngineDeps, Omit<MultipartDeps, 'engine' |
   readonly config: EngineDeps['config'] &
     MultipartDeps['config'] &
     EventStreamsDeps['config'] &
-    RunnerDeps['config'] &
-    Pick<Config, 'subscriptionsDistinctMax'>;
+    RunnerDeps['config'];
 }
+
+/** Different subscriptions: each is executed once per event, a thousand take some 50 ms. */
+const distinctMax = 1_000;
 
 export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   const { config, log, answers, pool } = deps;
   const engine = createEngine(deps);
-  const distinctMax = config.subscriptionsDistinctMax;
   const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
   const streams = createEventStreams({ engine, subscriptions, pool, config });
   const runner = createRunner({ engine, streams, answers, config });

@@ -22,10 +22,14 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import { Budget } from './budget.ts';
 import { type ContextDeps, GraphqlContext, type RequestScope } from './context.ts';
-import { createDocuments, type DocumentsConfig } from './documents/documents.ts';
-import { type GraphqlError, toFieldErrors, toPlainError } from './errors.ts';
+import { createDocuments } from './documents/documents.ts';
+import { errorsMax, type GraphqlError, toFieldErrors, toPlainError } from './errors.ts';
 import { createFieldCounts } from './schema/fields.ts';
-import { type DocumentMeasures, hasMoreValues } from './documents/limits.ts';
+import {
+  type DocumentLimits,
+  type DocumentMeasures,
+  hasTooManyValues,
+} from './documents/limits.ts';
 import { createDocumentTexts, type TrustedDocuments } from './documents/persisted.ts';
 import type { GraphqlResult } from './result.ts';
 import { createSchema } from './schema/schema.ts';
@@ -93,23 +97,24 @@ export interface Engine {
 }
 
 export interface EngineDeps extends ContextDeps {
-  readonly config: DocumentsConfig &
-    Pick<Config, 'answerBytesMax' | 'graphqlObjectsMax' | 'graphqlVariablesMax'>;
+  readonly config: DocumentLimits & Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>;
   /** Holds answers and events while they are made. */
   readonly pool: MemoryPool;
   /** Where they are given, nothing else runs. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
 }
 
+/** One answer, batch or event, where that is no more than a quarter of the memory for all. */
+const answerBytesMax = 16 * 1024 * 1024;
+
 export function createEngine(deps: EngineDeps): Engine {
   const { config, log } = deps;
   const schema = createSchema();
   const scheduler = createScheduler();
   const tools = { scheduler, countFields: createFieldCounts() };
-  const errorsMax = config.graphqlErrorsMax;
   const limits = {
     objectsMax: config.graphqlObjectsMax,
-    bytesMax: config.answerBytesMax,
+    bytesMax: Math.min(answerBytesMax, Math.floor(config.waitingBytesMax / 4)),
     pool: deps.pool,
   };
 
@@ -129,7 +134,7 @@ export function createEngine(deps: EngineDeps): Engine {
     // A partial result is dropped: the operation is refused as a whole.
     if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
     if (result.errors === undefined) return result as Pick<GraphqlResult, 'data'>;
-    const errors = toFieldErrors(result.errors, { requestId, log, errorsMax });
+    const errors = toFieldErrors(result.errors, { requestId, log });
     return result.data === undefined ? { errors } : { errors, data: result.data };
   };
 
@@ -177,7 +182,7 @@ function createPrepare(
   { config, trustedDocuments }: EngineDeps,
 ): Engine['prepare'] {
   const documents = createDocuments(schema, config);
-  const texts = createDocumentTexts(config, trustedDocuments);
+  const texts = createDocumentTexts(trustedDocuments);
   return (request) => {
     const found = texts.find(request);
     if (found.kind === 'missing') return { kind: 'refused', errors: [found.error] };
@@ -188,7 +193,7 @@ function createPrepare(
       return { kind: 'refused', errors: [toPlainError('BAD_USER_INPUT', chosen)] };
     }
     const { operationName, variables } = request;
-    if (hasMoreValues(variables, config.graphqlVariablesMax)) return tooManyValues;
+    if (hasTooManyValues(variables)) return tooManyValues;
     return {
       kind: 'ready',
       operation: chosen.operation,

@@ -61,16 +61,18 @@ export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlE
   return { ...place(error), message: cut(error.message), extensions: { code } };
 }
 
+/** Of one result: enough to find a mistake by, and an answer stays small. */
+export const errorsMax = 20;
+
 export interface Masking {
   readonly requestId: string;
   readonly log: Log;
-  readonly errorsMax: number;
 }
 
 /** The errors of an execution. The first internal error is logged with the request's id. */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
-  { requestId, log, errorsMax }: Masking,
+  { requestId, log }: Masking,
 ): readonly GraphqlError[] {
   let logged = false;
   return errors.slice(0, errorsMax).map((error) => {

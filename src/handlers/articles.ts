@@ -38,7 +38,7 @@ export interface ArticleHandlers {
 export interface ArticleDeps {
   readonly store: Store;
   readonly answers: AnswerCache;
-  readonly config: Pick<Config, 'articleBytesMax' | 'bodyBytesMax' | 'patchOperationsMax'>;
+  readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
 const jsonPatchType = 'application/json-patch+json';
@@ -49,8 +49,8 @@ const collectionTypes: readonly string[] = [jsonPatchType];
 /** The handlers; `{id}` of a path is the parameter `id`. */
 export function createArticleHandlers({ store, answers, config }: ArticleDeps): ArticleHandlers {
   const { articles } = store;
-  const { articleBytesMax, bodyBytesMax } = config;
-  const withPatch = createPatchReader(config);
+  const { bodyBytesMax } = config;
+  const withPatch = createPatchReader(bodyBytesMax);
   const everyArticle: JsonList<Article> = {
     key: 'GET /api/articles',
     list: () => articles.list(),
@@ -64,14 +64,14 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
 
     async create(request) {
       const body = await readJson(request, bodyBytesMax);
-      const saved = await articles.save(decodeArticleDraft(body, articleBytesMax));
+      const saved = await articles.save(decodeArticleDraft(body, bodyBytesMax));
       return emptyReply(201, ['Location', `/articles/${saved.id}`]);
     },
 
     patchAll: (request) =>
       withPatch(request, collectionTypes, (patch) =>
         andThen(
-          articles.changeAll((all) => toPatchedArticles(all, patch(all), articleBytesMax)),
+          articles.changeAll((all) => toPatchedArticles(all, patch(all), bodyBytesMax)),
           () => emptyReply(204),
         ),
       ),
@@ -80,7 +80,7 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
       const id = getId(request);
       return withPatch(request, itemTypes, (patch) => {
         const change = (article: Article): Article =>
-          toPatchedArticle(article, patch(article), articleBytesMax);
+          toPatchedArticle(article, patch(article), bodyBytesMax);
         return andThen(articles.change(id, change), (saved) => {
           if (saved === undefined) throw noSuchArticle();
           return emptyReply(204);
@@ -101,7 +101,7 @@ type WithPatch = (
   use: (patch: PatchModule.Patch) => MaybePromise<HttpReply>,
 ) => Promise<HttpReply>;
 
-function createPatchReader(config: ArticleDeps['config']): WithPatch {
+function createPatchReader(bodyBytesMax: number): WithPatch {
   // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
   let loaded: typeof PatchModule | undefined;
   const load = async (): Promise<typeof PatchModule> =>
@@ -109,10 +109,10 @@ function createPatchReader(config: ArticleDeps['config']): WithPatch {
 
   return (request, types, use) => {
     const type = getPatchType(request.header('content-type'), types);
-    return request.readBody(config.bodyBytesMax).then((bytes) => {
+    return request.readBody(bodyBytesMax).then((bytes) => {
       const body = parseJson(bytes);
       return andThen(loaded ?? load(), ({ toJsonPatch, toMergePatch }) =>
-        use(type === jsonPatchType ? toJsonPatch(body, config) : toMergePatch(body)),
+        use(type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body)),
       );
     });
   };

@@ -109,10 +109,13 @@ export interface Target {
   readonly host: string | undefined;
 }
 
+/** What a server should read at least (RFC 9110 §4.1): half of what all headers may have. */
+const targetBytesMax = 8_000;
+
 /** `*` stands for the server itself (OPTIONS only, RFC 9112 §3.2.4). */
-export function parseTarget(target: string, bytesMax: number): Target {
-  if (target.length > bytesMax) {
-    throw new AppError('target_too_long', `A request target has at most ${bytesMax} bytes.`);
+export function parseTarget(target: string): Target {
+  if (target.length > targetBytesMax) {
+    throw new AppError('target_too_long', `A request target has at most ${targetBytesMax} bytes.`);
   }
   if (target.includes('#')) throw badTarget();
   if (target.charCodeAt(0) === 0x2f) return splitQuery(target, undefined);

@@ -31,7 +31,6 @@ export interface ListenerDeps {
   readonly find: (method: string, path: string) => Found<Endpoint>;
   readonly allowed: (path: string) => string | undefined;
   readonly log: Log;
-  readonly targetBytesMax: number;
   /** Bounds what requests hold while they are served. */
   readonly pool: MemoryPool;
   /** First part of every request id of this process. */
@@ -142,7 +141,7 @@ interface Answered {
 function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply> {
   const { incoming, method } = request;
   checkMessage(incoming);
-  const target = parseTarget(incoming.url ?? '', deps.targetBytesMax);
+  const target = parseTarget(incoming.url ?? '');
   request.path = target.path;
   request.query = target.query;
   request.host = target.host ?? incoming.headers.host ?? ownAddress(incoming);

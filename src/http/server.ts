@@ -21,8 +21,6 @@ export interface HttpServerDeps {
   readonly config: Pick<
     Config,
     | 'connectionsMax'
-    | 'headerBytesMax'
-    | 'headersTimeoutSeconds'
     | 'requestTimeoutSeconds'
     | 'idleTimeoutSeconds'
     | 'keepAliveSeconds'
@@ -40,13 +38,18 @@ export interface HttpServer {
   close(beforeEnd: () => Promise<void>): Promise<void>;
 }
 
+/** Request line and headers together: Node's own default. */
+const headerBytesMax = 16_384;
+/** Until the headers of a request are complete: they come in one packet or a few. */
+const headersTimeoutSeconds = 10;
+
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const { listener, pool, config } = deps;
   const server = createServer({
     IncomingMessage: Incoming,
-    maxHeaderSize: config.headerBytesMax,
+    maxHeaderSize: headerBytesMax,
     // Node refuses to start with the first of these two above the second.
-    headersTimeout: Math.min(config.headersTimeoutSeconds, config.requestTimeoutSeconds) * 1000,
+    headersTimeout: Math.min(headersTimeoutSeconds, config.requestTimeoutSeconds) * 1000,
     requestTimeout: config.requestTimeoutSeconds * 1000,
     keepAliveTimeout: config.keepAliveSeconds * 1000,
     // Node's default is to look for late requests every 30 s.

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { toJsonPatch } from '../../dist/domain/patch.js';
 import { AppError } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
-import { limits, patch, refusal } from '../support/json-patch.js';
+import { copiesBytesMax, patch, refusal } from '../support/json-patch.js';
 
 type Row = readonly [title: string, document: Json, operations: readonly Json[], result: Json];
 
@@ -182,7 +182,7 @@ test('one patch serves two documents and ties them in nothing', () => {
       { op: 'add', path: '/list', value: [1] },
       { op: 'add', path: '/list/-', value: 2 },
     ],
-    limits,
+    copiesBytesMax,
   );
   assert.deepEqual(apply({ n: 1 }), { n: 1, list: [1, 2] });
   assert.deepEqual(apply({ n: 2 }), { n: 2, list: [1, 2] });

@@ -45,20 +45,21 @@ test('levels of fields are limited, also where fragments hide them', async () =>
 });
 
 test('aliases are limited', async () => {
-  const graphql = startGraphql({ env: { GRAPHQL_ALIASES_MAX: '3' } });
+  const graphql = startGraphql();
   const query = (count: number): string =>
     `{ allPosts { ${Array.from({ length: count }, (_, index) => `a${index}: id`).join(' ')} } }`;
-  assert.ok(prepares(graphql, query(3)));
-  assert.deepEqual(codesOf(await graphql.run(query(4))), invalid);
+  assert.ok(prepares(graphql, query(50)));
+  assert.deepEqual(codesOf(await graphql.run(query(51))), invalid);
 });
 
 test('directives are limited, wherever they stand', async () => {
-  const graphql = startGraphql({ env: { GRAPHQL_DIRECTIVES_MAX: '2' } });
+  const graphql = startGraphql();
   const skip = '@skip(if: false)';
-  assert.ok(prepares(graphql, `{ allPosts ${skip} { ... ${skip} { id } } }`));
-  const three = `{ allPosts ${skip} { ...F ${skip} } } fragment F on Post { id ${skip} }`;
-  assert.deepEqual(codesOf(await graphql.run(three)), invalid);
-  const many = `{ allPosts { id ${'@skip(if: true) '.repeat(3)} } }`;
+  const fields = (count: number): string => times(count, () => `id ${skip}`);
+  assert.ok(prepares(graphql, `{ allPosts ${skip} { ... ${skip} { ${fields(48)} } } }`));
+  const more = `{ allPosts ${skip} { ...F ${skip} } } fragment F on Post { ${fields(49)} }`;
+  assert.deepEqual(codesOf(await graphql.run(more)), invalid);
+  const many = `{ allPosts { id ${'@skip(if: true) '.repeat(51)} } }`;
   assert.deepEqual(codesOf(await graphql.run(many)), invalid);
 });
 
@@ -127,11 +128,13 @@ test('tokens and comments are limited', async () => {
 });
 
 test('values of variables are limited, wherever they stand', async () => {
-  const graphql = startGraphql({ env: { GRAPHQL_VARIABLES_MAX: '5' } });
+  const graphql = startGraphql();
   const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
   const input = { title: 'a', content: 'b' };
-  dataOf(await graphql.run(query, { i: input, more: 1 })); // the object itself counts as one
-  for (const variables of [{ i: input, more: [1] }, { i: { ...input, x: {}, y: {} } }]) {
+  const more = (count: number): number[] => Array.from({ length: count }, () => 1);
+  // The variables, `i` with its two members, and the list itself count too: 5.
+  dataOf(await graphql.run(query, { i: input, more: more(995) }));
+  for (const variables of [{ i: input, more: more(996) }, { i: { ...input, x: more(996) } }]) {
     assert.deepEqual(codesOf(await graphql.run(query, variables)), ['PAYLOAD_TOO_LARGE']);
   }
   const { length } = await graphql.store.posts.list();
@@ -195,8 +198,8 @@ test('the budget counts objects: one more than it holds is refused', async () =>
   assert.deepEqual(codesOf(refused), ['PAYLOAD_TOO_LARGE']);
 });
 
-test('ANSWER_BYTES_MAX: texts and fields count, aliases and fragments too', async () => {
-  const env = { ANSWER_BYTES_MAX: '1000000' };
+test('a quarter of WAITING_BYTES_MAX: texts and fields count, aliases and fragments too', async () => {
+  const env = { WAITING_BYTES_MAX: '4000000' };
   const { run, store, posts } = startGraphql({ env, posts: 1 });
   const content = 'x'.repeat(400_000);
   await store.posts.update(posts[0]?.id ?? '', { title: 'a', content });

@@ -107,8 +107,8 @@ test('a cache keeps what was used last, within its entries and characters', () =
 });
 
 test('documents never seen before do not grow the memory without end', () => {
-  const { engine } = startGraphql({ env: { GRAPHQL_DOCUMENTS_MAX: '10' } });
-  for (let count = 0; count < 200; count += 1) {
+  const { engine } = startGraphql();
+  for (let count = 0; count < 1_000; count += 1) {
     assert.equal(engine.prepare({ query: `query Q${count} { allPosts { id } }` }).kind, 'ready');
   }
   assert.equal(engine.prepare({ query }).kind, 'ready');

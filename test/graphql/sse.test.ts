@@ -94,13 +94,13 @@ test('a client that does not read is ended, and a reader gets all in order', asy
 });
 
 test('one stream more than the limit is refused with 503', async (t) => {
-  const door = await startDoor(t, { env: { WS_SOCKETS_MAX: '1' } });
-  const first = await askEvents(door, subscription);
-  await first.next();
+  const door = await startDoor(t, { env: { CONNECTIONS_MAX: '12' } });
+  const open = await Promise.all(Array.from({ length: 6 }, () => askEvents(door, subscription)));
+  for (const reader of open) await reader.next();
   const second = await askEvents(door, subscription);
   assert.equal(second.response.statusCode, 503);
   second.response.resume();
-  first.leave();
+  for (const reader of open) reader.leave();
 });
 
 test('a clean stop ends streams without complete', async (t) => {

@@ -71,12 +71,12 @@ test('return() settles a pending next() and leaves the topic at once', async () 
 });
 
 test('each event has the whole budget, and one event no more than it', async () => {
-  const graphql = startGraphql({ env: { ANSWER_BYTES_MAX: '102400' } });
+  const graphql = startGraphql({ env: { WAITING_BYTES_MAX: '1048576' } });
   const results = await stream(graphql, 'subscription { commentAdded { content } }');
-  for (const length of [60_000, 60_000, 200_000, 10]) {
+  for (const length of [60_000, 60_000, 300_000, 10]) {
     graphql.topic.publish(comment('x'.repeat(length)));
     const { value } = await results.next();
-    assert.deepEqual(codesOf(value ?? {}), length > 102_400 ? ['PAYLOAD_TOO_LARGE'] : []);
+    assert.deepEqual(codesOf(value ?? {}), length > 262_144 ? ['PAYLOAD_TOO_LARGE'] : []);
   }
   await results.return?.();
   assert.equal(graphql.pool.bytes, 0);

@@ -35,8 +35,8 @@ async function assertNothingHeld(door: GraphqlDoor): Promise<void> {
   assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
 }
 
-test('an answer beyond ANSWER_BYTES_MAX refuses its operation, the socket stays', async (t) => {
-  const door = await startDoor(t, { env: { ANSWER_BYTES_MAX: '200000' } });
+test('an answer beyond a quarter of the memory refuses its operation, the socket stays', async (t) => {
+  const door = await startDoor(t, { env: { WAITING_BYTES_MAX: '1048576' } });
   const client = await connectReady(door.port, { protocols });
   door.comment('x'.repeat(150_000));
   const ask = async (query: string): Promise<string> => {
@@ -54,7 +54,7 @@ test('an answer beyond ANSWER_BYTES_MAX refuses its operation, the socket stays'
 });
 
 test('an event beyond it is an error of its subscription, which goes on', async (t) => {
-  const door = await startDoor(t, { env: { ANSWER_BYTES_MAX: '200000' } });
+  const door = await startDoor(t, { env: { WAITING_BYTES_MAX: '1048576' } });
   const clients = [await listen(door, long), await listen(door, short)];
   const reader = await askEvents(door, long);
   while (door.subscriptions.count().members < 3) await turn();

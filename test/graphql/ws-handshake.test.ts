@@ -93,14 +93,15 @@ test('two Host lines are refused with 400', async (t) => {
 });
 
 test('one socket more than the limit is refused with 503, and let in once one is gone', async (t) => {
-  const { port, door } = await startDoor(t, { env: { WS_SOCKETS_MAX: '1' } });
-  const first = await connectByHand(port);
+  const { port, door } = await startDoor(t, { env: { CONNECTIONS_MAX: '12' } });
+  const open = await Promise.all(Array.from({ length: 6 }, () => connectByHand(port)));
   const refused = await askUpgrade(port, upgradeLines());
   assert.equal(refused.status, 503);
   assert.match(refused.text, /^retry-after: [0-9]+$/im);
-  await first.close();
-  while (door.size > 0) await new Promise(setImmediate);
+  await open.pop()?.close();
+  while (door.size > 5) await new Promise(setImmediate);
   assert.equal((await askUpgrade(port, upgradeLines())).status, 101);
+  for (const client of open) await client.close();
 });
 
 test('a socket that is reset in the middle of its handshake harms nobody', async (t) => {

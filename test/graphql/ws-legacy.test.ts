@@ -133,7 +133,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
       });
 
       test('without connection_init the socket closes with 4408', async (t) => {
-        const { port } = await startDoor(t, { env: { WS_INIT_TIMEOUT_SECONDS: '1' } });
+        const { port } = await startDoor(t);
         const client = await connectByHand(port, { protocols });
         assert.equal((await client.closed).code, 4408);
       });

@@ -17,7 +17,7 @@ describe('graphql-transport-ws', () => {
   const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
   const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
   const connectWaiting = async (t: TestContext): Promise<HandClient> => {
-    const { port } = await startDoor(t, { env: { WS_INIT_TIMEOUT_SECONDS: '1' } });
+    const { port } = await startDoor(t);
     return connectByHand(port, { protocols });
   };
   /** Resolves once what was sent before has been dealt with. */

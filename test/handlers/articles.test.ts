@@ -222,7 +222,7 @@ test('another media type is refused with those that would do', async (t) => {
 });
 
 test('an article grows to its limit by patches, and not beyond', async (t) => {
-  const server = await start(t, { ARTICLE_BYTES_MAX: '2048' });
+  const server = await start(t, { BODY_BYTES_MAX: '2048' });
   const content = 'x'.repeat(1_500);
   const grow = { op: 'replace', path: '/content', value: content };
   assert.equal((await server.patch('/api/articles/1', jsonPatch, [grow])).status, 204);

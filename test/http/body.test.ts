@@ -11,8 +11,6 @@ import { connectRaw, get } from '../support/raw-client.ts';
 
 const limits = {
   uploadBytesMax: 9_999,
-  fileBytesMax: 9_999,
-  uploadPartsMax: 9,
   allowedOrigins: [],
   publicUrl: '',
 };

@@ -12,7 +12,6 @@ import { assertWithin } from '../support/pace.ts';
 keepOthersServed();
 
 const seconds = {
-  HEADERS_TIMEOUT_SECONDS: '1',
   REQUEST_TIMEOUT_SECONDS: '2',
   IDLE_TIMEOUT_SECONDS: '2',
   KEEP_ALIVE_SECONDS: '1',
@@ -30,11 +29,12 @@ async function drip(client: RawClient, piece: string, everyMilliseconds: number)
 
 describe('time limits', { concurrency: true }, () => {
   test('a connection that never sends a byte ends within the limit of headers', async (t) => {
-    const { port } = await startServer(t, { env: { ...seconds, IDLE_TIMEOUT_SECONDS: '30' } });
+    // 10 s, where the request itself may take longer.
+    const { port } = await startServer(t);
     const client = await connectRaw(t, port);
     const took = await client.ended();
-    assert.ok(took > 500, `${took} ms`);
-    assertWithin(6_000, took);
+    assert.ok(took > 9_000, `${took} ms`);
+    assertWithin(20_000, took);
   });
 
   test('headers that drip in end within their limit, with 408', async (t) => {

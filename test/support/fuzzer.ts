@@ -20,9 +20,8 @@ export const smallStore = {
   LOG_LINES_PER_SECOND_MAX: '1000',
   // What waits for the rest of a request ends soon.
   IDLE_TIMEOUT_SECONDS: '2',
-  HEADERS_TIMEOUT_SECONDS: '2',
+  REQUEST_TIMEOUT_SECONDS: '2',
   KEEP_ALIVE_SECONDS: '1',
-  WS_INIT_TIMEOUT_SECONDS: '1',
 };
 
 export async function logIn(url: string): Promise<string> {

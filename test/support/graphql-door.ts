@@ -50,6 +50,8 @@ export interface DoorOptions {
   readonly wrap?: (engine: Engine) => Engine;
   /** The clock of the pool, in milliseconds. */
   readonly poolNow?: () => number;
+  /** Different subscriptions at a time. */
+  readonly distinctMax?: number;
 }
 
 /** One door for all tests of a `describe`. */
@@ -68,7 +70,7 @@ export function useDoor(options: DoorOptions = {}): () => GraphqlDoor {
 /** Stops with the test that asked for it. */
 export async function startDoor(
   context: Pick<TestContext, 'after'>,
-  { env = {}, wrap = (engine) => engine, poolNow }: DoorOptions = {},
+  { env = {}, wrap = (engine) => engine, poolNow, distinctMax = 1_000 }: DoorOptions = {},
 ): Promise<GraphqlDoor> {
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
   const logged: string[] = [];
@@ -97,7 +99,7 @@ export async function startDoor(
     engine,
     log,
     pool,
-    distinctMax: config.subscriptionsDistinctMax,
+    distinctMax,
   });
   const authorizations: (string | undefined)[] = [];
   const viewerOf = (authorization: string | undefined): undefined => {
@@ -169,7 +171,6 @@ async function serve(
     find: () => ({ kind: 'match', endpoint: { handler }, params: {} }),
     allowed: () => undefined,
     log,
-    targetBytesMax: config.targetBytesMax,
     pool,
     idPrefix: 'test',
   });

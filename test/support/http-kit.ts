@@ -49,9 +49,8 @@ export async function startHttp(
       return { method, path, endpoint: { handler } };
     }),
   );
-  const { targetBytesMax, waitingBytesMax } = config;
-  const pool = createMemoryPool(waitingBytesMax, now);
-  const listener = createListener({ ...router, targetBytesMax, pool, log, idPrefix: 'test' });
+  const pool = createMemoryPool(config.waitingBytesMax, now);
+  const listener = createListener({ ...router, pool, log, idPrefix: 'test' });
   const due = new Set<ServerResponse>();
   const server = createHttpServer({
     listener: {

@@ -5,12 +5,12 @@ import { toJsonPatch } from '../../dist/domain/patch.js';
 import { AppError, type ErrorCode } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
 
-/** As by default. */
-export const limits = { patchOperationsMax: 1_000, articleBytesMax: 1_048_576 };
+/** What the copies of one patch may hold, as by default. */
+export const copiesBytesMax = 1_048_576;
 
 /** The patched document. */
 export function patch(document: Json, operations: unknown): Json {
-  return toJsonPatch(operations, limits)(document);
+  return toJsonPatch(operations, copiesBytesMax)(document);
 }
 
 /** The code of the refusal; also that neither argument was changed on the way. */

@@ -42,8 +42,6 @@ export function multipartBody(parts: readonly SentPart[]): Buffer {
 
 export const limits = {
   uploadBytesMax: 1 << 26,
-  fileBytesMax: 1 << 26,
-  uploadPartsMax: 1_000,
   allowedOrigins: [],
   publicUrl: '',
 };

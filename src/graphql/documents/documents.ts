@@ -12,9 +12,9 @@ import {
   parse,
   validate,
 } from 'graphql';
-import type { Config } from '../../config.ts';
-import { type GraphqlError, toPlainError, toRequestError } from '../errors.ts';
-import { type DocumentMeasures, measureDocument } from './limits.ts';
+import { documentsKeptMax } from '../../config-limits.ts';
+import { errorsMax, type GraphqlError, toPlainError, toRequestError } from '../errors.ts';
+import { type DocumentLimits, type DocumentMeasures, measureDocument } from './limits.ts';
 import { createTextCache } from './text-cache.ts';
 
 export interface ValidDocument {
@@ -34,25 +34,15 @@ export interface Documents {
   read(text: string): ValidDocument | InvalidDocument;
 }
 
-export type DocumentsConfig = Pick<
-  Config,
-  | 'graphqlDocumentsMax'
-  | 'graphqlTokensMax'
-  | 'graphqlErrorsMax'
-  | 'graphqlDepthMax'
-  | 'graphqlAliasesMax'
-  | 'graphqlDirectivesMax'
->;
-
 /** The average length, in characters, that cached documents may have. */
 const textLengthAverage = 256;
 /** Comments are not counted as tokens. */
 const commentsMax = 1_000;
 
-export function createDocuments(schema: GraphQLSchema, config: DocumentsConfig): Documents {
+export function createDocuments(schema: GraphQLSchema, config: DocumentLimits): Documents {
   const kept = createTextCache<ValidDocument>({
-    entriesMax: config.graphqlDocumentsMax,
-    lengthMax: config.graphqlDocumentsMax * textLengthAverage,
+    entriesMax: documentsKeptMax,
+    lengthMax: documentsKeptMax * textLengthAverage,
   });
   return {
     read(text) {
@@ -68,14 +58,14 @@ export function createDocuments(schema: GraphQLSchema, config: DocumentsConfig):
 function readAnew(
   text: string,
   schema: GraphQLSchema,
-  config: DocumentsConfig,
+  config: DocumentLimits,
 ): ValidDocument | InvalidDocument {
   let document: DocumentNode | undefined;
   try {
     document = parse(text, { maxTokens: config.graphqlTokensMax, maxComments: commentsMax });
     const measures = measureDocument(document, config);
     const errors = validate(schema, document, undefined, {
-      maxErrors: config.graphqlErrorsMax,
+      maxErrors: errorsMax,
       hideSuggestions: true,
     });
     if (errors.length > 0) return invalid(errors);

@@ -15,10 +15,14 @@ import type { Config } from '../../config.ts';
 import { Overlaps } from './overlaps.ts';
 import { UploadedFile } from '../schema/uploaded-file.ts';
 
-export type DocumentLimits = Pick<
-  Config,
-  'graphqlTokensMax' | 'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
->;
+export type DocumentLimits = Pick<Config, 'graphqlTokensMax' | 'graphqlDepthMax'>;
+
+/** Of a document: each alias can make one more answer of the same field. */
+export const aliasesMax = 50;
+/** Of a document: `@skip` and `@include` are all there are, and validation compares them. */
+export const directivesMax = 50;
+/** In the variables of an operation, those within others too: each is coerced and checked. */
+const variableValuesMax = 1_000;
 
 /** Pairs of fields to compare, for each token that a document may have. */
 const pairsPerToken = 2;
@@ -48,8 +52,8 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
   }
   const { depth, aliases, directives, introspections } = walk;
   check('levels', depth, limits.graphqlDepthMax);
-  check('aliases', aliases, limits.graphqlAliasesMax);
-  check('directives', directives, limits.graphqlDirectivesMax);
+  check('aliases', aliases, aliasesMax);
+  check('directives', directives, directivesMax);
   const overlaps = new Overlaps(fragments, limits.graphqlTokensMax * pairsPerToken);
   for (const definition of document.definitions) {
     if ('selectionSet' in definition) {
@@ -60,11 +64,11 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
 }
 
 /**
- * Whether there are more values than `max` in it, itself and those within others counted. Its depth
- * was bounded when it was read (R10).
+ * Whether variables hold more values than are allowed, themselves and those within others counted.
+ * Their depth was bounded when they were read (R10).
  */
-export function hasMoreValues(value: unknown, max: number): boolean {
-  return countValues(value, max) > max;
+export function hasTooManyValues(variables: unknown): boolean {
+  return countValues(variables, variableValuesMax) > variableValuesMax;
 }
 
 /** Up to one more than `max`. */

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Config } from '../../config.ts';
+import { documentsKeptMax } from '../../config-limits.ts';
 import { isObject } from '../../http/json.ts';
 import { type GraphqlError, toPlainError } from '../errors.ts';
 import { createTextCache } from './text-cache.ts';
@@ -30,19 +30,14 @@ export interface DocumentTexts {
 /** The average length, in characters, that kept documents may have. */
 const textLengthAverage = 512;
 
-export function createDocumentTexts(
-  config: Pick<Config, 'graphqlDocumentsMax'>,
-  trusted: TrustedDocuments | undefined,
-): DocumentTexts {
-  return trusted === undefined ? createPersisted(config) : createTrusted(trusted);
+export function createDocumentTexts(trusted: TrustedDocuments | undefined): DocumentTexts {
+  return trusted === undefined ? createPersisted() : createTrusted(trusted);
 }
 
-function createPersisted({
-  graphqlDocumentsMax,
-}: Pick<Config, 'graphqlDocumentsMax'>): DocumentTexts {
+function createPersisted(): DocumentTexts {
   const kept = createTextCache<string>({
-    entriesMax: graphqlDocumentsMax,
-    lengthMax: graphqlDocumentsMax * textLengthAverage,
+    entriesMax: documentsKeptMax,
+    lengthMax: documentsKeptMax * textLengthAverage,
   });
   return {
     find({ query, extensions }) {

@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts';
 import { type Answer, toAnswer } from '../../http/answer-cache.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
+import { aliasesMax, directivesMax } from '../documents/limits.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toRefusal } from '../errors.ts';
@@ -21,10 +22,7 @@ export interface Call {
   readonly showCost: boolean;
 }
 
-export type CostConfig = Pick<
-  Config,
-  'graphqlObjectsMax' | 'graphqlDepthMax' | 'graphqlAliasesMax' | 'graphqlDirectivesMax'
->;
+export type CostConfig = Pick<Config, 'graphqlObjectsMax' | 'graphqlDepthMax'>;
 
 /** A result, and whether an equal request gets the same one until something is written. */
 export interface Outcome extends Serialized {
@@ -64,8 +62,8 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     const cost = {
       objects: { spent: Math.ceil(call.scope.budget.spent), max: config.graphqlObjectsMax },
       depth: { spent: depth, max: config.graphqlDepthMax },
-      aliases: { spent: aliases, max: config.graphqlAliasesMax },
-      directives: { spent: directives, max: config.graphqlDirectivesMax },
+      aliases: { spent: aliases, max: aliasesMax },
+      directives: { spent: directives, max: directivesMax },
     };
     return { ...result, extensions: { cost } };
   };

@@ -38,7 +38,7 @@ export interface RunnerDeps {
   readonly engine: Engine;
   readonly streams: EventStreams;
   readonly answers: AnswerCache;
-  readonly config: CostConfig & Pick<Config, 'graphqlBatchMax' | 'graphqlHttpDraft'>;
+  readonly config: CostConfig & Pick<Config, 'graphqlHttpDraft'>;
 }
 
 export function createRunner({ engine, streams, answers, config }: RunnerDeps): Runner {
@@ -48,7 +48,7 @@ export function createRunner({ engine, streams, answers, config }: RunnerDeps): 
     return { scope: { requestId, viewer, budget: engine.createBudget() }, readsOnly, showCost };
   };
   const runBatch = (body: readonly unknown[], facts: RequestFacts, keep: Keep): Reply => {
-    checkBatch(body, config.graphqlBatchMax);
+    checkBatch(body);
     const call = toCall(facts, false);
     return whileHeld(call, () =>
       andThen(operations.runBatch(body, call), ({ json, repeatable }) => {
@@ -154,12 +154,18 @@ export function toRefusalReply(error: unknown, facts: RequestFacts): HttpReply {
   return refusalReply(error, typeFor(facts));
 }
 
-function checkBatch(requests: readonly unknown[], max: number): void {
+/** Operations of a batch (R26). They share one budget, whatever their number. */
+const batchOperationsMax = 20;
+
+function checkBatch(requests: readonly unknown[]): void {
   if (requests.length === 0) {
     throw new AppError('invalid_graphql_request', 'A batch has at least one operation.');
   }
-  if (requests.length > max) {
-    throw new AppError('content_too_large', `A batch has at most ${max} operations.`);
+  if (requests.length > batchOperationsMax) {
+    throw new AppError(
+      'content_too_large',
+      `A batch has at most ${batchOperationsMax} operations.`,
+    );
   }
 }
 

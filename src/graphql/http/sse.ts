@@ -45,7 +45,11 @@ export interface EventStreamsDeps {
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly config: Pick<
     Config,
-    'wsSocketsMax' | 'wsQueueBytesMax' | 'waitingBytesMax' | 'wsPingSeconds' | 'idleTimeoutSeconds'
+    | 'connectionsMax'
+    | 'wsQueueBytesMax'
+    | 'waitingBytesMax'
+    | 'wsPingSeconds'
+    | 'idleTimeoutSeconds'
   >;
 }
 
@@ -87,7 +91,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool };
 
   const subscribe = (operation: ReadyOperation): HttpReply => {
-    if (streams.size >= config.wsSocketsMax) throw tooMany();
+    if (streams.size >= config.connectionsMax / 2) throw tooMany();
     const stream = new EventStream(streamDeps);
     streams.add(stream);
     stream.once('close', () => streams.delete(stream));

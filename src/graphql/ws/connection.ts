@@ -13,9 +13,6 @@ import { connectionAck, type Act, type Closing, type Protocol, type Start } from
 import type { SocketPort } from './socket-port.ts';
 
 export interface ConnectionLimits {
-  readonly wsInitTimeoutSeconds: number;
-  readonly wsMessagesPerSecondMax: number;
-  readonly wsOperationsMax: number;
   /** Bytes that its operations keep, those included that have not begun. */
   readonly wsQueueBytesMax: number;
 }
@@ -32,6 +29,12 @@ export interface ConnectionDeps extends OperationDeps {
   readonly now: () => number;
 }
 
+/** Until `connection_init`: clients send it as soon as the socket is open. */
+const initTimeoutMilliseconds = 5_000;
+/** Far more than a person, or a page that is being loaded, causes. */
+const messagesPerSecondMax = 200;
+/** In progress on one socket, subscriptions among them: a page has some ten. */
+const operationsMax = 100;
 /** Queries and mutations of one socket that run at a time; the others wait. */
 const executingMax = 10;
 
@@ -59,8 +62,7 @@ export class Connection {
     this.#authorization = deps.authorization;
     // 4408 is a word of the newer protocol; the older one has none for a client that says nothing.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
-    const milliseconds = deps.limits.wsInitTimeoutSeconds * 1000;
-    this.#initTimer = setTimeout(() => this.close(late), milliseconds).unref();
+    this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
   }
 
   /** One message of the client, text or binary (R28). */
@@ -85,7 +87,7 @@ export class Connection {
       this.#messages = 0;
     }
     this.#messages += 1;
-    if (this.#messages <= this.#deps.limits.wsMessagesPerSecondMax) return true;
+    if (this.#messages <= messagesPerSecondMax) return true;
     this.close(this.#deps.protocol.tooManyMessages);
     return false;
   }
@@ -190,8 +192,7 @@ export class Connection {
       this.#remove(id);
     }
     const full =
-      this.#operations.size >= limits.wsOperationsMax ||
-      this.#kept.bytes + bytes > limits.wsQueueBytesMax;
+      this.#operations.size >= operationsMax || this.#kept.bytes + bytes > limits.wsQueueBytesMax;
     if (full || !this.#kept.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       port.send(dialect.error(id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));

@@ -15,13 +15,13 @@ const protocols: readonly Protocol[] = [transportWs, legacyWs];
 /** The protocol that the socket will speak. Throws an AppError for what is not let in. */
 export function checkHandshake(
   incoming: IncomingMessage,
-  config: Pick<Config, 'allowedOrigins' | 'publicUrl' | 'targetBytesMax'>,
+  config: Pick<Config, 'allowedOrigins' | 'publicUrl'>,
 ): Protocol {
   checkMessage(incoming);
   if (hasBody(incoming)) {
     throw new AppError('malformed_request', 'A WebSocket handshake has no body.');
   }
-  const target = parseTarget(incoming.url ?? '', config.targetBytesMax);
+  const target = parseTarget(incoming.url ?? '');
   if (target.path !== '/graphql') {
     throw new AppError('not_found', 'There is no WebSocket at this path.');
   }

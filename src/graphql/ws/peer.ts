@@ -2,7 +2,6 @@
 
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
-import type { Config } from '../../config.ts';
 import type { Answer } from '../../http/answer-cache.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { queueBytesMin } from '../events/queue-share.ts';
@@ -24,9 +23,11 @@ const headsBytesMax = 4_096;
 const headBytes = 6;
 /** What `ws` holds beyond a message that is as long as it may be: the end of a read, twice. */
 const readBytesMax = 131_072;
+/** One message. Files, and larger bodies, go by HTTP. */
+export const messageBytesMax = 262_144;
 
 export interface PeerDeps extends Omit<ConnectionDeps, 'limits' | 'port'> {
-  readonly config: ConnectionDeps['limits'] & Pick<Config, 'wsMessageBytesMax'>;
+  readonly config: ConnectionDeps['limits'];
   /** Bytes that may wait for this socket at this moment. */
   readonly queueBytesMax: () => number;
 }
@@ -182,7 +183,7 @@ export class Peer implements SocketPort {
 
   /** Bytes that were read from this socket; `ws` keeps them until their message is whole. */
   #hear(bytes: number): void {
-    const max = this.#deps.config.wsMessageBytesMax + readBytesMax;
+    const max = messageBytesMax + readBytesMax;
     this.#received += bytes;
     this.#kept = Math.min(this.#kept + bytes + packetBytes, max);
     if (this.#bytes <= uncountedBytesMax) return;

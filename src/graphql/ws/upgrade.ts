@@ -16,7 +16,7 @@ import type { MemoryPool } from '../../memory-pool.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
-import { Peer } from './peer.ts';
+import { messageBytesMax, Peer } from './peer.ts';
 import type { Protocol } from './protocol.ts';
 
 export interface WebSocketEndpointDeps extends OperationDeps {
@@ -50,7 +50,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: config.wsMessageBytesMax,
+    maxPayload: messageBytesMax,
     // Each takes memory beside its bytes, and a client can send each byte by itself.
     maxFragments: fragmentsMax,
     maxBufferedChunks: packetsMax,
@@ -88,7 +88,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
       try {
         const protocol = checkHandshake(incoming, config);
         if (closing) throw busy('draining', 'The server is stopping.');
-        if (peers.size >= config.wsSocketsMax) {
+        if (peers.size >= config.connectionsMax / 2) {
           throw busy('overloaded', 'Too many WebSockets are open.');
         }
         const { authorization } = incoming.headers;

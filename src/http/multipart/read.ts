@@ -19,11 +19,8 @@ import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
 export type { PartHead } from './head.ts';
 
 export interface MultipartRules extends OwnOrigins {
-  /** The whole body. */
+  /** The whole body, and so also one part. */
   readonly uploadBytesMax: number;
-  /** The content of one part. */
-  readonly fileBytesMax: number;
-  readonly uploadPartsMax: number;
 }
 
 /**
@@ -103,6 +100,8 @@ interface Part {
   readonly content: Batches<Buffer>;
 }
 
+/** Parts of one body: each opens a file, and is stored or removed with the others. */
+const partsMax = 1_000;
 /** One write of 1 MiB costs two thirds of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
 /** Tiny chunks are counted too: each costs memory beside its bytes. */
@@ -132,8 +131,6 @@ class MultipartReading {
       headers: { 'content-type': `multipart/form-data; boundary=${busboyBoundary}` },
       // `drain` comes after each write.
       highWaterMark: 1,
-      // It takes a file of exactly its limit for one that is too long.
-      limits: { fileSize: rules.fileBytesMax + 1 },
     });
     this.#busboy
       .on('file', (name, stream) => this.#deliver(name, stream))
@@ -201,9 +198,8 @@ class MultipartReading {
   }
 
   #announce(block: Buffer): void {
-    const { uploadPartsMax } = this.#rules;
-    if (this.#guard.parts === uploadPartsMax) {
-      throw new AppError('content_too_large', `There are more than ${uploadPartsMax} parts.`);
+    if (this.#guard.parts === partsMax) {
+      throw new AppError('content_too_large', `There are more than ${partsMax} parts.`);
     }
     this.#heads.push(parsePartHead(block));
   }
@@ -222,7 +218,6 @@ class MultipartReading {
     stream
       .on('data', (chunk: Buffer) => content.push(chunk, chunk.length))
       .on('end', () => content.end())
-      .on('limit', () => this.stop(tooLarge('A part', this.#rules.fileBytesMax)))
       .on('error', () => this.#refuse());
     this.#content = content;
     if (head !== undefined) this.parts.push({ head, content }, 0);
