@@ -12,11 +12,13 @@ import { type Config, ConfigError, readConfig } from './config.ts';
 import { toReason } from './errors.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type LineWriter, type Log } from './log.ts';
-import { sumOfBounds } from './memory-plan.ts';
+import { newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
 
 /** What may wait in memory for a reader of the log, in characters. */
 const unreadLengthMax = 1024 * 1024;
+
+const newSpace = newSpaceBytes(process.versions.v8);
 
 const [command, ...commandArguments] = process.argv.slice(2);
 if (command === undefined) await start();
@@ -42,7 +44,8 @@ async function start(): Promise<void> {
   const memoryBytes = getMemoryBytes();
   let config: Config;
   try {
-    config = readConfig(process.env, memoryBytes);
+    // Shares are of what is left beside the space for new objects.
+    config = readConfig(process.env, memoryBytes - newSpace);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`inkwell: ${error.message}\n`);
@@ -85,7 +88,7 @@ async function serve(config: Config, { log, fail, memoryBytes }: Outlets): Promi
     const port = await server.listen(config.port, config.host);
     // Before the line: who reads it may send a signal at once.
     stopOnSignals(server, app, { log, fail });
-    const memoryMaxMiB = Math.ceil(sumOfBounds(config) / MiB);
+    const memoryMaxMiB = Math.ceil(sumOfBounds(config, newSpace) / MiB);
     log('info', 'listening', { url: `http://${toUrlHost(config.host)}:${port}`, memoryMaxMiB });
     const memoryMiB = Math.floor(memoryBytes / MiB);
     if (memoryMaxMiB > memoryMiB) {
