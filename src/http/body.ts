@@ -47,6 +47,7 @@ export class RequestBody {
   readonly #incoming: IncomingMessage;
   readonly #bytes = new GatheredBytes();
   #reader: Reader | undefined;
+  #stream: BodyStream | undefined;
   #state: 'coming' | 'whole' | 'cut' = 'coming';
   #roomTaken = 0;
 
@@ -75,14 +76,14 @@ export class RequestBody {
     this.leave();
     const early = this.#bytes.take();
     if (this.#state === 'whole') return Readable.from([early], { objectMode: false });
-    this.#incoming.pause();
-    if (early.length > 0 && this.#state === 'coming') this.#incoming.unshift(early);
-    return this.#incoming;
+    if (this.#state === 'cut') return this.#incoming;
+    return (this.#stream = new BodyStream(this.#incoming, early));
   }
 
   /** What follows is another reader's; without one it is thrown away. */
   leave(): void {
     this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+    this.#stream?.leave();
     if (this.#state === 'coming') this.#incoming.socket.resume();
   }
 
@@ -121,6 +122,60 @@ export class RequestBody {
     if (this.#bytes.length <= uncountedBytesMax || bytes <= this.#roomTaken) return;
     takeRoom(bytes - this.#roomTaken);
     this.#roomTaken = bytes;
+  }
+}
+
+/** Pieces below this are copied together until the packets of this iteration are read. */
+const smallPieceBytes = 1_024;
+
+/** A body with the back-pressure of its reader, which a client that sends tiny pieces pays for. */
+class BodyStream extends Readable {
+  readonly #incoming: IncomingMessage;
+  readonly #small = new GatheredBytes();
+
+  constructor(incoming: IncomingMessage, early: Buffer) {
+    super();
+    this.#incoming = incoming;
+    incoming.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
+    this.#give(early);
+  }
+
+  leave(): void {
+    this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+  }
+
+  override _read(): void {
+    // Behind a whole body another request may wait: then reading stays stopped.
+    if (!this.#incoming.complete) this.#incoming.socket.resume();
+  }
+
+  readonly #onData = (piece: Buffer): void => {
+    if (piece.length >= smallPieceBytes) {
+      this.#flush();
+      this.#give(piece);
+      return;
+    }
+    if (this.#small.length === 0) setImmediate(() => this.#flush());
+    this.#small.add(piece);
+  };
+
+  readonly #onEnd = (): void => {
+    this.#flush();
+    this.push(null);
+  };
+
+  readonly #onClose = (): void => {
+    if (!this.#incoming.complete) this.destroy(new ClientGone('The request ended early.'));
+  };
+
+  #flush(): void {
+    this.#give(this.#small.take());
+  }
+
+  /** The rest of the packet comes all the same, and is gathered; the next one waits. */
+  #give(bytes: Buffer): void {
+    if (bytes.length === 0 || this.destroyed || this.readableEnded) return;
+    if (!this.push(bytes) && !this.#incoming.complete) this.#incoming.socket.pause();
   }
 }
 

@@ -170,8 +170,8 @@ describe('bytes that are no request, upgrades and CONNECT wait for the answers i
     ];
     client.send(get('/posts').repeat(3) + get('/graphql', ...handshake));
     for (let count = 0; count < 3; count += 1) assert.equal((await client.answer()).status, 200);
-    const [bytes] = (await once(client.socket, 'data')) as [Buffer];
-    assert.match(bytes.toString('latin1'), /^HTTP\/1\.1 101 /);
+    // Like one to HEAD it has no body.
+    assert.equal((await client.answer('HEAD')).status, 101);
   });
 });
 
