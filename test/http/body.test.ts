@@ -135,3 +135,25 @@ test('a large body that comes while a store is asked is read whole', async (t) =
   client.send('x'.repeat(100_000));
   assert.equal((await client.answer()).body.toString(), '500000');
 });
+
+test('a client that leaves after its upload was refused harms nobody', async (t) => {
+  const { port } = await startHttp(t, {
+    routes: {
+      'POST /': async (request) => {
+        await readMultipart(request, limits, () => Promise.resolve());
+        return textReply(200, '');
+      },
+    },
+  });
+  const type = 'Content-Type: multipart/form-data; boundary=b';
+  for (let count = 0; count < 5; count += 1) {
+    const client = await connectRaw(t, port);
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9000\r\n\r\n--b\r\nbad`);
+    client.send(`\r\n\r\n${'x'.repeat(1_000)}`);
+    assert.equal((await client.answer()).status, 400);
+    client.socket.resetAndDestroy();
+  }
+  const other = await connectRaw(t, port);
+  other.send(get('/hello'));
+  assert.equal((await other.answer()).status, 200);
+});
