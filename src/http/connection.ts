@@ -16,15 +16,13 @@ const waitingBodyBytes = 65_536;
 /** No read of 64 KiB brings more: reading stops while a request waits. */
 const waitingRequestsMax = 4_096;
 
-type Response = ServerResponse;
-
 export class Connection {
   readonly socket: Socket;
   /** From then on it is no HTTP, and has limits of its own. */
   isUpgraded = false;
   readonly #pool: MemoryPool;
   /** The response that was asked for last. */
-  #last: Response | undefined;
+  #last: ServerResponse | undefined;
   #waiting = 0;
   /** Made with the first request that waits: most connections never have one. */
   #reservation: Reservation | undefined;
@@ -35,7 +33,7 @@ export class Connection {
   }
 
   /** The last response that is due and not handed over whole yet; its request may still wait. */
-  get due(): Response | undefined {
+  get due(): ServerResponse | undefined {
     const last = this.#last;
     return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
   }
@@ -46,7 +44,7 @@ export class Connection {
   }
 
   /** Calls `run` when it is the request's turn; never, where the connection ends before it. */
-  enter(response: Response, run: () => void): void {
+  enter(response: ServerResponse, run: () => void): void {
     // The last answer has ended the connection: what comes until it is closed is not looked at.
     if (!this.socket.writable) return;
     this.#last = response;
@@ -75,7 +73,7 @@ export class Connection {
     } else act();
   }
 
-  #wait(response: Response, run: () => void): void {
+  #wait(response: ServerResponse, run: () => void): void {
     const bytes = bytesOf(response.req);
     if (!this.#admit(bytes)) {
       this.socket.destroy();
@@ -89,7 +87,7 @@ export class Connection {
   }
 
   /** In a later turn of the event loop, so that other connections get theirs in between. */
-  #runAtTurn(response: Response, run: () => void): void {
+  #runAtTurn(response: ServerResponse, run: () => void): void {
     response.once('socket', () => {
       setImmediate(() => {
         if (!this.socket.destroyed) run();

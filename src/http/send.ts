@@ -43,14 +43,19 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
   if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
-    const room = takeRoom(reply.streamBytesMax ?? 0, outlet.pool);
+    takeRoom(reply.streamBytesMax ?? 0, response, outlet.pool.open());
     response.writeHead(reply.status, headers);
-    sendStream(body, asked, { log: outlet.log, room });
+    sendStream(body, asked, outlet.log);
     return;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isLarge = length > uncountedBytesMax;
-  const room = isLarge ? takeRoom(length, outlet.pool, () => response.destroy()) : undefined;
+  if (isLarge)
+    takeRoom(
+      length,
+      response,
+      outlet.pool.open(() => response.destroy()),
+    );
   // RFC 9110 §8.6: these two have no content, and so no length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
@@ -58,18 +63,12 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
   if (unread) endSlowly(content, asked);
   else endWhole(content, response);
-  if (room !== undefined) releaseOnceTaken(room, response);
 }
 
-function takeRoom(bytes: number, pool: MemoryPool, giveUp?: () => void): Reservation {
-  const room = pool.open(giveUp);
+/** Held until the client has taken the answer, or is gone; also where its headers are refused. */
+function takeRoom(bytes: number, response: ServerResponse, room: Reservation): void {
   if (!room.grow(bytes)) throw overloaded();
-  return room;
-}
-
-function releaseOnceTaken(room: Reservation, response: ServerResponse): void {
-  if (response.socket?.writableLength === 0) room.release();
-  else response.once('close', () => room.release());
+  response.once('close', () => room.release());
 }
 
 /**
@@ -89,14 +88,9 @@ function endWhole(body: string | Buffer | undefined, response: ServerResponse): 
   response.end();
 }
 
-interface StreamDeps extends Pick<Outlet, 'log'> {
-  readonly room: Reservation;
-}
-
-function sendStream(body: Readable, asked: Asked, { log, room }: StreamDeps): void {
+function sendStream(body: Readable, asked: Asked, log: Log): void {
   const { id, incoming, response } = asked;
   if (incoming.method === 'HEAD') {
-    room.release();
     body.destroy();
     response.end();
     return;
@@ -107,7 +101,6 @@ function sendStream(body: Readable, asked: Asked, { log, room }: StreamDeps): vo
   socket.once('end', tell);
   pipeline(body, response, (error) => {
     socket.off('end', tell);
-    room.release();
     if (error) response.destroy();
     // A client that leaves in the middle, or does not read, is no fault of the server.
     const isTheirs = error instanceof ClientGone || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';

@@ -203,13 +203,23 @@ function createTodos(state: State): Todos {
   };
 }
 
+interface Measured {
+  readonly article: Article;
+  readonly cost: DocumentCost;
+}
+
+function toCopy(article: Article): Measured {
+  return { article: copyDocument(article), cost: measureDocument(article) };
+}
+
 /** What is counted for less than this is not worth a copy, where no client chose its form. */
 const compactBytesMin = 16_384;
 
 /** A patched article comes from parsed texts: it is copied where it can take more than those. */
-function toCompact(article: Article, cost: DocumentCost | undefined): Article {
-  const isCompact = cost !== undefined && !cost.isIndexed && cost.bytes < compactBytesMin;
-  return isCompact ? article : copyDocument(article);
+function toCompact(article: Article): Measured {
+  const cost = measureDocument(article);
+  const isCompact = !cost.isIndexed && cost.bytes < compactBytesMin;
+  return { article: isCompact ? article : copyDocument(article), cost };
 }
 
 function createArticles(state: State): Articles {
@@ -224,37 +234,39 @@ function createArticles(state: State): Articles {
     while (articles.has(id)) id += 1;
     return id;
   };
-  /** All of them or, where there is no room, none. Gives back what is kept. */
-  const keep = (given: readonly Article[]): readonly Article[] => {
-    const costs = given.map((article) => measureDocument(article));
-    const changed = given.map((article, at) => toCompact(article, costs[at]));
-    const sizes = changed.map((article, at) => [article.id, costs[at]?.bytes ?? 0] as const);
-    const before = sizes.reduce((sum, [id]) => sum + (bytesOf.get(id) ?? 0), 0);
-    state.budget.take(sizes.reduce((sum, [, bytes]) => sum + bytes, -before));
-    for (const [id, bytes] of sizes) bytesOf.set(id, bytes);
-    for (const article of changed) articles.set(article.id, article);
+  /** All of them or, where there is no room, none. */
+  const keep = (changed: readonly Measured[]): void => {
+    const before = changed.reduce((sum, { article }) => sum + (bytesOf.get(article.id) ?? 0), 0);
+    state.budget.take(changed.reduce((sum, { cost }) => sum + cost.bytes, -before));
+    for (const { article, cost } of changed) {
+      bytesOf.set(article.id, cost.bytes);
+      articles.set(article.id, article);
+    }
     state.revision += 1;
-    return changed;
   };
-  const keepOne = (article: Article): Article => keep([article])[0] ?? article;
-  keep(state.initial.articles);
+  const keepOne = (changed: Measured): Article => {
+    keep([changed]);
+    return changed.article;
+  };
+  keep(state.initial.articles.map(toCopy));
 
   return {
     list,
     find: (id) => articles.get(id),
     save(draft) {
       const { id } = draft;
-      if (typeof id === 'number') return keepOne(copyDocument({ ...draft, id }));
-      const article = keepOne(copyDocument({ ...draft, id: nextId() }));
+      if (typeof id === 'number') return keepOne(toCopy({ ...draft, id }));
+      const article = keepOne(toCopy({ ...draft, id: nextId() }));
       counter = article.id;
       return article;
     },
     change(id, change) {
       const article = articles.get(id);
-      return article && keepOne(change(article));
+      return article && keepOne(toCompact(change(article)));
     },
     changeAll(change) {
-      keep(change(list()).filter((article) => articles.get(article.id) !== article));
+      const changed = change(list()).filter((article) => articles.get(article.id) !== article);
+      keep(changed.map(toCompact));
     },
   };
 }
