@@ -10,7 +10,7 @@ import { getHeapStatistics } from 'node:v8';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { toReason } from './errors.ts';
-import { createHttpServer, type HttpServer } from './http/server.ts';
+import { createHttpServer, type HttpServer } from './http/server/server.ts';
 import { createLog, type LineWriter, type Log } from './log.ts';
 import { newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';

@@ -4,8 +4,8 @@ import type { Bearer } from '../auth/bearer.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { WebSocketEndpoint, WebSocketEndpointDeps } from '../graphql/ws/upgrade.ts';
-import { refuse } from '../http/raw-response.ts';
-import type { UpgradeListener } from '../http/server.ts';
+import { refuse } from '../http/server/raw-response.ts';
+import type { UpgradeListener } from '../http/server/server.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 
 export interface GraphqlSockets {

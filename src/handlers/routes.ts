@@ -2,7 +2,7 @@
  * Every route, in the order of the specification. What a route needs beside its handler shows here.
  */
 
-import type { Endpoint } from '../http/listener.ts';
+import type { Endpoint } from '../http/server/listener.ts';
 import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, Guards } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textReply } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
-import type { Request } from '../../dist/http/request.js';
+import type { Request } from '../../dist/http/server/request.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ClientGone } from '../../dist/http/body.js';
+import { ClientGone } from '../../dist/http/server/body.js';
 import { type PartReader, readMultipart, readPart } from '../../dist/http/multipart/read.js';
 import {
   boundary,

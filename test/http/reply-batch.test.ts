@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { textReply } from '../../dist/http/message.js';
-import { createReplyBatch } from '../../dist/http/reply-batch.js';
+import { createReplyBatch } from '../../dist/http/server/reply-batch.js';
 import { startHttp } from '../support/http-kit.ts';
 import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { GatheredBytes } from '../../dist/http/gathered-bytes.js';
+import { GatheredBytes } from '../../dist/http/server/gathered-bytes.js';
 import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { isLong } from '../support/long.ts';

@@ -13,9 +13,9 @@ import {
 } from '../../dist/graphql/events/subscriptions.js';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
-import { createListener } from '../../dist/http/listener.js';
+import { createListener } from '../../dist/http/server/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
-import { createHttpServer } from '../../dist/http/server.js';
+import { createHttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';

@@ -3,10 +3,10 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
-import { refuse } from '../../dist/http/raw-response.js';
-import { createListener } from '../../dist/http/listener.js';
+import { refuse } from '../../dist/http/server/raw-response.js';
+import { createListener } from '../../dist/http/server/listener.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
-import { createHttpServer } from '../../dist/http/server.js';
+import { createHttpServer } from '../../dist/http/server/server.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';

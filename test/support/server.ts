@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from '../../dist/app.js';
 import { type Config, readConfig } from '../../dist/config.js';
-import { createHttpServer } from '../../dist/http/server.js';
+import { createHttpServer } from '../../dist/http/server/server.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { announce } from './announce.js';
 

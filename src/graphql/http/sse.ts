@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { Answer } from '../../http/answer-cache.ts';
-import { ClientGone } from '../../http/body.ts';
+import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';

@@ -3,9 +3,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import { hasBody } from '../../http/body.ts';
+import { hasBody } from '../../http/server/body.ts';
 import { refuseForeign } from '../../http/cross-site.ts';
-import { checkMessage, parseTarget } from '../../http/incoming.ts';
+import { checkMessage, parseTarget } from '../../http/server/incoming.ts';
 import { legacyWs } from './legacy-ws.ts';
 import type { Protocol } from './protocol.ts';
 import { transportWs } from './transport-ws.ts';

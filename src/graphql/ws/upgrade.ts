@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import { refuse } from '../../http/raw-response.ts';
+import { refuse } from '../../http/server/raw-response.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import { createQueueShare } from '../events/queue-share.ts';

@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { AppError } from '../errors.ts';
-import { uncountedBytesMax } from '../memory-pool.ts';
+import { AppError } from '../../errors.ts';
+import { uncountedBytesMax } from '../../memory-pool.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
 
 /** True where the message says that a body follows (RFC 9112 §6.3). */

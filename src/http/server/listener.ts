@@ -5,17 +5,17 @@
 
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { AppError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { isPromise, type MaybePromise } from '../maybe-promise.ts';
-import type { MemoryPool } from '../memory-pool.ts';
-import type { Found } from '../router.ts';
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { MemoryPool } from '../../memory-pool.ts';
+import type { Found } from '../../router.ts';
 import { ClientGone, hasBody, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
-import { negotiate } from './media-type.ts';
-import { emptyReply, type Handler, type HttpReply } from './message.ts';
-import { toProblem } from './problem.ts';
+import { negotiate } from '../media-type.ts';
+import { emptyReply, type Handler, type HttpReply } from '../message.ts';
+import { toProblem } from '../problem.ts';
 import { Request } from './request.ts';
 import { sendReply } from './send.ts';
 import { createReplyBatch } from './reply-batch.ts';

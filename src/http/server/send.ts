@@ -2,11 +2,11 @@
 
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
-import type { Log } from '../log.ts';
-import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
+import type { Log } from '../../log.ts';
+import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { ClientGone, type RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
-import type { HttpReply } from './message.ts';
+import type { HttpReply } from '../message.ts';
 import { overloaded } from './request.ts';
 
 /** The request that a reply belongs to. */

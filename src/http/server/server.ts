@@ -3,9 +3,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Config } from '../config.ts';
-import { AppError } from '../errors.ts';
-import type { MemoryPool } from '../memory-pool.ts';
+import type { Config } from '../../config.ts';
+import { AppError } from '../../errors.ts';
+import type { MemoryPool } from '../../memory-pool.ts';
 import { endGently, refuse } from './raw-response.ts';
 import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';

@@ -4,8 +4,8 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { AppError } from '../errors.ts';
-import { toProblemText } from './problem.ts';
+import type { AppError } from '../../errors.ts';
+import { toProblemText } from '../problem.ts';
 
 /** How long the other side may take to read the answer. */
 const lingerMilliseconds = 1_000;

@@ -1,7 +1,7 @@
 /** Checks what arrives before anything else sees it: RFC 9112 for an origin server. */
 
 import { IncomingMessage } from 'node:http';
-import { AppError } from '../errors.ts';
+import { AppError } from '../../errors.ts';
 
 /**
  * Node hands every request with an `Upgrade` header to the upgrade listener, also the `h2c` that

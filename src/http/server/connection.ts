@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { MemoryPool, Reservation } from '../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { hasBody } from './body.ts';
 
 /** What a request that waits takes of memory: objects of Node, and the strings of each header. */

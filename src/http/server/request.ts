@@ -2,12 +2,12 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import { AppError } from '../errors.ts';
-import type { MemoryPool, Reservation } from '../memory-pool.ts';
-import type { Params } from '../router.ts';
+import { AppError } from '../../errors.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { Params } from '../../router.ts';
 import { declaredLength, type RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
-import type { HttpRequest } from './message.ts';
+import type { HttpRequest } from '../message.ts';
 
 /** The other half, and how the client waits for it. */
 export interface Exchange {
