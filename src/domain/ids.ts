@@ -1,12 +1,7 @@
 /** Ids (R4): version 7 UUIDs in lower case, read in either case. */
 
 import { randomFillSync } from 'node:crypto';
-import { createRequire } from 'node:module';
-import type * as uuid from 'uuid';
-
-// Loading its twenty files takes a fifth of the start: they are loaded with the first id that is
-// made.
-const load = createRequire(import.meta.url);
+import { v7 } from 'uuid';
 
 /**
  * Random bytes are drawn for so many ids at once: that makes four times as many ids a second as
@@ -18,7 +13,6 @@ const randomBytesPerId = 16;
 
 /** A source of new ids; ids that it makes later sort later, also within one millisecond. */
 export function createIdSource(now: () => Date): () => string {
-  let v7: typeof uuid.v7 | undefined;
   const pool = new Uint8Array(idsPerDraw * randomBytesPerId);
   let used = pool.length;
   let msecs = 0;
@@ -39,7 +33,6 @@ export function createIdSource(now: () => Date): () => string {
     } else {
       seq += 1;
     }
-    v7 ??= (load('uuid') as typeof uuid).v7; // what the package exports
     return v7({ random, msecs, seq });
   };
 }

@@ -46,6 +46,8 @@ export interface ProgramOptions {
   readonly folder?: string;
   /** Lets it be asked for what it holds. */
   readonly measured?: boolean;
+  /** The program, if it is another than dist/server.js. */
+  readonly file?: string;
 }
 
 /** Runs beside the service in its process, and answers every message with a measure. */
@@ -73,10 +75,10 @@ const probeFlags = ['--expose-gc', '--import', `data:text/javascript,${encodeURI
 /** Killed with the test that asked for it. */
 export async function runProgram(
   context: { after(end: () => Promise<void>): unknown },
-  { env = {}, flags = [], folder: given, measured = false }: ProgramOptions = {},
+  { env = {}, flags = [], folder: given, measured = false, file = program }: ProgramOptions = {},
 ): Promise<Program> {
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'inkwell-server-')));
-  const child = spawn(process.execPath, [...(measured ? probeFlags : []), ...flags, program], {
+  const child = spawn(process.execPath, [...(measured ? probeFlags : []), ...flags, file], {
     env: { HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
     stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   });
