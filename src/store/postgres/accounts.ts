@@ -16,7 +16,7 @@ export function createKeptAccounts({ pool, now }: Context): KeptAccounts {
         toAccount,
       ),
     list: () =>
-      pool.readPages(
+      pool.readAll(
         (sql) => sql`SELECT username, id, email, roles FROM inkwell.accounts
           ORDER BY username COLLATE "C"`,
         toPerson,

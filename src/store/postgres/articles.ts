@@ -33,8 +33,8 @@ export function createArticles(pool: Pool): Articles {
   const inQueue = createQueue();
   const lease = createArticleLease(pool);
 
-  const list = (): Promise<Version[]> =>
-    pool.readPages(
+  const list = (): Promise<readonly Version[]> =>
+    pool.readAll(
       (sql) => sql`SELECT version, document FROM inkwell.articles ORDER BY id`,
       toVersion,
     );

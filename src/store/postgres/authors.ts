@@ -12,7 +12,7 @@ export function createAuthors({ pool }: PostgresContext): Authors {
         toAuthor,
       ),
     async byIds(ids) {
-      const authors = await pool.readPages(
+      const authors = await pool.readAll(
         (sql) => sql`SELECT id, name, email, created_at FROM inkwell.authors
           WHERE id IN (SELECT unnest(${toIdArray(ids)}::text::uuid[]))`,
         toAuthor,

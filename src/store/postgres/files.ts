@@ -16,7 +16,7 @@ export function createFileIndex(
 ): FileIndex {
   return {
     async list() {
-      const rows = await pool.readPages(
+      const rows = await pool.readAll(
         (sql) => sql`SELECT stored_name, disk_name, size,
             (SELECT last FROM inkwell.file_changes) AS change
           FROM inkwell.files ORDER BY seq`,
@@ -68,6 +68,6 @@ export function createFileIndex(
       );
     },
     replaced: () =>
-      pool.readPages((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`, toDiskName),
+      pool.readAll((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`, toDiskName),
   };
 }

@@ -11,18 +11,17 @@ import type { Log } from '../../log.ts';
 
 export type Client = postgres.Sql;
 export type Row = postgres.Row;
-type Rows = postgres.RowList<Row[]>;
 type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
 
 export interface Pool {
   /** The rows of a statement that only reads: sent once more where its connection was lost. */
-  read(statement: Statement): Promise<Rows>;
+  read(statement: Statement): Promise<readonly Row[]>;
   /** The first of them, as an item. */
   readOne<T>(statement: Statement, toItem: (row: Row) => T): Promise<T | undefined>;
-  /** The same for many rows, which are fetched and handed over page by page, in one snapshot. */
-  readPages<T>(statement: Statement, toItem: (row: Row) => T): Promise<T[]>;
+  /** All of them, as items. */
+  readAll<T>(statement: Statement, toItem: (row: Row) => T): Promise<readonly T[]>;
   /** What a statement writes is kept whole or not at all; after `overloaded` it may be either. */
-  write(statement: Statement): Promise<Rows>;
+  write(statement: Statement): Promise<readonly Row[]>;
   /** The same, for how many rows were written. */
   count(statement: Statement): Promise<number>;
   close(): Promise<void>;
@@ -96,41 +95,50 @@ async function importPostgres(): Promise<typeof postgres> {
 
 /** Statements under way, those that wait for a connection among them. */
 const statementsMax = 2_000;
-const rowsPerPage = 1_000;
 /** Longer than a connection that was lost needs to be known as closed. */
 const retryMilliseconds = 50;
 
 export function createPool(connect: Connect, options: PoolOptions): Pool {
-  const { run, runTwice, end } = createRunner(connect, options);
-  const read: Pool['read'] = (statement) => runTwice(() => run(statement));
+  const { run, end } = createRunner(connect, options);
+  const read: Pool['read'] = async (statement) => (await run(statement, 2)).rows;
   return {
     read,
     async readOne(statement, toItem) {
       const [row] = await read(statement);
       return row && toItem(row);
     },
-    write: (statement) => run(statement),
-    count: async (statement) => (await run(statement)).count,
-    readPages: (statement, toItem) =>
-      runTwice(() =>
-        run(async (sql, refresh) => {
-          const items = [];
-          for await (const rows of statement(sql).cursor(rowsPerPage)) {
-            refresh();
-            for (const row of rows) items.push(toItem(row));
-          }
-          return items;
-        }),
-      ),
+    readAll: async (statement, toItem) => (await read(statement)).map(toItem),
+    write: async (statement) => (await run(statement, 1)).rows,
+    count: async (statement) => (await run(statement, 1)).count,
     close: end,
   };
 }
 
-type Work<T> = (sql: Client, refresh: () => void) => PromiseLike<T>;
+interface Answer {
+  readonly rows: readonly Row[];
+  /** Rows that were read or written, as the server counts them. */
+  readonly count: number;
+}
+
+/**
+ * Rows are gathered here, one by one. The package counts those that it gathers on the connection,
+ * and does not start again after a statement that failed behind some: the next result had holes.
+ */
+async function ask(query: ReturnType<Statement>): Promise<Answer> {
+  const rows: Row[] = [];
+  const { command, count } = await query.forEach((row) => rows.push(row));
+  if (command === 'SELECT' && count !== rows.length) throw new IncompleteResult();
+  return { rows, count };
+}
+
+/** The connection is not to be believed any more, and is given up with its pool. */
+class IncompleteResult extends Error {
+  override readonly name = 'IncompleteResult';
+}
 
 interface Runner {
-  readonly run: <T>(work: Work<T>) => Promise<T>;
-  readonly runTwice: <T>(work: () => Promise<T>) => Promise<T>;
+  /** A statement that was sent over a connection that was lost is sent again, up to `attempts`. */
+  readonly run: (statement: Statement, attempts: 1 | 2) => Promise<Answer>;
   readonly end: () => Promise<void>;
 }
 
@@ -151,24 +159,28 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     log(away ? 'warn' : 'info', away ? 'database is away' : 'database is back');
   };
 
-  /** Connections without an answer for so long are taken for dead, though they look open. */
   const giveUp = (used: Client): void => {
-    if (used !== client || Date.now() - answeredAt < patienceMilliseconds) return;
+    if (used !== client) return;
     client = newClient();
     used.end({ timeout: 0 }).catch(() => undefined);
   };
+  /** Connections without an answer for so long are taken for dead, though they look open. */
+  const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
 
-  async function run<T>(work: Work<T>): Promise<T> {
+  async function runOnce(statement: Statement): Promise<Answer> {
     if (statements >= statementsMax) throw busy();
     statements += 1;
     const used = client;
-    const deadline = createDeadline(patienceMilliseconds, () => giveUp(used));
+    const deadline = createDeadline(patienceMilliseconds, () => {
+      if (isSilent()) giveUp(used);
+    });
     try {
-      const answer = await Promise.race([work(used, deadline.refresh), deadline.passed]);
+      const answer = await Promise.race([ask(statement(used)), deadline.passed]);
       answeredAt = Date.now();
       note(false);
       return answer;
     } catch (error) {
+      if (error instanceof IncompleteResult) giveUp(used);
       const fault = toStoreError(error);
       note(isAway(fault));
       throw fault;
@@ -178,23 +190,22 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     }
   }
 
-  async function runTwice<T>(work: () => Promise<T>): Promise<T> {
+  async function run(statement: Statement, attempts: 1 | 2): Promise<Answer> {
     try {
-      return await work();
+      return await runOnce(statement);
     } catch (error) {
-      if (!isAway(error) || Date.now() - answeredAt > patienceMilliseconds) throw error;
+      if (attempts === 1 || !isAway(error) || isSilent()) throw error;
       await pause(retryMilliseconds);
-      return work();
+      return runOnce(statement);
     }
   }
 
-  return { run, runTwice, end: () => client.end({ timeout: 2 }) };
+  return { run, end: () => client.end({ timeout: 2 }) };
 }
 
 interface Deadline {
   /** Rejects when the time is over; never resolves. */
   readonly passed: Promise<never>;
-  readonly refresh: () => void;
   readonly end: () => void;
 }
 
@@ -206,7 +217,7 @@ export function createDeadline(milliseconds: number, expire: () => void): Deadli
       reject(lost());
     }, milliseconds);
   });
-  return { passed, refresh: () => timer?.refresh(), end: () => clearTimeout(timer) };
+  return { passed, end: () => clearTimeout(timer) };
 }
 
 /** SQLSTATE classes and codes that say: not now. The rest are faults of this program. */
@@ -217,6 +228,7 @@ const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
 
 /** The package's error carries the statement's values: it goes no further than this. */
 export function toStoreError(error: unknown): unknown {
+  if (error instanceof IncompleteResult) return lost();
   if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
   const code = String(error.code);
   if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');

@@ -10,7 +10,7 @@ import { type PostgresContext, toIdArray } from './pool.ts';
 export function createPosts({ pool, createId, now }: PostgresContext): Posts {
   return {
     list: () =>
-      pool.readPages(
+      pool.readAll(
         (sql) => sql`SELECT id, title, content, status, created_at, author_id
           FROM inkwell.posts ORDER BY seq DESC`,
         toPost,
@@ -39,7 +39,7 @@ export function createPosts({ pool, createId, now }: PostgresContext): Posts {
       return (await pool.count((sql) => sql`DELETE FROM inkwell.posts WHERE id = ${id}`)) === 1;
     },
     async byAuthors(ids) {
-      const posts = await pool.readPages(
+      const posts = await pool.readAll(
         (sql) => sql`SELECT id, title, content, status, created_at, author_id FROM inkwell.posts
           WHERE author_id IN (SELECT unnest(${toIdArray(ids)}::text::uuid[])) ORDER BY seq DESC`,
         toPost,
@@ -87,7 +87,7 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
       return rows.filter((row) => row['id'] !== null).map(toComment);
     },
     async byPosts(ids) {
-      const comments = await pool.readPages(
+      const comments = await pool.readAll(
         (sql) => sql`SELECT id, post_id, content, created_at FROM inkwell.comments
           WHERE post_id IN (SELECT unnest(${toIdArray(ids)}::text::uuid[])) ORDER BY seq`,
         toComment,

@@ -8,7 +8,7 @@ import type { PostgresContext } from './pool.ts';
 export function createTodos({ pool, createId }: PostgresContext): Todos {
   return {
     list: () =>
-      pool.readPages(
+      pool.readAll(
         (sql) => sql`SELECT id, title, completed FROM inkwell.todos ORDER BY seq`,
         toTodo,
       ),
