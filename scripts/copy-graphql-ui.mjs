@@ -42,6 +42,7 @@ async function makePage() {
     [/<title>.*<\/title>/, '<title>Inkwell: GraphQL</title>'],
     [/<base href=".*" \/>/, '<base href="./" />'],
     ['</head>', '  <link href="inkwell.css" rel="stylesheet" />\n  </head>'],
+    ['</body>', '  <script type="module" src="login.js"></script>\n  </body>'],
     ['</body>', '  <script type="module" src="options.js"></script>\n  </body>'],
   ];
   return ours.reduce((html, [old, fresh]) => {

@@ -92,6 +92,45 @@ describe('the browser UI in a browser', { skip }, () => {
     }
   });
 
+  it('sends the token of a log-in with each request until it expires', async () => {
+    const tokens: (string | undefined)[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/graphql')) tokens.push(request.headers()['authorization']);
+    });
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByLabel('Username').fill('user');
+    await page.getByLabel('Password').fill('wrong');
+    await page.locator('.login-dialog button').first().click();
+    await page.locator('.login-dialog output', { hasText: 'password' }).waitFor();
+    await page.getByLabel('Password').fill('password');
+    await page.locator('.login-dialog button').first().click();
+    await page.getByRole('button', { name: 'user', exact: true }).waitFor();
+    await open('Posts');
+    await send();
+    await shows('"HELLO, WORLD"');
+    assert.match(tokens.at(-1) ?? '', /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
+    // A refused log-in is a fault to the browser.
+    assert.ok(faults.splice(0).every((fault) => fault.includes('401')));
+  });
+
+  it('shows nothing that leads to another host, and no scripts that cannot run', async () => {
+    for (const unwanted of ['app-banner', '.query-result__none-subtext', '.lucide-user']) {
+      assert.equal(await page.locator(unwanted).filter({ visible: true }).count(), 0, unwanted);
+    }
+    for (const name of ['Pre-request', 'Post-request']) {
+      assert.equal(await page.getByText(name).filter({ visible: true }).count(), 0, name);
+    }
+  });
+
+  it('has the result below the editor on the width of a phone', async () => {
+    const place = async (text: string) =>
+      (await page.getByText(text, { exact: true }).first().boundingBox())!;
+    await page.setViewportSize({ width: 390, height: 800 });
+    const [editor, result] = [await place('Query'), await place('Result')];
+    assert.ok(result.y > editor.y + 100, `${result.y}, ${editor.y}`);
+    assert.ok(result.x < 120, `${result.x}`);
+  });
+
   it('asked no other host for anything and logged no error', () => {
     const own = [`${server.url}/`, `${server.url.replace('http', 'ws')}/`, 'data:', 'blob:'];
     assert.deepEqual(

@@ -1,0 +1,81 @@
+/**
+ * A button that logs in, and lets each request of this page carry the token while it is valid. The
+ * token is kept in this page's memory only.
+ */
+
+const graphql = new URL('../graphql', document.baseURI).href;
+const login = new URL('../auth/login', document.baseURI);
+
+let authorization;
+
+const { fetch: fetchWithout } = globalThis;
+globalThis.fetch = (resource, options) => {
+  const request = new Request(resource, options);
+  if (authorization !== undefined && request.url === graphql) {
+    request.headers.set('Authorization', authorization);
+  }
+  return fetchWithout(request);
+};
+
+document.body.insertAdjacentHTML(
+  'beforeend',
+  `<button type="button" class="login-button">Log in</button>
+  <dialog class="login-dialog">
+    <form>
+      <label>Username <input name="username" autocomplete="username" required /></label>
+      <label>Password
+        <input name="password" type="password" autocomplete="current-password" required />
+      </label>
+      <output></output>
+      <button>Log in</button>
+      <button type="button" name="cancel">Cancel</button>
+    </form>
+  </dialog>`,
+);
+const button = document.querySelector('.login-button');
+const dialog = document.querySelector('.login-dialog');
+const form = dialog.querySelector('form');
+const output = form.querySelector('output');
+
+button.addEventListener('click', () => {
+  output.textContent = '';
+  dialog.showModal();
+});
+form.elements.cancel.addEventListener('click', () => dialog.close());
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  logIn(Object.fromEntries(new FormData(form))).catch((error) => {
+    output.textContent = error.message;
+  });
+});
+
+async function logIn(credentials) {
+  const answer = await fetchWithout(login, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(credentials),
+  });
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.error ?? answer.statusText);
+  form.reset();
+  dialog.close();
+  keep(body, credentials.username);
+}
+
+/** Until the token expires; its payload says when, in seconds since 1970 (RFC 7519 §4.1.4). */
+function keep({ access_token: token }, username) {
+  authorization = `Bearer ${token}`;
+  button.textContent = username;
+  button.title = 'Logged in. Press to log in again.';
+  const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
+  const { exp } = JSON.parse(atob(payload));
+  setTimeout(
+    () => {
+      if (authorization !== `Bearer ${token}`) return;
+      authorization = undefined;
+      button.textContent = 'Log in';
+      button.title = 'The token has expired.';
+    },
+    exp * 1000 - Date.now(),
+  );
+}
