@@ -10,10 +10,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createIdSource } from '../dist/domain/ids.js';
-import { durableFileOperations } from '../dist/store/files/durable-operations.js';
-import { openDurableUploads } from '../dist/store/files/durable-uploads.js';
+import { openUploads } from '../dist/store/files/open.js';
 import { openStore } from '../dist/store/open.js';
-import { createUploads } from '../dist/store/files/run-uploads.js';
 import { driverOptions } from '../dist-test/store/driver-suite.js';
 import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
 import { skipSqlite } from '../dist-test/support/sqlite.js';
@@ -28,11 +26,12 @@ const { values: options } = parseArgs({
 });
 const [count, files] = [Number(options.uploads), Number(options.files)];
 const createName = createIdSource(() => new Date());
-const shared = { run, storedFilesMax: files + 4 * count + 1, files: durableFileOperations };
+const log = (...facts) => console.log(...facts);
+const shared = { run, storedFilesMax: files + 4 * count + 1, createName, log };
 
 console.log(`Node ${process.version}, ${count} uploads of each kind, milliseconds`);
 await inFolder(async (directory) => {
-  const uploads = await createUploads({ directory, ...shared });
+  const uploads = await openUploads({ directory, ...shared });
   // Until the code is warm and the disk is busy.
   for (let at = 0; at < count; at += 1) await store(uploads, 'warm', Buffer.alloc(1024 * 1024));
   await measure('folder of the run', uploads);
@@ -62,9 +61,8 @@ async function inFolder(work) {
 
 async function durable(name, directory, url) {
   const records = await openStore(url, driverOptions());
-  const log = (...facts) => console.log(...facts);
   const openIndex = records.openFileIndex;
-  const open = () => openDurableUploads({ directory, ...shared, openIndex, createName, log });
+  const open = () => openUploads({ directory, ...shared, openIndex });
   const uploads = await open();
   await measure(name, uploads);
   for (let stored = 0; stored < files; stored += 1_000) await storeMany(uploads, stored);
@@ -74,7 +72,7 @@ async function durable(name, directory, url) {
   tell(name, 'opened', performance.now() - started);
   await next.checked;
   tell(name, 'and checked', performance.now() - started);
-  tell(name, `list of ${files}`, await timed(async () => (await next.list()).open()));
+  tell(name, `list of ${files}`, await timed(async () => await next.open()));
   const last = await timed(() => store(next, 'last', Buffer.from('x')));
   tell(name, `upload beside ${files}`, last);
   await next.close();

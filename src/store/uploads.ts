@@ -40,19 +40,13 @@ export interface Snapshot {
   release(): Promise<void>;
 }
 
-/** What is stored, ready to be read. */
-export interface Listing {
-  /** Holds the files until its `release()`. Never throws. */
-  open(): Snapshot;
-}
-
 export interface Uploads {
   begin(): Upload;
   /**
-   * Holds nothing yet: a listing that nobody opens needs no end. Throws `overloaded` where a
-   * database has the index and does not answer.
+   * What is stored now, held until its `release()`. Throws `overloaded` where a database has the
+   * index and does not answer.
    */
-  list(): MaybePromise<Listing>;
+  open(): MaybePromise<Snapshot>;
   /** What is on its way then fails with `draining`. */
   close(): Promise<void>;
 }

@@ -38,6 +38,16 @@ suite('GET /api/multiparts', () => {
     assert.equal(await response.text(), '');
   });
 
+  test('answers HEAD without keeping a replaced file for it', async (t) => {
+    const server = await startServer(t);
+    for (const text of ['old', 'new']) {
+      await post(server, 'simple', form({ part: file(text, 'a.txt') }));
+      await server.fetch('/api/multiparts', { method: 'HEAD' });
+    }
+    await post(server, 'simple', form({ part: file('last', 'a.txt') }));
+    assert.equal((await filesOnDisk(server)).length, 1);
+  });
+
   test('gives each file the media type of its extension', async (t) => {
     const server = await startServer(t);
     const sent = { a: file('1', 'a.TXT', 'x/y'), b: file('2', 'b.svg'), c: file('3', 'c.png') };

@@ -6,22 +6,20 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
-import {
-  durableFileOperations,
-  type DurableFileOperations,
-} from '../../dist/store/files/durable-operations.js';
-import { type DurableUploads, openDurableUploads } from '../../dist/store/files/durable-uploads.js';
+import { openUploads } from '../../dist/store/files/open.js';
+import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
+import type { IndexedUploads } from '../../dist/store/files/uploads.js';
 import type { FileIndex, FileIndexOptions } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
 import type { WrittenFile } from '../../dist/store/uploads.js';
 import { withCode } from '../support/errors.js';
-import { withDurableFaults } from '../support/faults.js';
+import { withFaults } from '../support/faults.js';
 import { bytes, createDirectory, readAll, run, store } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
 
 export interface Options {
   readonly directory: string;
-  readonly files?: DurableFileOperations;
+  readonly files?: FileOperations;
   readonly storedFilesMax?: number;
   readonly graceSeconds?: number;
   /** What stands between the store of uploads and the index. */
@@ -29,7 +27,7 @@ export interface Options {
 }
 
 export interface Opened {
-  readonly uploads: DurableUploads;
+  readonly uploads: IndexedUploads;
   readonly logged: (readonly [event: string, facts: Readonly<Record<string, unknown>>])[];
 }
 
@@ -44,9 +42,8 @@ export async function openDurable(
   assert.ok(openFileIndex);
   const { wrap = (index: FileIndex): FileIndex => index, ...options } = more;
   const logged: [string, Readonly<Record<string, unknown>>][] = [];
-  const uploads = await openDurableUploads({
+  const uploads = await openUploads({
     run,
-    files: durableFileOperations,
     storedFilesMax: 100,
     createName: createIdSource(() => new Date()),
     openIndex: async (given: FileIndexOptions) => wrap(await openFileIndex(given)),
@@ -80,7 +77,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const directory = await createDirectory(t);
       const { uploads } = await openDurable(records, t, { directory, graceSeconds: 1 });
       await store(uploads, { a: 'old', b: 'kept' });
-      const snapshot = (await uploads.list()).open();
+      const snapshot = await uploads.open();
       await store(uploads, { a: 'between' });
       await store(uploads, { a: 'new' });
       // The timer says ten times in the time of one file's grace what is being read.
@@ -99,7 +96,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const directory = await createDirectory(t);
       const { uploads } = await openDurable(records, t, { directory, storedFilesMax: 3 });
       for (let turn = 0; turn < 10; turn += 1) await store(uploads, { a: String(turn) });
-      const snapshot = (await uploads.list()).open();
+      const snapshot = await uploads.open();
       await store(uploads, { a: 'last' });
       await uploads.sweep();
       assert.equal((await listDurable(directory)).length, 4);
@@ -111,7 +108,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
     it('sweeps by itself when a hundred were replaced, also by many at once', async (t) => {
       const records = await openRecords(t);
       const directory = await createDirectory(t);
-      const files = { ...durableFileOperations, sync: (): Promise<void> => Promise.resolve() };
+      const files = { ...fileOperations, sync: (): Promise<void> => Promise.resolve() };
       const { uploads } = await openDurable(records, t, { directory, files, storedFilesMax: 3 });
       await Promise.all(Array.from({ length: 150 }, () => store(uploads, { a: 'x' })));
       await waitForFiles(directory, 100);
@@ -122,7 +119,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const directory = await createDirectory(t);
       const { uploads } = await openDurable(records, t, { directory });
       await store(uploads, { lost: '1', there: '2' });
-      const [file] = (await uploads.list()).open().files;
+      const [file] = (await uploads.open()).files;
       await uploads.close();
       const folder = join(directory, 'inkwell-files');
       await rm(join(folder, file?.temporaryName ?? ''));
@@ -160,11 +157,11 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const isWritten = new Promise<void>((resolve) => {
         written = resolve;
       });
-      const files: DurableFileOperations = {
-        ...durableFileOperations,
+      const files: FileOperations = {
+        ...fileOperations,
         async listNames(path, max) {
           await isWritten;
-          return durableFileOperations.listNames(path, max);
+          return fileOperations.listNames(path, max);
         },
       };
       const { uploads, logged } = await openDurable(records, t, { directory, files });
@@ -219,7 +216,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
         commit: (files) => (isAway ? fail() : real.commit(files)),
         abandon: (names) => (isAway ? fail() : real.abandon(names)),
       });
-      const files = { ...durableFileOperations, sync: (): Promise<void> => Promise.resolve() };
+      const files = { ...fileOperations, sync: (): Promise<void> => Promise.resolve() };
       const { uploads } = await openDurable(records, t, { directory, wrap, files });
       const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`${at}`, 'x']));
       await assert.rejects(store(uploads, many), withCode('overloaded'));
@@ -259,7 +256,7 @@ function describeFaults(openRecords: OpenRecords): void {
     let failures = 0;
     for (let n = 1; n <= last; n += 1) {
       const code = codes[n % codes.length] ?? 'EIO';
-      const { files, failAt } = withDurableFaults(code);
+      const { files, failAt } = withFaults(code);
       const more = { directory, files, storedFilesMax: 10_000, graceSeconds: 0 };
       const { uploads, logged } = await openDurable(records, t, more);
       await uploads.checked;
@@ -280,7 +277,7 @@ function describeFaults(openRecords: OpenRecords): void {
       failAt(0);
       await store(uploads, { last: String(n) });
       await uploads.sweep();
-      const names = (await uploads.list()).open().files.map(({ storedName }) => storedName);
+      const names = (await uploads.open()).files.map(({ storedName }) => storedName);
       assert.equal(names.length, expected.size + 1, `call ${n}`);
       assert.equal((await listDurable(directory)).length, names.length, `call ${n}`);
       await uploads.close();

@@ -127,7 +127,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     await server.stop('SIGINT');
     try {
       await assert.rejects(store(uploads, { b: '2' }), withCode('overloaded'));
-      await assert.rejects(async () => uploads.list(), withCode('overloaded'));
+      await assert.rejects(async () => uploads.open(), withCode('overloaded'));
     } finally {
       await server.start();
     }

@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { fileOperations } from '../../dist/store/files/operations.js';
-import { createUploads } from '../../dist/store/files/run-uploads.js';
 import { withFaults } from '../support/faults.js';
-import { createDirectory, openUploads, readAll, run, store } from '../support/uploads.js';
+import {
+  createDirectory,
+  createUploads,
+  openUploads,
+  readAll,
+  run,
+  store,
+} from '../support/uploads.js';
 import { keepOthersServed } from '../support/prober.js';
 import { startServer } from '../support/server.js';
 
@@ -52,7 +58,7 @@ suite('a file operation that fails', () => {
     const { files, failAt } = withFaults('EIO');
     const { uploads, list } = await openUploads(t, { files });
     await store(uploads, { a: 'old' });
-    const snapshot = uploads.snapshot();
+    const snapshot = await uploads.open();
     await store(uploads, { a: 'new' });
     failAt(1);
     await snapshot.release();

@@ -48,7 +48,7 @@ suite('the store of uploads', () => {
     const upload = uploads.begin();
     const file = await upload.write('large', bytes(...chunks));
     await upload.commit([file]);
-    const snapshot = uploads.snapshot();
+    const snapshot = await uploads.open();
     const whole = Buffer.concat(chunks);
     assert.equal(file.size, whole.length);
     assert.ok((await readFile(snapshot, file)).equals(whole));
@@ -75,7 +75,7 @@ suite('the store of uploads', () => {
   test('keeps the old version until its last reader is done', async (t) => {
     const { uploads, list } = await openUploads(t);
     await store(uploads, { a: 'old' });
-    const [first, second] = [uploads.snapshot(), uploads.snapshot()];
+    const [first, second] = [await uploads.open(), await uploads.open()];
     await store(uploads, { a: 'new' });
     assert.equal((await list()).length, 2);
     for (const snapshot of [first, second]) {
@@ -141,7 +141,7 @@ suite('the store of uploads', () => {
     const [folder = ''] = await readdir(directory);
     await writeFile(join(directory, folder, '1.upload'), 'cont');
     await rm(join(directory, folder, '2.upload'));
-    const snapshot = uploads.snapshot();
+    const snapshot = await uploads.open();
     for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
     await snapshot.release();
   });

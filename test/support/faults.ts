@@ -1,36 +1,16 @@
 /** File operations of which any single call can be made to fail. */
 
-import {
-  type DurableFileOperations,
-  durableFileOperations as real,
-} from '../../dist/store/files/durable-operations.js';
 import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
 
-export interface Faults<Files> {
+export interface Faults {
   /** The call that fails, counted from now on; 0: none. */
   readonly failAt: (n: number) => void;
-  readonly files: Files;
+  readonly files: FileOperations;
 }
 
-export function withFaults(code: string): Faults<FileOperations> {
+export function withFaults(code: string): Faults {
   const { guard, failAt } = createGuard(code);
   return { failAt, files: guarded(guard) };
-}
-
-/** The same with what a durable store asks of a file system. */
-export function withDurableFaults(code: string): Faults<DurableFileOperations> {
-  const { guard, failAt } = createGuard(code);
-  return {
-    failAt,
-    files: {
-      ...guarded(guard),
-      sync: (descriptor) => guard(() => real.sync(descriptor)),
-      makeFolder: (path) => guard(() => real.makeFolder(path)),
-      syncFolder: (path) => guard(() => real.syncFolder(path)),
-      listNames: (path, max) => guard(() => real.listNames(path, max)),
-      modifiedAt: (path) => guard(() => real.modifiedAt(path)),
-    },
-  };
 }
 
 type Guard = <T>(act: () => Promise<T>) => Promise<T>;
@@ -67,5 +47,10 @@ function guarded(guard: Guard): FileOperations {
       await guard(() => Promise.resolve());
     },
     remove: (path) => guard(() => fileOperations.remove(path)),
+    sync: (descriptor) => guard(() => fileOperations.sync(descriptor)),
+    makeFolder: (path) => guard(() => fileOperations.makeFolder(path)),
+    syncFolder: (path) => guard(() => fileOperations.syncFolder(path)),
+    listNames: (path, max) => guard(() => fileOperations.listNames(path, max)),
+    modifiedAt: (path) => guard(() => fileOperations.modifiedAt(path)),
   };
 }

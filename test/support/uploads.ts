@@ -7,7 +7,8 @@ import type { TestContext } from 'node:test';
 import type { ByteSource } from '../../dist/byte-source.js';
 import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
 import type { Run } from '../../dist/store/files/run-folder.js';
-import { createUploads, type RunUploads } from '../../dist/store/files/run-uploads.js';
+import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
+import type { IndexedUploads } from '../../dist/store/files/uploads.js';
 import type { Snapshot, Uploads, WrittenFile } from '../../dist/store/uploads.js';
 
 export const run: Run = {
@@ -19,7 +20,7 @@ export const run: Run = {
 
 export interface Place {
   readonly directory: string;
-  readonly uploads: RunUploads;
+  readonly uploads: IndexedUploads;
   /** Names in the run's folder. */
   readonly list: () => Promise<string[]>;
 }
@@ -28,6 +29,19 @@ export async function createDirectory(context: TestContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'uploads-test-'));
   context.after(() => rm(directory, { recursive: true, force: true }));
   return directory;
+}
+
+/** In the folder of a run; the names on disk are numbers. */
+export function createUploads(
+  options: Pick<OpenUploadsOptions, 'directory' | 'run' | 'storedFilesMax' | 'files'>,
+): Promise<IndexedUploads> {
+  let names = 0;
+  return open({
+    ...options,
+    openIndex: undefined,
+    createName: () => String((names += 1)),
+    log: () => undefined,
+  });
 }
 
 export async function openUploads(
@@ -80,7 +94,7 @@ export async function readFile(snapshot: Snapshot, file: WrittenFile): Promise<B
 }
 
 export async function readAll(uploads: Uploads): Promise<(readonly [string, string])[]> {
-  const snapshot = (await uploads.list()).open();
+  const snapshot = await uploads.open();
   const found: (readonly [string, string])[] = [];
   try {
     for (const file of snapshot.files) {

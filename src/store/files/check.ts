@@ -8,12 +8,12 @@
 import { join } from 'node:path';
 import { toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { DurableFileOperations } from './durable-operations.ts';
 import type { FileIndex } from '../file-index.ts';
+import type { FileOperations } from './operations.ts';
 
 export interface CheckOptions {
   readonly folder: string;
-  readonly files: DurableFileOperations;
+  readonly files: FileOperations;
   readonly index: FileIndex;
   readonly log: Log;
   /** Files that this process has begun since it started: they are on their way. */

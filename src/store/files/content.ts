@@ -1,81 +1,66 @@
 /** Files of a store of uploads on the disk: written while they arrive, read, removed. */
 
 import { join } from 'node:path';
+import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
-import type { Upload, WrittenFile } from '../uploads.ts';
-import { codeOf, type FileOperations, toAppError } from './operations.ts';
-import { createMemoryRelease } from './memory-release.ts';
+import { codeOf, type FileOperations } from './operations.ts';
 
 /** One read from disk. */
 const readBytesMax = 64 * 1024;
 
-/**
- * Makes the file of this name and writes `content` into it while it arrives; gives its size.
- * Throws `storage_full`, `overloaded`, or the error of `content`.
- */
-export type WriteFile = (name: string, content: ByteSource) => Promise<number>;
-
-interface FileWriterOptions {
-  readonly folder: string;
+export interface WriteOptions {
   readonly files: FileOperations;
-  /** Throws where the store is closed, and its folder perhaps gone: that goes before a failure. */
-  readonly checkOpen: () => void;
+  readonly path: string;
+  /** The file is on the disk before it is closed. */
+  readonly isSynced: boolean;
+  /** From `openDrain`. */
+  readonly drain: MessagePort;
 }
 
-export function createFileWriter({ folder, files, checkOpen }: FileWriterOptions): WriteFile {
-  const releaseMemory = createMemoryRelease();
-  const write = async (path: string, content: ByteSource): Promise<number> => {
-    let size = 0;
-    const descriptor = await files.create(path);
-    try {
-      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-        size += await writeWhole(files, descriptor, batch);
-        // What fills its memory shares it with nothing.
-        releaseMemory(batch.filter((chunk) => chunk.byteLength === chunk.buffer.byteLength));
-      }
-      if (files.sync !== undefined) await files.sync(descriptor);
-    } finally {
-      await files.close(descriptor);
+/**
+ * Makes a file and writes `content` into it while it arrives; gives its size. Throws what the file
+ * system does, and the error of `content`.
+ */
+export async function writeFile(content: ByteSource, options: WriteOptions): Promise<number> {
+  const { files, path, isSynced, drain } = options;
+  let size = 0;
+  const descriptor = await files.create(path);
+  try {
+    for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+      size += await writeWhole(files, descriptor, batch);
+      releaseMemory(batch, drain);
     }
-    return size;
-  };
-  return async (name, content) => {
-    try {
-      return await write(join(folder, name), content);
-    } catch (error) {
-      checkOpen();
-      throw toAppError(error);
-    }
-  };
+    if (isSynced) await files.sync(descriptor);
+  } finally {
+    await files.close(descriptor);
+  }
+  return size;
 }
 
-/** What the two stores of uploads do each in their own way. */
-export interface UploadSteps {
-  /** A name in the folder of the store, never given before. Throws where no file is taken now. */
-  readonly createName: () => string;
-  readonly writeFile: WriteFile;
-  /** Takes what it commits out of `uncommitted`. */
-  readonly commit: (files: readonly WrittenFile[], uncommitted: Set<string>) => Promise<void>;
-  /** Never rejects. */
-  readonly remove: (names: readonly string[]) => Promise<void>;
+/**
+ * A port whose other end is closed: what is transferred to it belongs to nobody, and its memory is
+ * free when the call returns (HTML Standard, message ports; no Node before 21 has
+ * `ArrayBuffer.prototype.transfer`).
+ */
+export function openDrain(): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  port2.close();
+  return port1;
 }
 
-export function beginUpload(steps: UploadSteps): Upload {
-  const uncommitted = new Set<string>();
-  return {
-    async write(storedName, content) {
-      const temporaryName = steps.createName();
-      uncommitted.add(temporaryName);
-      const size = await steps.writeFile(temporaryName, content);
-      return { storedName, temporaryName, size };
-    },
-    commit: (files) => steps.commit(files, uncommitted),
-    async close() {
-      const names = [...uncommitted];
-      uncommitted.clear();
-      await steps.remove(names);
-    },
-  };
+/**
+ * Gives memory back before the garbage collector finds it. V8 counts the bytes of buffers against
+ * its heap: beside a small heap every 8 MiB that pass through an upload would start a collection
+ * of all of it, which takes longer than receiving them.
+ */
+function releaseMemory(chunks: readonly Buffer[], drain: MessagePort): void {
+  // What fills its memory shares it with nothing.
+  const owners = chunks.filter((chunk) => chunk.byteLength === chunk.buffer.byteLength);
+  if (owners.length > 0)
+    drain.postMessage(
+      undefined,
+      owners.map(({ buffer }) => buffer as ArrayBuffer),
+    );
 }
 
 /** Which of the files are there no more, and which could not be removed. Never rejects. */

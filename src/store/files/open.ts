@@ -1,12 +1,13 @@
-/** Opens the store of uploaded files; the durable one is loaded where it is needed. */
+/** Opens the store of uploaded files: in a folder of this run, or in one that outlives it. */
 
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Log } from '../../log.ts';
 import type { Store } from '../store.ts';
-import type { Uploads } from '../uploads.ts';
-import { fileOperations } from './operations.ts';
-import type { Run } from './run-folder.ts';
-import { createUploads } from './run-uploads.ts';
+import { codeOf, type FileOperations, fileOperations } from './operations.ts';
+import { createRunFolder, removeDeadFolders, type Run } from './run-folder.ts';
+import { createRunIndex } from './run-index.ts';
+import { IndexedUploads } from './uploads.ts';
 
 export interface OpenUploadsOptions {
   /** A folder of the deployer's; the system's temporary folder where empty. */
@@ -18,17 +19,46 @@ export interface OpenUploadsOptions {
   /** Never gives the same name twice, on any node. */
   readonly createName: () => string;
   readonly log: Log;
+  /** Those of the system where left out. */
+  readonly files?: FileOperations;
+  /** How long a replaced file stays at least in a durable store; ten minutes where left out. */
+  readonly graceSeconds?: number;
 }
 
-/** With a durable store of records and a folder of the deployer's, files outlive the process. */
-export async function openUploads(options: OpenUploadsOptions): Promise<Uploads> {
-  const { directory, openIndex } = options;
-  if (directory === '' || openIndex === undefined) {
-    return createUploads({ ...options, directory: directory || tmpdir(), files: fileOperations });
+const folderName = 'inkwell-files';
+/** Longer than reading the index takes, and than a node may stand still in a download. */
+const defaultGraceSeconds = 600;
+
+/**
+ * With a durable store of records and a folder of the deployer's, files outlive the process.
+ * Throws a line for a person where the folder cannot be made or used. What dead runs left is
+ * removed.
+ */
+export async function openUploads(options: OpenUploadsOptions): Promise<IndexedUploads> {
+  const { storedFilesMax, run, openIndex, files = fileOperations } = options;
+  const isDurable = options.directory !== '' && openIndex !== undefined;
+  const directory = options.directory || tmpdir();
+  await removeDeadFolders(directory, run, files);
+  const shared = { files, createName: options.createName, log: options.log };
+  if (!isDurable) {
+    const folder = await createRunFolder(directory, run, files);
+    return new IndexedUploads({ ...shared, folder, index: createRunIndex(storedFilesMax) });
   }
-  const [{ openDurableUploads }, { durableFileOperations }] = await Promise.all([
-    import('./durable-uploads.ts'),
-    import('./durable-operations.ts'),
-  ]);
-  return openDurableUploads({ ...options, openIndex, files: durableFileOperations });
+  const { graceSeconds = defaultGraceSeconds } = options;
+  const folder = await openFolder(directory, files);
+  const index = await openIndex({ filesMax: storedFilesMax, graceSeconds });
+  return new IndexedUploads({ ...shared, folder, index, graceSeconds });
+}
+
+async function openFolder(directory: string, files: FileOperations): Promise<string> {
+  const folder = join(directory, folderName);
+  try {
+    await files.makeFolder(folder);
+    await files.syncFolder(folder);
+    await files.syncFolder(directory);
+    return folder;
+  } catch (error) {
+    const code = codeOf(error) ?? 'unknown';
+    throw new Error(`UPLOAD_DIR: the folder ${folder} cannot be used (${code}).`, { cause: error });
+  }
 }

@@ -3,8 +3,8 @@
  * let any single call fail.
  */
 
-import { close, open, read, unlink, writev } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { close, constants, fsync, open, read, unlink, writev } from 'node:fs';
+import { mkdir, mkdtemp, open as openHandle, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { AppError } from '../../errors.ts';
 
@@ -22,20 +22,26 @@ export interface FileOperations {
   write(descriptor: number, chunks: readonly Buffer[]): Promise<number>;
   /** Gives the number of bytes read; 0 at the end. */
   read(descriptor: number, into: Buffer, position: number): Promise<number>;
-  /** Where there is one, a written file is on the disk before it is closed. */
-  sync?(descriptor: number): Promise<void>;
+  /** Waits until the file is on the disk. */
+  sync(descriptor: number): Promise<void>;
   close(descriptor: number): Promise<void>;
   remove(path: string): Promise<void>;
+  /** Makes a folder that only this user may enter; fine where it is there. */
+  makeFolder(path: string): Promise<void>;
+  /** Waits until the names in a folder are on the disk. Throws where it is no folder. */
+  syncFolder(path: string): Promise<void>;
+  /** The names in a folder, `max` at most. */
+  listNames(path: string, max: number): Promise<readonly string[]>;
+  /** In milliseconds since 1970; undefined where there is no such file. */
+  modifiedAt(path: string): Promise<number | undefined>;
 }
 
 const openFile = promisify(open);
-const closeFile = promisify(close);
 const writeChunks = promisify(writev);
 const readBytes = promisify(read);
-const removeFile = promisify(unlink);
 
 export const fileOperations: FileOperations = {
-  createFolder: (pathStart) => mkdtemp(pathStart),
+  createFolder: mkdtemp,
   async listFolders(path) {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
@@ -43,16 +49,45 @@ export const fileOperations: FileOperations = {
   removeFolder: (path) => rm(path, { recursive: true, force: true }),
   create: (path) => openFile(path, 'wx', 0o600),
   open: (path) => openFile(path, 'r'),
-  async write(descriptor, chunks) {
-    const { bytesWritten } = await writeChunks(descriptor, chunks);
-    return bytesWritten;
-  },
+  write: async (descriptor, chunks) => (await writeChunks(descriptor, chunks)).bytesWritten,
   async read(descriptor, into, position) {
-    const { bytesRead } = await readBytes(descriptor, into, 0, into.length, position);
-    return bytesRead;
+    return (await readBytes(descriptor, into, 0, into.length, position)).bytesRead;
   },
-  close: (descriptor) => closeFile(descriptor),
-  remove: (path) => removeFile(path),
+  sync: promisify(fsync),
+  close: promisify(close),
+  remove: promisify(unlink),
+  async makeFolder(path) {
+    try {
+      await mkdir(path, { mode: 0o700 });
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+  },
+  async syncFolder(path) {
+    const folder = await openHandle(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    try {
+      await folder.sync();
+    } catch (error) {
+      // Some file systems keep names safe in their own way, and refuse to be asked.
+      if (codeOf(error) !== 'EINVAL' && codeOf(error) !== 'ENOTSUP') throw error;
+    } finally {
+      await folder.close();
+    }
+  },
+  async listNames(path, max) {
+    const names: string[] = [];
+    for await (const { name } of await opendir(path, { bufferSize: 1_000 })) {
+      names.push(name);
+      if (names.length >= max) break;
+    }
+    return names;
+  },
+  async modifiedAt(path) {
+    const found = await stat(path).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+    });
+    return found?.mtimeMs;
+  },
 };
 
 /** What the file system says in its own codes, for those that a client can do something about. */

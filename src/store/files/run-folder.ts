@@ -4,7 +4,7 @@
  */
 
 import { join } from 'node:path';
-import type { FileOperations } from './operations.ts';
+import { codeOf, type FileOperations } from './operations.ts';
 
 /** Which process this is, among all that ever made a folder in the same place. */
 export interface Run {
@@ -28,7 +28,7 @@ export async function createRunFolder(
   try {
     return await files.createFolder(join(directory, start));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    const code = codeOf(error) ?? 'unknown';
     throw new Error(`UPLOAD_DIR: no folder can be made in ${directory} (${code}).`, {
       cause: error,
     });

@@ -1,69 +1,44 @@
 /**
- * The store of uploaded files for a durable store of records and a folder of its own: files in one
- * fixed folder, their index in the database. Both outlive the process, and any number of nodes
- * share them (Spec §4.4, R18).
+ * The store of uploaded files: files in one folder, and an index of them. For one run both go with
+ * it: the index is in memory, and a replaced file goes with its last reader. With an index in a
+ * database both outlive the process, and any number of nodes share them (Spec §4.4, R18).
  *
- * A file is on the disk before it is in the index, and is never written to again. A replaced file
- * stays for `graceSeconds`, and longer for as long as a node says that it is being read; then any
- * node removes it. So a download has one version of each file whole; one whose node could not say
- * so for that long, or that is beyond the bound of replaced files, is cut, never mixed.
+ * There a file is on the disk before it is in the index, and is never written to again. A replaced
+ * file stays for `graceSeconds`, and longer for as long as a node says that it is being read; then
+ * any node removes it. So a download has one version of each file whole; one whose node could not
+ * say so for that long, or that is beyond the bound of replaced files, is cut, never mixed.
  */
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { MessagePort } from 'node:worker_threads';
+import type { ByteSource } from '../../byte-source.ts';
 import { AppError, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import type { DurableFileOperations } from './durable-operations.ts';
+import { type FileIndex, type FileList, removableMax } from '../file-index.ts';
 import {
-  beginUpload,
-  createFileWriter,
-  readContent,
-  removeFiles,
-  type WriteFile,
-} from './content.ts';
-import {
-  type FileIndex,
-  type FileIndexOptions,
-  type FileList,
-  removableMax,
-} from '../file-index.ts';
-import { codeOf, toAppError } from './operations.ts';
-import { checkUploads } from './check.ts';
-import {
-  type Listing,
   type Snapshot,
   stopping,
   type Upload,
   type Uploads,
   type WrittenFile,
 } from '../uploads.ts';
-import type { UploadsOptions } from './run-uploads.ts';
-import { removeDeadFolders } from './run-folder.ts';
+import { checkUploads } from './check.ts';
+import { openDrain, readContent, removeFiles, writeFile } from './content.ts';
+import { codeOf, type FileOperations, toAppError } from './operations.ts';
 
-export interface DurableUploads extends Uploads {
-  /**
-   * Removes what nobody needs any more, as the timer does; also what became so while an earlier
-   * round was under way. Never rejects.
-   */
-  sweep(): Promise<void>;
-  /** Over when the check of the start is. Never rejects. */
-  readonly checked: Promise<void>;
-}
-
-export interface DurableUploadsOptions extends UploadsOptions {
-  readonly files: DurableFileOperations;
-  readonly openIndex: (options: FileIndexOptions) => Promise<FileIndex>;
-  /** Never gives the same twice, on whatever node. */
+export interface IndexedUploadsOptions {
+  readonly folder: string;
+  readonly files: FileOperations;
+  readonly index: FileIndex;
+  /** Never gives the same name twice, on any node. */
   readonly createName: () => string;
   readonly log: Log;
-  /** How long a replaced file stays at least; ten minutes where left out. */
+  /** How long a replaced file stays at least in a durable store; left out: the store of one run. */
   readonly graceSeconds?: number;
 }
 
-const folderName = 'inkwell-files';
-/** Longer than reading the index takes, and than a node may stand still in a download. */
-const defaultGraceSeconds = 600;
 /** So often within the grace a node says what is being read. */
 const sweepsPerGrace = 10;
 /** So many files that this node has replaced are reason to sweep before the timer does. */
@@ -73,36 +48,13 @@ const closeMilliseconds = 1_000;
 /** Files of commits with an unknown outcome; beyond, uploads are refused before they begin. */
 const doubtfulMax = 1_000;
 
-/** Throws a line for a person where the folder cannot be made or used. */
-export async function openDurableUploads(options: DurableUploadsOptions): Promise<DurableUploads> {
-  const { directory, run, storedFilesMax, files, openIndex, log } = options;
-  const { graceSeconds = defaultGraceSeconds } = options;
-  const folder = join(directory, folderName);
-  try {
-    await files.makeFolder(folder);
-    await files.syncFolder(folder);
-    await files.syncFolder(directory);
-  } catch (error) {
-    const code = codeOf(error) ?? 'unknown';
-    throw new Error(`UPLOAD_DIR: the folder ${folder} cannot be used (${code}).`, { cause: error });
-  }
-  // Of the time before the store was a durable one.
-  await removeDeadFolders(directory, run, files);
-  const index = await openIndex({ filesMax: storedFilesMax, graceSeconds });
-  return new IndexedUploads({ ...options, folder, index, log, graceSeconds });
-}
-
-interface IndexedOptions extends Omit<DurableUploadsOptions, 'openIndex'> {
-  readonly folder: string;
-  readonly index: FileIndex;
-  readonly graceSeconds: number;
-}
-
-class IndexedUploads implements DurableUploads {
-  readonly checked: Promise<void>;
-  readonly #options: IndexedOptions;
-  readonly #writeFile: WriteFile;
-  readonly #timer: NodeJS.Timeout;
+export class IndexedUploads implements Uploads {
+  /** Settled when the check of the start is over. Never rejects. */
+  readonly checked: Promise<void> = Promise.resolve();
+  readonly #options: IndexedUploadsOptions;
+  readonly #isDurable: boolean;
+  readonly #timer: NodeJS.Timeout | undefined;
+  #drain: MessagePort | undefined;
   /** How many downloads read the list of which change. */
   readonly #reading = new Map<number, number>();
   /**
@@ -111,21 +63,25 @@ class IndexedUploads implements DurableUploads {
    */
   readonly #doubtful = new Set<string>();
   /** Names that were given while the check of the start was under way; undefined after it. */
-  #given: Set<string> | undefined = new Set();
+  #given: Set<string> | undefined;
   /** Files that this node has replaced since it swept. */
   #replaced = 0;
+  /** Replaced files that the last round could not remove. */
+  #unremoved = 0;
   /** The last round that was asked for; they run one after the other. */
   #lastSweep: Promise<void> = Promise.resolve();
   /** The same round until it begins: a request before that needs no other. */
   #nextSweep: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: IndexedOptions) {
+  constructor(options: IndexedUploadsOptions) {
+    const { graceSeconds } = options;
     this.#options = options;
-    const checkOpen = (): void => this.#checkOpen();
-    this.#writeFile = createFileWriter({ ...options, checkOpen });
-    const milliseconds = Math.max(1, (options.graceSeconds * 1000) / sweepsPerGrace);
+    this.#isDurable = graceSeconds !== undefined;
+    if (graceSeconds === undefined) return;
+    const milliseconds = Math.max(1, (graceSeconds * 1000) / sweepsPerGrace);
     this.#timer = setInterval(() => void this.sweep(), milliseconds).unref();
+    this.#given = new Set();
     this.checked = checkUploads({
       ...options,
       isOwn: (name) => this.#given?.has(name) === true,
@@ -136,22 +92,23 @@ class IndexedUploads implements DurableUploads {
   }
 
   begin(): Upload {
-    return beginUpload({
-      createName: () => this.#createName(),
-      writeFile: this.#writeFile,
-      commit: (files, uncommitted) => this.#commit(files, uncommitted),
-      remove: async (names) => {
-        const { left } = await this.#remove(names);
-        for (const name of left) this.#doubtful.add(name);
-      },
-    });
+    const uncommitted = new Set<string>();
+    return {
+      write: (storedName, content) => this.#write(storedName, content, uncommitted),
+      commit: (files) => this.#commit(files, uncommitted),
+      close: () => this.#discard(uncommitted),
+    };
   }
 
-  list(): MaybePromise<Listing> {
+  open(): MaybePromise<Snapshot> {
     this.#checkOpen();
-    return andThen(this.#options.index.list(), (list) => ({ open: () => this.#open(list) }));
+    return andThen(this.#options.index.list(), (list) => this.#hold(list));
   }
 
+  /**
+   * Removes what nobody needs any more; also what became so while an earlier round was under way.
+   * Never rejects.
+   */
   sweep(): Promise<void> {
     this.#nextSweep ??= this.#lastSweep.then(() => {
       this.#nextSweep = undefined;
@@ -167,6 +124,27 @@ class IndexedUploads implements DurableUploads {
     // What is still asked of a database that does not answer ends with its connections.
     const end = pause(closeMilliseconds, undefined, { ref: false });
     await Promise.race([Promise.all([this.checked, this.#lastSweep]), end]);
+    if (!this.#isDurable) await this.#options.files.removeFolder(this.#options.folder);
+  }
+
+  async #write(
+    storedName: string,
+    content: ByteSource,
+    uncommitted: Set<string>,
+  ): Promise<WrittenFile> {
+    const { files } = this.#options;
+    const temporaryName = this.#createName();
+    uncommitted.add(temporaryName);
+    this.#drain ??= openDrain();
+    try {
+      const path = this.#toPath(temporaryName);
+      const options = { files, path, isSynced: this.#isDurable, drain: this.#drain };
+      return { storedName, temporaryName, size: await writeFile(content, options) };
+    } catch (error) {
+      // Where the store is closed its folder may be gone: that is the reason then.
+      this.#checkOpen();
+      throw toAppError(error);
+    }
   }
 
   #createName(): string {
@@ -174,6 +152,10 @@ class IndexedUploads implements DurableUploads {
     if (this.#doubtful.size >= doubtfulMax) {
       void this.sweep();
       throw new AppError('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
+    }
+    if (this.#unremoved >= removableMax) {
+      void this.sweep();
+      throw new AppError('storage_full', 'Files that were replaced cannot be removed.');
     }
     const name = `${this.#options.createName()}.upload`;
     this.#given?.add(name);
@@ -186,9 +168,11 @@ class IndexedUploads implements DurableUploads {
     // Of two with one name the later one counts; the other goes with `close()`.
     const kept = [...new Map(given.map((file) => [file.storedName, file])).values()];
     if (kept.length === 0) return;
-    await files.syncFolder(folder).catch((error: unknown) => {
-      throw toAppError(error);
-    });
+    if (this.#isDurable) {
+      await files.syncFolder(folder).catch((error: unknown) => {
+        throw toAppError(error);
+      });
+    }
     for (const { temporaryName } of kept) uncommitted.delete(temporaryName);
     try {
       const replaced = await index.commit(kept);
@@ -203,19 +187,33 @@ class IndexedUploads implements DurableUploads {
     if (this.#replaced >= replacedMax || this.#doubtful.size > 0) void this.sweep();
   }
 
-  #open({ files: listed, change }: FileList): Snapshot {
-    const { folder, files } = this.#options;
+  async #discard(uncommitted: Set<string>): Promise<void> {
+    const { left } = await this.#remove([...uncommitted]);
+    uncommitted.clear();
+    for (const name of left) this.#doubtful.add(name);
+    await this.#sweepRun();
+  }
+
+  /** Without a grace, replaced files go at once. */
+  async #sweepRun(): Promise<void> {
+    if (this.#isDurable || this.#closed) return;
+    await this.sweep();
+  }
+
+  #hold({ files: listed, change }: FileList): Snapshot {
+    const { files } = this.#options;
     this.#reading.set(change, (this.#reading.get(change) ?? 0) + 1);
     let released = false;
     return {
       files: listed,
-      read: (file) => readContent(files, join(folder, file.temporaryName), file.size),
-      release: () => {
-        const readers = this.#reading.get(change) ?? 0;
-        if (!released && readers <= 1) this.#reading.delete(change);
-        else if (!released) this.#reading.set(change, readers - 1);
+      read: (file) => readContent(files, this.#toPath(file.temporaryName), file.size),
+      release: async () => {
+        if (released) return;
         released = true;
-        return Promise.resolve();
+        const readers = this.#reading.get(change) ?? 0;
+        if (readers <= 1) this.#reading.delete(change);
+        else this.#reading.set(change, readers - 1);
+        await this.#sweepRun();
       },
     };
   }
@@ -245,8 +243,9 @@ class IndexedUploads implements DurableUploads {
   async #removeReplaced(): Promise<void> {
     const { index } = this.#options;
     for (let isMore = true; isMore && !this.#closed;) {
-      const { gone } = await this.#remove(await index.removable(this.#reading.keys()));
+      const { gone, left } = await this.#remove(await index.removable(this.#reading.keys()));
       if (gone.length > 0) await index.forget(gone);
+      this.#unremoved = left.length;
       isMore = gone.length === removableMax;
     }
   }
@@ -254,6 +253,10 @@ class IndexedUploads implements DurableUploads {
   #remove(names: readonly string[]): ReturnType<typeof removeFiles> {
     const { files, folder } = this.#options;
     return removeFiles(files, folder, names);
+  }
+
+  #toPath(temporaryName: string): string {
+    return join(this.#options.folder, temporaryName);
   }
 
   #checkOpen(): void {

@@ -1,0 +1,49 @@
+/** The index of the files of one run, in memory. A replaced file goes with its last reader. */
+
+import { type FileIndex, removableMax } from '../file-index.ts';
+import { tooManyFiles, type WrittenFile } from '../uploads.ts';
+
+/** The changes whose lists have the file: from `came` to before `went`. */
+interface Replaced {
+  readonly came: number;
+  readonly went: number;
+}
+
+export function createRunIndex(filesMax: number): FileIndex {
+  // By stored name. A replaced file keeps its place (R2), as a Map has it.
+  const stored = new Map<string, { readonly file: WrittenFile; readonly came: number }>();
+  const replaced = new Map<string, Replaced>();
+  let change = 0;
+  return {
+    list: () => ({ files: Array.from(stored.values(), ({ file }) => file), change }),
+    commit(files) {
+      const added = files.filter(({ storedName }) => !stored.has(storedName)).length;
+      if (stored.size + added > filesMax) throw tooManyFiles(filesMax);
+      change += 1;
+      for (const file of files) {
+        const old = stored.get(file.storedName);
+        if (old !== undefined) {
+          replaced.set(old.file.temporaryName, { came: old.came, went: change });
+        }
+        stored.set(file.storedName, { file, came: change });
+      }
+      return files.length - added;
+    },
+    // A commit in memory says whether it has stored its files: none that it has comes here.
+    abandon(temporaryNames) {
+      for (const name of temporaryNames) replaced.set(name, { came: 0, went: 0 });
+      return temporaryNames;
+    },
+    removable(reading) {
+      const changes = [...reading];
+      const isRead = ({ came, went }: Replaced): boolean =>
+        changes.some((read) => came <= read && read < went);
+      const unread = [...replaced].filter(([, versions]) => !isRead(versions));
+      return unread.slice(0, removableMax).map(([temporaryName]) => temporaryName);
+    },
+    forget(temporaryNames) {
+      for (const name of temporaryNames) replaced.delete(name);
+    },
+    replaced: () => [...replaced.keys()],
+  };
+}
