@@ -25,6 +25,7 @@ import { createPostHandlers } from './handlers/posts.ts';
 import { createRoutes } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
 import { createAnswerCache } from './http/answer-cache.ts';
+import { createCors } from './http/cors.ts';
 import { createListener, type Listener } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import type { Log } from './log.ts';
@@ -125,6 +126,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     allowed: (path) => router.allowed(path),
     log,
     pool: shared.pool,
+    cors: createCors(config.allowedOrigins),
     idPrefix: randomBytes(6).toString('base64url'),
   });
 

@@ -34,7 +34,7 @@ export const settings = {
   }),
   allowedOrigins: list('ALLOWED_ORIGINS', {
     unit: 'origins, by comma',
-    meaning: 'Foreign origins that may open sockets and send forms from a browser.',
+    meaning: 'Foreign origins whose pages may send and read everything; `*`: all. Empty: none.',
     check: origin,
   }),
   trustedProxies: list('TRUSTED_PROXIES', {

@@ -140,10 +140,11 @@ export function list(
 
 // What may be wrong with a text: each check gives that back, or undefined.
 
+/** An origin as browsers write it, or `*` for every one. */
 export function origin(value: string): string | undefined {
-  return URL.canParse(value) && new URL(value).origin === value
+  return value === '*' || (URL.canParse(value) && new URL(value).origin === value)
     ? undefined
-    : 'must be an origin such as https://example.org';
+    : 'must be an origin such as https://example.org, or *';
 }
 
 /** An address, or a network: an address, a slash and the number of its leading bits. */

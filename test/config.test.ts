@@ -116,7 +116,7 @@ test('flags, words, origins and base URLs are read or refused', () => {
   ]) {
     assert.notEqual(faultsOf({ PUBLIC_URL: url }), '', url);
   }
-  for (const origin of ['*', 'null', 'https://a/', 'https://A.example', 'https://a:443']) {
+  for (const origin of ['**', 'null', 'https://a/', 'https://A.example', 'https://a:443']) {
     assert.notEqual(faultsOf({ ALLOWED_ORIGINS: origin }), '', origin);
   }
 });

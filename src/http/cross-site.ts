@@ -10,6 +10,7 @@ export interface Sender {
 
 /** Where pages come from that may send forms and open sockets, beside the host of the request. */
 export interface OwnOrigins {
+  /** `*` among them: all. */
   readonly allowedOrigins: readonly string[];
   /** An origin, or empty. Behind a proxy that changes `Host`, the service's own pages have it. */
   readonly publicUrl: string;
@@ -24,6 +25,7 @@ export function refuseForeign(request: Sender, own: OwnOrigins): void {
 
 /** True where a browser sent it for a foreign page. Other clients name no origin: never true. */
 function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): boolean {
+  if (allowedOrigins.includes('*')) return false;
   const origin = request.header('origin');
   if (origin === undefined) return request.header('sec-fetch-site') === 'cross-site';
   if (allowedOrigins.includes(origin) || (publicUrl !== '' && origin === publicUrl)) return false;

@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
 import { startServer, type TestServer } from '../support/server.js';
 
-const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const executablePath = browsers.find((path) => existsSync(path));
-const skip = executablePath === undefined && 'no Chromium is installed';
-
-/** Whatever the page is to show is there by then, or the test fails. */
-const patienceMs = 20_000;
-
-describe('the browser UI in a browser', { skip }, () => {
+describe('the browser UI in a browser', { skip: noBrowser }, () => {
   let server: TestServer;
   let browser: Browser;
   let page: Page;
@@ -21,10 +14,7 @@ describe('the browser UI in a browser', { skip }, () => {
 
   before(async () => {
     server = await startServer({ after: (end) => ends.push(end) });
-    browser = await chromium.launch({
-      executablePath: executablePath ?? '',
-      args: ['--no-sandbox', '--disable-background-networking'],
-    });
+    browser = await openBrowser();
     page = await browser.newPage();
     page.setDefaultTimeout(patienceMs);
     page.on('request', (request) => asked.push(request.url()));

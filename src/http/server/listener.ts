@@ -10,6 +10,7 @@ import type { Log } from '../../log.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Found } from '../../router.ts';
+import type { Cors } from '../cors.ts';
 import { ClientGone, hasBody, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
@@ -33,6 +34,8 @@ export interface ListenerDeps {
   readonly log: Log;
   /** Bounds what requests hold while they are served. */
   readonly pool: MemoryPool;
+  /** Undefined: answers are for pages of this host alone. */
+  readonly cors?: Cors | undefined;
   /** First part of every request id of this process. */
   readonly idPrefix: string;
 }
@@ -56,8 +59,8 @@ export interface Message {
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const { log, pool } = deps;
-  const outlet = { log, pool, closing: false };
+  const { log, pool, cors } = deps;
+  const outlet = { log, pool, cors, closing: false };
   const nextId = createIds(deps.idPrefix);
   const batch = createReplyBatch<Answered>(({ request, reply }) => sendNow(request, reply));
   const sendNow = (request: Request, reply: HttpReply): void => {
@@ -145,7 +148,9 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply>
   request.path = target.path;
   request.query = target.query;
   request.host = target.host ?? incoming.headers.host ?? ownAddress(incoming);
-  if (method === 'OPTIONS') return optionsReply(target.path, deps.allowed(target.path));
+  if (method === 'OPTIONS') {
+    return deps.cors?.preflight(request) ?? optionsReply(target.path, deps.allowed(target.path));
+  }
   const found = deps.find(method, target.path);
   if (found.kind === 'not_found') {
     throw new AppError('not_found', 'There is nothing at this path.');

@@ -5,6 +5,7 @@ import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { ClientGone, type RequestBody } from './body.ts';
+import type { Cors } from '../cors.ts';
 import type { Incoming } from './incoming.ts';
 import type { HttpReply } from '../message.ts';
 import { overloaded } from './request.ts';
@@ -23,6 +24,7 @@ export interface Asked {
 export interface Outlet {
   readonly log: Log;
   readonly pool: MemoryPool;
+  readonly cors: Cors | undefined;
   /** The server is stopping: connections end with their answers. */
   readonly closing: boolean;
 }
@@ -40,6 +42,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   // A rest that is short is read and thrown away.
   if (!asked.incoming.complete) asked.body?.leave();
   const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
+  if (outlet.cors) headers.push(...outlet.cors.headersFor(asked.incoming.headers.origin));
   const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
   if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {

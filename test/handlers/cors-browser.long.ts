@@ -1,0 +1,184 @@
+/** A page of another origin, in a browser that keeps to the rules, uses all of the service. */
+
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+/** What a page is told of an answer, or why it got none. */
+interface Seen {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly text?: string;
+  readonly failed?: string;
+}
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+describe('a page on another port', { skip: noBrowser }, () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  const context = { after: (end: () => Promise<unknown>) => ends.push(end) };
+  let open: TestServer;
+  let shut: TestServer;
+  let browser: Browser;
+  let page: Page;
+
+  before(async () => {
+    const pages = createServer((_incoming, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>page</title>');
+    });
+    await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
+    context.after(() => new Promise((resolve) => pages.close(resolve)));
+    const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+    open = await startServer(context, { env: { ALLOWED_ORIGINS: origin } });
+    shut = await startServer(context, { env: { ALLOWED_ORIGINS: 'https://ui.example' } });
+    browser = await openBrowser();
+    page = await browser.newPage();
+    page.setDefaultTimeout(patienceMs);
+    await page.goto(origin);
+  });
+
+  after(async () => {
+    await browser.close();
+    for (const end of ends.toReversed()) await end();
+  });
+
+  const send = (url: string, sent: Sent = {}): Promise<Seen> =>
+    page.evaluate(
+      async ([to, init]): Promise<Seen> => {
+        try {
+          const answer = await fetch(to, init);
+          const headers = Object.fromEntries(answer.headers);
+          return { status: answer.status, headers, text: await answer.text() };
+        } catch (error) {
+          return { failed: String(error) };
+        }
+      },
+      [url, sent] as const,
+    );
+  const json = (method: string, body: unknown, headers: Sent['headers'] = {}): Sent => ({
+    method,
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+
+  it('writes, changes and removes a post with a token, and sees where it is', async () => {
+    const login = await send(
+      `${open.url}/auth/login`,
+      json('POST', { username: 'user', password: 'password' }),
+    );
+    const { access_token: token } = JSON.parse(login.text ?? '') as { access_token: string };
+    const bearer = { Authorization: `Bearer ${token}` };
+    const texts = { title: 'From a page', content: 'On another port.' };
+    const made = await send(`${open.url}/posts`, json('POST', texts, bearer));
+    assert.equal(made.status, 201);
+    assert.ok(made.headers?.['x-request-id']);
+    const url = `${open.url}${made.headers?.['location']}`;
+    assert.equal((await send(url, json('PUT', { ...texts, title: 'Changed' }))).status, 204);
+    assert.match((await send(url)).text ?? '', /"Changed"/);
+    assert.equal((await send(url, { method: 'DELETE' })).status, 204);
+    assert.equal((await send(url)).status, 404);
+  });
+
+  it('patches an article, and reads what is wrong with a patch', async () => {
+    const patch = (body: string): Sent => ({
+      method: 'PATCH',
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+      body,
+    });
+    const url = `${open.url}/api/articles/1`;
+    assert.equal((await send(url, patch('{"title":"Patched"}'))).status, 204);
+    const refused = await send(url, patch('{"title":7}'));
+    assert.equal(refused.status, 422);
+    assert.match(refused.text ?? '', /"invalid_body"/);
+    assert.equal((await send(`${open.url}/nothing`, patch('{}'))).status, 404);
+  });
+
+  it('uploads a form and reads it back', async () => {
+    const status = await page.evaluate(async (url) => {
+      const form = new FormData();
+      form.append('a', new Blob(['from a page']), 'page.txt');
+      return (await fetch(url, { method: 'POST', body: form })).status;
+    }, `${open.url}/api/multiparts/list`);
+    assert.equal(status, 200);
+    assert.match((await send(`${open.url}/api/multiparts`)).text ?? '', /from a page/);
+  });
+
+  it('asks GraphQL, and reads an event stream and a socket', async () => {
+    const { text } = await send(
+      `${open.url}/graphql`,
+      json('POST', { query: '{ allPosts { id } }' }),
+    );
+    const { data } = JSON.parse(text ?? '') as { data: { allPosts: readonly { id: string }[] } };
+    const comments = `${open.url}/posts/${data.allPosts[0]?.id}/comments`;
+    const seen = await page.evaluate(listen, { url: open.url, comments });
+    assert.match(seen.stream, /Heard on a page/);
+    assert.match(seen.socket, /Heard on a page/);
+  });
+
+  it('gets nothing where its origin is not allowed', async () => {
+    for (const sent of [{}, json('POST', { title: 'x', content: 'x' })]) {
+      assert.match((await send(`${shut.url}/posts`, sent)).failed ?? '', /Failed to fetch/);
+    }
+    const form = await page.evaluate(async (url) => {
+      const body = new FormData();
+      body.append('a', new Blob(['x']), 'a.txt');
+      await fetch(url, { method: 'POST', mode: 'no-cors', body });
+      return new Promise<string>((resolve) => {
+        const socket = new WebSocket(`${url.replace('http', 'ws').split('/api')[0]}/graphql`);
+        socket.addEventListener('open', () => resolve('open'));
+        socket.addEventListener('close', () => resolve('closed'));
+      });
+    }, `${shut.url}/api/multiparts/list`);
+    assert.equal(form, 'closed');
+    const stored = await (await shut.fetch('/api/multiparts')).text();
+    assert.ok(!stored.includes('a.txt'));
+    assert.ok(!(await (await shut.fetch('/posts')).text()).includes('"title":"x"'));
+  });
+});
+
+/** In the page: the first comment that comes by both ways. */
+async function listen({ url, comments }: { url: string; comments: string }) {
+  const query = 'subscription { commentAdded { content } }';
+  const stream = (async (): Promise<string> => {
+    const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream' };
+    const answer = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ query }),
+    });
+    let text = '';
+    for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece;
+      if (text.includes('event: next')) break;
+    }
+    return text;
+  })();
+  const socket = new Promise<string>((resolve) => {
+    const opened = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+    opened.addEventListener('open', () => opened.send('{"type":"connection_init"}'));
+    opened.addEventListener('message', ({ data }) => {
+      const text = String(data);
+      if (text.includes('connection_ack')) {
+        opened.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query } }));
+      }
+      if (text.includes('"next"')) resolve(text);
+    });
+  });
+  // Nothing tells a page that a subscription has begun, and late ones get no replay.
+  const again = setInterval(() => {
+    const headers = { 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ content: 'Heard on a page' });
+    void fetch(comments, { method: 'POST', headers, body });
+  }, 250);
+  const seen = { stream: await stream, socket: await socket };
+  clearInterval(again);
+  return seen;
+}
