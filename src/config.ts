@@ -4,7 +4,9 @@
  * variable; an empty one counts as absent. Limits are on by default.
  */
 
+import { readFileSync } from 'node:fs';
 import { limitSettings } from './config-limits.ts';
+import { toReason } from './errors.ts';
 import {
   baseUrl,
   choice,
@@ -114,18 +116,36 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** With `_FILE` behind the name: the file that has the value, as Docker and Kubernetes give it. */
+export const secretSettings = [settings.storeUrl, settings.jwtSecret, settings.jwtSecretPrevious];
+
 /**
  * Reads every setting; throws one ConfigError that lists all faults. `memoryBytes`: what the
  * process may take, for the defaults that are a share of it.
  */
 export function readConfig(
-  environment: Readonly<Record<string, string | undefined>>,
+  given: Readonly<Record<string, string | undefined>>,
   memoryBytes = Infinity,
 ): Config {
+  const environment = { ...given };
+  const fileFaults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
   const { values, faults } = readSettings(settings, environment, memoryBytes);
-  const all = [...faults, ...secretFaults(values)];
+  const all = [...fileFaults, ...faults, ...secretFaults(values)];
   if (all.length > 0) throw new ConfigError(all.join(' '));
   return values;
+}
+
+/** Puts the text of the file that `NAME_FILE` names under NAME; gives what is wrong with it. */
+function readSecretFile(environment: Record<string, string | undefined>, name: string): string[] {
+  const file = environment[`${name}_FILE`] ?? '';
+  if (file === '') return [];
+  if ((environment[name] ?? '') !== '') return [`${name}_FILE and ${name} exclude each other.`];
+  try {
+    environment[name] = readFileSync(file, 'utf8').trim();
+    return [];
+  } catch (error) {
+    return [`${name}_FILE: ${toReason(error)}.`];
+  }
 }
 
 /** Without a first key, or beside its equal, a second one is a slip that would end good tokens. */

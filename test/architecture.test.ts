@@ -32,7 +32,7 @@ const rooms: Readonly<Record<string, Room>> = {
   log: { uses: [] },
   settings: { uses: [] },
   'config-limits': { uses: ['settings'] },
-  config: { uses: ['settings', 'config-limits'] },
+  config: { uses: ['settings', 'config-limits', 'errors'] },
   'memory-plan': { uses: ['settings', 'config-limits'], types: ['config'] },
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, readConfig, settings } from '../dist/config.js';
 import type { Setting } from '../dist/settings.js';
+import { createDirectory } from './support/uploads.js';
 
 const all = Object.values<Setting<unknown>>(settings);
 
@@ -164,4 +167,18 @@ test('no text makes reading fail in another way', () => {
       faultsOf({ [name]: value });
     }),
   );
+});
+
+test('a secret can be the text of a file', async (context) => {
+  const folder = await createDirectory(context);
+  const file = join(folder, 'jwt');
+  await writeFile(file, `${'s'.repeat(32)}\n`);
+  assert.equal(readConfig({ JWT_SECRET_FILE: file }).jwtSecret, 's'.repeat(32));
+  assert.equal(readConfig({ JWT_SECRET_FILE: '' }).jwtSecret, '');
+
+  assert.match(faultsOf({ JWT_SECRET_FILE: join(folder, 'none') }), /^JWT_SECRET_FILE: ENOENT/);
+  const both = { JWT_SECRET_FILE: file, JWT_SECRET: 't'.repeat(32) };
+  assert.equal(faultsOf(both), 'JWT_SECRET_FILE and JWT_SECRET exclude each other.');
+  await writeFile(file, 'short');
+  assert.equal(faultsOf({ JWT_SECRET_FILE: file }), 'JWT_SECRET must be at least 32 bytes.');
 });

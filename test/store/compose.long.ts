@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
@@ -12,21 +12,9 @@ import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { projectFolder } from '../support/source.js';
 import { createDirectory } from '../support/uploads.js';
 
-const given = new Map([
-  ['POSTGRES_PASSWORD', 'secret'],
-  ['JWT_SECRET', '0123456789abcdef0123456789abcdef'],
-]);
-
-/** `${NAME:?is needed}` and `${NAME:-default}`, as Compose fills them in. */
+/** `${NAME:-default}` and quotes, as Compose reads them. */
 function fill(text: string): string {
-  const parts = text.split(/\$\{([^}]*)\}/).map((part, at) => {
-    if (at % 2 === 0) return part;
-    const [, name = '', mark, rest] = /^(\w+):([?-])(.*)$/.exec(part) ?? [];
-    const value = given.get(name) ?? (mark === '-' ? rest : undefined);
-    assert.ok(value !== undefined, part);
-    return value;
-  });
-  return parts.join('');
+  return text.replaceAll(/\$\{\w+:-(.*?)\}/g, '$1').replaceAll(/^'|'$/g, '');
 }
 
 /** The lines of one indentation below a key, up to the next line that is indented less. */
@@ -66,19 +54,26 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
     return [line.slice(0, colon), fill(line.slice(colon + 2))] as const;
   });
   const env: Record<string, string> = { ...Object.fromEntries(settings), NODE_ENV: 'production' };
+  // The clients of this test have no accounts, and comment on a post of the demo data.
+  assert.deepEqual([env['REQUIRE_AUTH'], env['DEMO_DATA']], ['writes', 'false']);
+  Object.assign(env, { REQUIRE_AUTH: 'none', DEMO_DATA: 'true' });
 
   // The volume that all nodes mount.
   assert.deepEqual(blockOf(text, 'volumes'), [`- files:${env['UPLOAD_DIR']}`]);
   env['UPLOAD_DIR'] = await createDirectory(context);
+  const secrets = await createDirectory(context);
 
   const server = await startPostgres();
   context.after(() => server.remove());
   const database = new URL(await server.createDatabase());
-  const asked = new URL(env['STORE_URL'] ?? '');
-  await server.query(database.href, `CREATE DATABASE ${asked.pathname.slice(1)}`);
-  assert.equal(asked.username, database.username);
-  asked.host = database.host;
-  env['STORE_URL'] = asked.href;
+  for (const [name, value] of [
+    ['STORE_URL_FILE', `${database.href}\n`],
+    ['JWT_SECRET_FILE', `${'s'.repeat(44)}\n`],
+  ] as const) {
+    assert.match(env[name] ?? '', /^\/run\/secrets\//);
+    env[name] = join(secrets, name);
+    await writeFile(env[name], value);
+  }
 
   const nodes = await Promise.all(Array.from({ length: count }, () => startNode(context, env)));
   const url = await startProxy(
