@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../dist/errors.js';
 import { createRouter, type Found, type RouteOf } from '../dist/router.js';
+import { cases } from './support/long.js';
 import { assertSoon } from './support/pace.js';
 
 function route(method: string, path: string): RouteOf<string> {
@@ -86,7 +87,7 @@ test('it finds what the rules say, for any table and any path', () => {
       const expected = findNaively(routes, 'no such method', path) as { allow?: string };
       assert.equal(router.allowed(path), expected.allow);
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(2_000) },
   );
 });
 

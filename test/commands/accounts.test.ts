@@ -83,10 +83,10 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   });
   after(() => server.remove());
 
-  describeCommand(() => server.createDatabase());
+  describeCommand(() => server.emptyDatabase());
 
   it('a database that is away, or that is not there, is one line', async () => {
-    const url = await server.createDatabase();
+    const url = await server.emptyDatabase();
     const wrong = { STORE_URL: `${url}_not` };
     await fails(accounts('list', wrong), /STORE_URL: .*database "test_\d+_not" does not exist/);
     await fails(accounts('list', { STORE_URL: 'postgres://127.0.0.1:1/a' }), /does not answer/);

@@ -8,6 +8,7 @@ import {
   formatLocalDateTime,
   parseLocalDateTime,
 } from '../../dist/domain/local-date-time.js';
+import { cases } from '../support/long.js';
 
 const accepted: readonly (readonly [string, string])[] = [
   ['2024-05-01T10:15:00', '2024-05-01T10:15:00'],
@@ -160,6 +161,6 @@ test('a date-time without offset is read as the same one with an offset, or refu
     fc.property(texts, (text) => {
       assert.equal(parseLocalDateTime(text), parseLocalDateTime(`${text}Z`));
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(2_000) },
   );
 });

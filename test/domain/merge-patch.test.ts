@@ -3,6 +3,7 @@ import test from 'node:test';
 import * as fc from 'fast-check';
 import { toMergePatch } from '../../dist/domain/patch.js';
 import type { Json } from '../../dist/store/model.js';
+import { cases } from '../support/long.js';
 
 /** The patched document; also that neither argument was changed on the way. */
 function merge(target: Json, patch: Json): Json {
@@ -125,6 +126,6 @@ test('merging agrees with the function that RFC 7386 §2 spells out', () => {
       const plain = JSON.parse(JSON.stringify([target, patch])) as [Json, Json];
       assert.deepEqual(merge(...plain), oracle(...plain));
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(2_000) },
   );
 });

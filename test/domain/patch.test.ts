@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
 import { patch, refusal } from '../support/json-patch.js';
+import { cases } from '../support/long.js';
 import { assertWithin } from '../support/pace.js';
 
 test('as many operations as allowed are applied, one more is refused', () => {
@@ -70,7 +71,7 @@ test('no patch changes its document, its operations or what objects inherit', ()
       assert.equal(JSON.stringify([given, body]), before);
       assert.equal(Object.getOwnPropertyNames(Object.prototype).length, inherited);
     }),
-    { numRuns: 2_000 },
+    { numRuns: cases(2_000) },
   );
 });
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import { parseJson, parseJsonText } from '../../dist/http/json.js';
 import { jsonDepthMax } from '../../dist/json-depth.js';
+import { cases } from '../support/long.js';
 import { assertSoon } from '../support/pace.js';
 
 function isRefused(json: string | Buffer): boolean {
@@ -166,7 +167,7 @@ test('a number is kept exactly or refused: never rounded, never null', () => {
         assert.ok(sameValue(toDecimal(token), toDecimal(again)), token);
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: cases(3_000) },
   );
 });
 

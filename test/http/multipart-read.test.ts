@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import { busboyBoundary } from '../../dist/http/multipart/guard.js';
 import { withCode } from '../support/errors.js';
+import { cases } from '../support/long.js';
 import {
   boundary,
   cut,
@@ -49,7 +50,7 @@ suite('a multipart body', () => {
           );
         },
       ),
-      { numRuns: 400 },
+      { numRuns: cases(400) },
     );
   });
 
@@ -116,7 +117,7 @@ suite('a multipart body', () => {
         );
         await readAll([changed]).catch((error: unknown) => assert.ok(isInvalid(error)));
       }),
-      { numRuns: 400 },
+      { numRuns: cases(400) },
     );
   });
 

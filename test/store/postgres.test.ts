@@ -31,18 +31,18 @@ const driver = {
   name: 'on PostgreSQL',
   skip,
   open: async (context: TestContext, options: DriverOptions) =>
-    open(context, await server.createDatabase(), options),
+    open(context, await server.emptyDatabase(), options),
 };
 
 describeDriver(driver);
 describeHistories(driver);
-describeAccounts({ name: driver.name, skip, newUrl: () => server.createDatabase() });
+describeAccounts({ name: driver.name, skip, newUrl: () => server.emptyDatabase() });
 
 test(
   'a database of the first version is brought up to date, filled no second time',
   { skip },
   async (t) => {
-    const url = await server.createDatabase();
+    const url = await server.emptyDatabase();
     const first = await openStore(url, driverOptions());
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.close();
@@ -65,7 +65,7 @@ test(
 );
 
 test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
-  const url = await server.createDatabase();
+  const url = await server.emptyDatabase();
   const env = { STORE_URL: url, STORE_CONNECTIONS_MAX: '2' };
   const service = await startServer(t, { env });
   const answers = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/posts')));
@@ -78,13 +78,13 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
 });
 
 test('a database is made once by ten nodes that start at the same time', { skip }, async (t) => {
-  const url = await server.createDatabase();
+  const url = await server.emptyDatabase();
   const stores = await Promise.all(Array.from({ length: 10 }, () => open(t, url)));
   for (const store of stores) assert.equal((await store.posts.list()).length, 3);
 });
 
 test('a store tells every node of every comment, in the stored order', { skip }, async (t) => {
-  const url = await server.createDatabase();
+  const url = await server.emptyDatabase();
   const nodes = await Promise.all([1, 2, 3].map(() => open(t, url)));
   const heard = nodes.map(() => [] as string[]);
   const allHeard = nodes.map(
@@ -112,7 +112,7 @@ test(
   'a database is refused, and left as it is, where a newer version made it',
   { skip },
   async (t) => {
-    const url = await server.createDatabase();
+    const url = await server.emptyDatabase();
     await (await open(t, url)).close();
     await server.query(url, 'UPDATE inkwell.schema_state SET version = 1000');
     await assert.rejects(openStore(url, driverOptions()), {
@@ -122,7 +122,7 @@ test(
 );
 
 test('a URL is refused with one line where there is no such database', { skip }, async () => {
-  const url = (await server.createDatabase()).replace(/\w+$/, 'nothing');
+  const url = (await server.emptyDatabase()).replace(/\w+$/, 'nothing');
   await assert.rejects(openStore(url, driverOptions()), {
     message: /^STORE_URL: .*nothing.*3D000/,
   });

@@ -9,6 +9,11 @@ export function testAtLength(name: string, run: (t: TestContext) => Promise<void
   if (isLong) test(name, run);
 }
 
+/** How many cases a property is tried with: so many at length, an eighth of them else. */
+export function cases(long: number): number {
+  return isLong ? long : Math.ceil(long / 8);
+}
+
 /** How many rounds: of a name in the environment, or by which of the two commands runs. */
 export function rounds(
   name: string,

@@ -16,8 +16,10 @@ import postgres from 'postgres';
 const run = promisify(execFile);
 
 export interface PostgresServer {
-  /** Of a new, empty database. */
+  /** Of a new, empty database, beside others that are in use. */
   createDatabase(): Promise<string>;
+  /** Of one that is emptied each time, ten times as fast: for tests that follow each other. */
+  emptyDatabase(): Promise<string>;
   /** One statement on a connection of its own. */
   query(url: string, text: string): Promise<readonly Record<string, unknown>[]>;
   /** Ends every connection, as an administrator does, and waits until they are gone. */
@@ -49,7 +51,7 @@ function findBinaries(): string | undefined {
 const nobody = 65_534;
 const asOther = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
-/** `settings` as on the command line of `postgres`. Whoever starts it removes it. */
+/** `settings` as on the command line of `postgres`. The caller removes it. */
 export async function startPostgres(
   settings: readonly string[] = ['fsync=off'],
 ): Promise<PostgresServer> {
@@ -67,12 +69,18 @@ export async function startPostgres(
 
   let child: ChildProcess | undefined;
   let databases = 0;
+  let emptied: Promise<string> | undefined;
   const server: PostgresServer = {
     async createDatabase() {
       databases += 1;
       const name = `test_${databases}`;
       await server.query(url('postgres'), `CREATE DATABASE ${name}`);
       return url(name);
+    },
+    async emptyDatabase() {
+      emptied ??= server.createDatabase();
+      await server.query(await emptied, 'DROP SCHEMA IF EXISTS inkwell CASCADE');
+      return emptied;
     },
     async query(database, text) {
       const sql = postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
