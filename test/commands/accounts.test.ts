@@ -11,31 +11,36 @@ import { runAccounts } from '../../dist/commands/accounts.js';
 import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { startServer } from '../support/server.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
 type Env = Readonly<Record<string, string>>;
 
-const logIn = (node: NodeProcess, username: string, password: string): Promise<Response> =>
+/** A server on the same store. */
+type Node = Pick<NodeProcess, 'url'>;
+
+const logIn = (node: Node, username: string, password: string): Promise<Response> =>
   fetch(`${node.url}/auth/login`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ username, password }),
   });
 
-async function tokenOf(node: NodeProcess, username: string, password: string): Promise<string> {
+async function tokenOf(node: Node, username: string, password: string): Promise<string> {
   const answer = await logIn(node, username, password);
   assert.equal(answer.status, 200);
   const { access_token: token } = (await answer.json()) as { readonly access_token: string };
   return token;
 }
 
-const profile = (node: NodeProcess, token: string): Promise<Response> =>
+const profile = (node: Node, token: string): Promise<Response> =>
   fetch(`${node.url}/profile`, { headers: { authorization: `Bearer ${token}` } });
 
+/** As a process of its own. */
 const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
   runCommand(['accounts', ...args.split(' ')], { env, input });
 
-/** The same without a process of its own. */
+/** The same in this process. */
 async function run(args: readonly string[], environment: Env, given = ''): Promise<Ended> {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
   input.end(given);
@@ -88,15 +93,15 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   it('a database that is away, or that is not there, is one line', async () => {
     const url = await server.emptyDatabase();
     const wrong = { STORE_URL: `${url}_not` };
-    await fails(accounts('list', wrong), /STORE_URL: .*database "test_\d+_not" does not exist/);
-    await fails(accounts('list', { STORE_URL: 'postgres://127.0.0.1:1/a' }), /does not answer/);
+    await fails(here('list', wrong), /STORE_URL: .*database "test_\d+_not" does not exist/);
+    await fails(here('list', { STORE_URL: 'postgres://127.0.0.1:1/a' }), /does not answer/);
   });
 });
 
 function describeCommand(newUrl: (context: TestContext) => Promise<string>): void {
   it('what it changes counts at the next login, without a restart', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    const node = await startNode(t, env);
+    const node = await startServer(t, { env });
     assert.equal((await logIn(node, 'ann', 'ink')).status, 401);
     const adding = accounts('add ann --email ann@example.org --role USER --role A', env, 'ink\n');
     await succeeds(adding, 'Added "ann".\n');
@@ -115,12 +120,12 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     );
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
 
-    await succeeds(accounts('passwd ann', env, 'blot\n'), 'Changed the password of "ann".\n');
+    await succeeds(here('passwd ann', env, 'blot\n'), 'Changed the password of "ann".\n');
     assert.equal((await logIn(node, 'ann', 'ink')).status, 401);
     assert.equal((await logIn(node, 'ann', 'blot')).status, 200);
     assert.equal((await profile(node, token)).status, 200);
 
-    await succeeds(accounts('remove ann', env), 'Removed "ann".\n');
+    await succeeds(here('remove ann', env), 'Removed "ann".\n');
     assert.equal((await profile(node, token)).status, 401);
     assert.equal((await logIn(node, 'ann', 'blot')).status, 401);
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
@@ -129,9 +134,9 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
   it('lists what is kept by name, and no hash', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    await succeeds(accounts('list', env), '');
-    await succeeds(accounts('add bob --email b@example.org', env, 'ink'), 'Added "bob".\n');
-    const adding = accounts('add ann --role USER --email a@example.org --role B', env, 'ink');
+    await succeeds(here('list', env), '');
+    await succeeds(here('add bob --email b@example.org', env, 'ink'), 'Added "bob".\n');
+    const adding = here('add ann --role USER --email a@example.org --role B', env, 'ink');
     await succeeds(adding, 'Added "ann".\n');
     await succeeds(accounts('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
   });
@@ -139,7 +144,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('adds one of two that come at once, and tells the other', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const ended = await Promise.all(
-      ['1', '2', '3'].map((n) => accounts(`add ann --email ${n}@example.org`, env, `ink${n}\n`)),
+      ['1', '2', '3'].map((n) => here(`add ann --email ${n}@example.org`, env, `ink${n}\n`)),
     );
     const [won, ...others] = ended.toSorted((a, b) => Number(a.code) - Number(b.code));
     assert.deepEqual(won, { code: 0, output: 'Added "ann".\n', errors: '' });
@@ -147,13 +152,13 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
       const errors = 'inkwell: There is an account "ann" already.\n';
       assert.deepEqual(other, { code: 1, output: '', errors });
     }
-    const { output } = await accounts('list', env);
+    const { output } = await here('list', env);
     assert.equal(output, `ann\t${ended.indexOf(won as Ended) + 1}@example.org\t\n`);
   });
 
   it('refuses what cannot be, with one line, and changes nothing', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    await accounts('add ann --email ann@example.org', env, 'ink\n');
+    await here('add ann --email ann@example.org', env, 'ink\n');
     const [one, other] = ['add ann --email x@example.org', 'add bob --email x@example.org'];
     await fails(here(one, env, 'ink\n'), /"ann" already/);
     await fails(here('add user --email x@example.org', env, 'ink\n'), /"user" is a demo acc/);
@@ -162,7 +167,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     await fails(here('passwd bob', env, 'ink\n'), /keeps no account "bob"/);
     await fails(here('passwd ann', env, 'x'.repeat(2_000)), /at most 1024 bytes/);
     await fails(here('remove user', env), /keeps no account "user"/);
-    await succeeds(accounts('list', env), 'ann\tann@example.org\t\n');
+    await succeeds(here('list', env), 'ann\tann@example.org\t\n');
   });
 
   it('asks at a terminal, twice, and shows nothing', { skip: skipTerminal }, async (t) => {
@@ -179,12 +184,12 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     assert.equal(added.code, 0, added.shown);
     assert.match(added.shown, /Password: \r\nThe same again: \r\nAdded "ann"\./);
     for (const { shown } of [refused, left, added]) assert.doesNotMatch(shown, /secret/);
-    const node = await startNode(t, env);
+    const node = await startServer(t, { env });
     assert.equal((await logIn(node, 'ann', 'secret ink')).status, 200);
   });
 }
 
-async function firstAuthor(node: NodeProcess): Promise<unknown> {
+async function firstAuthor(node: Node): Promise<unknown> {
   const query = encodeURIComponent('{ allPosts { author { id name email } } }');
   const answer = await (await fetch(`${node.url}/graphql?query=${query}`)).json();
   const { data } = answer as { readonly data: { readonly allPosts: { author: unknown }[] } };
@@ -193,7 +198,7 @@ async function firstAuthor(node: NodeProcess): Promise<unknown> {
 
 test('a store in memory keeps no accounts', async () => {
   for (const env of [{}, { STORE_URL: 'memory:' }]) {
-    await fails(accounts('list', env), /STORE_URL: .*memory/);
+    await fails(here('list', env), /STORE_URL: .*memory/);
     await fails(here('add ann --email a@example.org', env, 'ink\n'), /STORE_URL: .*memory/);
   }
 });
@@ -213,7 +218,7 @@ test('names, addresses and settings that are not valid are one line', async (t) 
   await fails(run([...add, 'a', 'ann'], env), /USERS_FILE: entry 0/);
 });
 
-test('arguments that are none of ours get the usage, and 2', async () => {
+test('arguments that make no command get the usage, and 2', async () => {
   const wrong = [
     [],
     ['ad'],
