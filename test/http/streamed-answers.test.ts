@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { keepOthersServed } from '../support/prober.ts';
@@ -100,27 +100,49 @@ test('a stream behind another answer hears that its client has ended its side', 
   await client.ended();
 });
 
-test('a client that does not read holds back the stream it asked for', async (t) => {
-  let produced = 0;
-  const paused = gate();
-  const { port } = await startHttp(t, {
-    env: { IDLE_TIMEOUT_SECONDS: '1' },
-    routes: {
-      'GET /': () => {
-        const body = new Readable({
-          read() {
-            produced += 65_536;
-            this.push(Buffer.alloc(65_536));
+describe('a stream', { concurrency: true }, () => {
+  const behind = {
+    'with nothing behind it': '',
+    'in front of an upgrade': get('/', 'Connection: Upgrade', 'Upgrade: websocket'),
+    'in front of CONNECT': 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+  };
+  for (const [what, bytes] of Object.entries(behind)) {
+    test(`${what} is held back by a client that does not read, until the idle limit`, async (t) => {
+      let produced = 0;
+      const closed = gate();
+      const { port } = await startHttp(t, {
+        env: { IDLE_TIMEOUT_SECONDS: '1' },
+        routes: {
+          'GET /': () => {
+            const body = new Readable({
+              read() {
+                produced += 65_536;
+                this.push(Buffer.alloc(65_536));
+              },
+            });
+            body.once('close', closed.open);
+            return { status: 200, headers: [], body };
           },
-        });
-        body.once('close', paused.open);
-        return { status: 200, headers: [], body };
-      },
-    },
-  });
-  const client = await connectRaw(t, port);
-  client.socket.pause();
-  client.send(get('/'));
-  await paused.opened; // ended by the idle limit
-  assert.ok(produced < 64 * 1024 * 1024, `${produced} bytes`);
+        },
+      });
+      const client = await connectRaw(t, port);
+      client.socket.pause();
+      client.send(get('/') + bytes);
+      await closed.opened;
+      assert.ok(produced < 64 * 1024 * 1024, `${produced} bytes`);
+    });
+
+    test(`${what} comes whole, and the next one too`, async (t) => {
+      const pieces = Array.from({ length: 64 }, () => Buffer.alloc(65_536));
+      const { port } = await startHttp(t, {
+        routes: { 'GET /': () => ({ status: 200, headers: [], body: Readable.from(pieces) }) },
+      });
+      const client = await connectRaw(t, port);
+      client.send(get('/').repeat(2) + bytes);
+      for (let count = 0; count < 2; count += 1) {
+        assert.equal((await client.answer()).body.length, 64 * 65_536);
+      }
+      if (bytes !== '') assert.ok((await client.answer()).status >= 400);
+    });
+  }
 });

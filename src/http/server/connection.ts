@@ -23,6 +23,8 @@ export class Connection {
   readonly #pool: MemoryPool;
   /** The response that was asked for last. */
   #last: ServerResponse | undefined;
+  /** The response whose turn it is. */
+  #current: ServerResponse | undefined;
   #waiting = 0;
   /** Made with the first request that waits: most connections never have one. */
   #reservation: Reservation | undefined;
@@ -41,6 +43,7 @@ export class Connection {
   /** Lets go of a response that has been sent. */
   tidy(): void {
     this.#last = this.due;
+    if (this.#last === undefined) this.#current = undefined;
   }
 
   /** Calls `run` when it is the request's turn; never, where the connection ends before it. */
@@ -50,7 +53,10 @@ export class Connection {
     this.#last = response;
     // Node gives a response its socket when the one before it has been handed over whole.
     if (response.socket === null) this.#wait(response, run);
-    else run();
+    else {
+      this.#current = response;
+      run();
+    }
   }
 
   /** Calls `act` once all answers that are due are sent; never, where one ends the connection. */
@@ -62,6 +68,21 @@ export class Connection {
         if (this.socket.writable) act();
       });
     }
+  }
+
+  /**
+   * The same where Node has let go of the socket, for an upgrade or CONNECT: the answers in front
+   * still have to hear when the socket takes more, and the idle limit has to end them.
+   */
+  afterAnswersAlone(act: () => void): void {
+    const { socket } = this;
+    const tell = (): void => void this.#current?.emit('drain');
+    const end = (): void => void socket.destroy();
+    socket.on('drain', tell).on('timeout', end);
+    this.afterAnswers(() => {
+      socket.off('drain', tell).off('timeout', end);
+      act();
+    });
   }
 
   /** For a fault within the last request: `act` in place of its `run`, where that still waits. */
@@ -89,6 +110,7 @@ export class Connection {
   /** In a later turn of the event loop, so that other connections get theirs in between. */
   #runAtTurn(response: ServerResponse, run: () => void): void {
     response.once('socket', () => {
+      this.#current = response;
       setImmediate(() => {
         if (!this.socket.destroyed) run();
       });

@@ -85,14 +85,14 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   // The three below get the socket of the connection: Node's types are wider for other servers.
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
     const connection = of(socket as Socket);
-    connection.afterAnswers(() => {
+    connection.afterAnswersAlone(() => {
       connection.isUpgraded = true;
       deps.upgrade(incoming, socket, head);
     });
   });
   server.on('connect', (_incoming, socket) => {
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
-    of(socket as Socket).afterAnswers(() => refuse(socket, error, listener.nextId()));
+    of(socket as Socket).afterAnswersAlone(() => refuse(socket, error, listener.nextId()));
   });
   server.on('clientError', (error, socket) => {
     refuseBadMessage(error, of(socket as Socket), listener);
