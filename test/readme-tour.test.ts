@@ -1,7 +1,7 @@
 /** Pastes the examples of the documents into a shell: each prints what its page shows. */
 
 import assert from 'node:assert/strict';
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,8 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { blocksOf, sectionOf, type Block } from './support/markdown.js';
+import { noShell } from './support/shell.js';
 import { projectFolder } from './support/source.js';
-
-const missing = ['bash', 'curl'].find((tool) => {
-  return spawnSync(tool, ['--version'], { stdio: 'ignore' }).status !== 0;
-});
-const skip = missing !== undefined && `there is no ${missing} on this machine`;
 
 /** The program on a free port; resolves once it says where it listens. */
 async function startProgram(folder: string): Promise<{ program: ChildProcess; url: string }> {
@@ -63,7 +59,7 @@ const sections = [
 ];
 
 for (const { page, heading, blocksMin } of sections) {
-  test(`the examples of ${page} print what the page shows`, { skip }, async () => {
+  test(`the examples of ${page} print what the page shows`, { skip: noShell }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'inkwell-tour-'));
     const { program, url } = await startProgram(folder);
     try {
