@@ -1,7 +1,7 @@
 /** The example page, opened twice from another port: a comment of one arrives in the other. */
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
@@ -20,13 +20,10 @@ test('a page on another port lists, comments and watches', { skip: noBrowser }, 
   const files = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
     const name = pathname === '/' ? 'index.html' : pathname.slice(1);
-    readFile(join(projectFolder, 'examples', 'page', name)).then(
-      (content) => {
-        response.setHeader('Content-Type', types.get(extname(name)) ?? 'text/plain');
-        response.end(content);
-      },
-      () => response.writeHead(404).end(),
-    );
+    response.setHeader('Content-Type', types.get(extname(name)) ?? 'text/plain');
+    createReadStream(join(projectFolder, 'examples', 'page', name))
+      .on('error', () => response.writeHead(404).end())
+      .pipe(response);
   });
   await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
   context.after(() => files.close());

@@ -15,7 +15,10 @@ async function loadPosts() {
   });
   const { data, errors } = await response.json();
   if (errors !== undefined) throw new Error(errors[0].message);
+  lists.clear();
+  document.querySelector('#posts').replaceChildren();
   for (const post of data.allPosts) showPost(post);
+  state.textContent = `Connected to ${server}`;
 }
 
 function showPost({ id, title, content, comments }) {
@@ -60,12 +63,7 @@ function watchComments() {
   url.searchParams.set('query', 'subscription { commentAdded { id content postId } }');
   const events = new EventSource(url);
   events.addEventListener('open', () => {
-    lists.clear();
-    document.querySelector('#posts').replaceChildren();
-    loadPosts().then(
-      () => (state.textContent = `Connected to ${server}`),
-      (error) => (state.textContent = error.message),
-    );
+    loadPosts().catch((error) => (state.textContent = error.message));
   });
   events.addEventListener('next', (event) => {
     const { data } = JSON.parse(event.data);
