@@ -22,11 +22,12 @@ import { createGraphqlSockets } from './handlers/graphql-sockets.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
 import { createPostHandlers } from './handlers/posts.ts';
-import { createRoutes } from './handlers/routes.ts';
+import { createHealthHandlers } from './handlers/health.ts';
+import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
 import { createAnswerCache } from './http/answer-cache.ts';
 import { createCors } from './http/cors.ts';
-import { createListener, type Listener } from './http/server/listener.ts';
+import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import type { Log } from './log.ts';
 import { createMemoryPool, type MemoryPool } from './memory-pool.ts';
@@ -50,8 +51,12 @@ export interface AppDeps {
 
 export interface App {
   readonly listener: Listener;
+  /** For ADMIN_PORT. */
+  readonly adminListener: Listener;
   readonly pool: MemoryPool;
   readonly upgrade: UpgradeListener;
+  /** From now on not ready, though everything is served. */
+  announceStop(): void;
   /** Ends event streams, closes every WebSocket with 1001 and waits for them. */
   endSockets(): Promise<void>;
   /** Removes the run's folder, closes the store. Call it once nothing is in flight. */
@@ -108,38 +113,40 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   });
   const sockets = createGraphqlSockets({ ...shared, graphql, bearer, createRequestId: createId });
 
-  const router = createRouter(
-    createRoutes({
-      graphql,
-      posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
-      comments: createCommentHandlers({ store, comments, config }),
-      accounts: createAccountHandlers({ login, bearer, config }),
-      files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-      todos: createTodoHandlers({ store, config }),
-      articles: createArticleHandlers({ store, answers, config }),
-      graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
-      guards: createGuards({ bearer, config }),
-    }),
-  );
-  const listener = createListener({
-    find: (method, path) => router.find(method, path),
-    allowed: (path) => router.allowed(path),
-    log,
-    pool: shared.pool,
-    cors: createCors(config.allowedOrigins),
-    idPrefix: randomBytes(6).toString('base64url'),
+  const health = createHealthHandlers({ store, monotonicNow: deps.monotonicNow });
+  const routes = createRoutes({
+    graphql,
+    posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
+    comments: createCommentHandlers({ store, comments, config }),
+    accounts: createAccountHandlers({ login, bearer, config }),
+    files: createFileHandlers({ uploads, config, log, createUuid: createId }),
+    todos: createTodoHandlers({ store, config }),
+    articles: createArticleHandlers({ store, answers, config }),
+    graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
+    health,
+    guards: createGuards({ bearer, config }),
   });
 
   return {
-    listener,
+    listener: listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) }),
+    adminListener: listenTo(createAdminRoutes({ health }), shared),
     pool: shared.pool,
     upgrade: sockets.upgrade,
+    announceStop: () => health.announceStop(),
     endSockets: () => sockets.close(),
     async close() {
       await uploads.close();
       await store.close();
     },
   };
+}
+
+function listenTo(
+  routes: readonly Route[],
+  { log, pool, cors }: Pick<ListenerDeps, 'log' | 'pool' | 'cors'>,
+): Listener {
+  const idPrefix = randomBytes(6).toString('base64url');
+  return createListener({ ...createRouter(routes), log, pool, cors, idPrefix });
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {

@@ -52,6 +52,12 @@ export const limitSettings = {
     fallback: 5,
     meaning: 'An idle connection between two requests.',
   }),
+  drainDelaySeconds: integer('DRAIN_DELAY_SECONDS', {
+    fallback: 0,
+    max: 3_600,
+    unit: 'seconds',
+    meaning: 'After SIGTERM: not ready, but serving, for so long; then the drain. 0: none.',
+  }),
   drainSeconds: seconds('DRAIN_SECONDS', {
     fallback: 8,
     max: 9,

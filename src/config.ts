@@ -15,6 +15,7 @@ import {
   list,
   MiB,
   network,
+  optionalPort,
   origin,
   readSettings,
   seconds,
@@ -31,6 +32,9 @@ export const settings = {
   // Where it listens
   host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
   port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
+  adminPort: optionalPort('ADMIN_PORT', {
+    meaning: 'One more port, for health alone; empty: none. Keep it closed to clients.',
+  }),
   publicUrl: baseUrl('PUBLIC_URL', {
     meaning: 'Base URL in absolute links; empty: scheme and host of the request.',
   }),

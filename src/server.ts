@@ -6,10 +6,12 @@
  */
 
 import { hostname } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
-import { toReason } from './errors.ts';
+import { AppError, toReason } from './errors.ts';
+import { refuse } from './http/server/raw-response.ts';
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
 import { createLog, type LineWriter, type Log } from './log.ts';
 import { newSpaceBytes, sumOfBounds } from './memory-plan.ts';
@@ -18,6 +20,9 @@ import { MiB } from './settings.ts';
 /** What may wait in memory for a reader of the log, in characters. */
 const unreadLengthMax = 1024 * 1024;
 
+/** Connections to ADMIN_PORT: of a few that watch. */
+const adminConnectionsMax = 100;
+
 const newSpace = newSpaceBytes(process.versions.v8);
 
 const [command, ...commandArguments] = process.argv.slice(2);
@@ -25,6 +30,10 @@ if (command === undefined) await start();
 else await runCommand(command, commandArguments);
 
 async function runCommand(name: string, args: readonly string[]): Promise<void> {
+  if (name === '--healthcheck') {
+    await checkHealth();
+    return;
+  }
   if (name !== 'accounts') {
     process.stderr.write(`inkwell: there is no command ${JSON.stringify(name)}, only accounts.\n`);
     process.exitCode = 2;
@@ -40,17 +49,27 @@ async function runCommand(name: string, args: readonly string[]): Promise<void> 
   });
 }
 
-async function start(): Promise<void> {
-  const memoryBytes = getMemoryBytes();
-  let config: Config;
+async function checkHealth(): Promise<void> {
+  const { askHealth } = await import('./commands/healthcheck.ts');
+  const { isReady, message } = await askHealth(readSettings(getMemoryBytes()));
+  process.stdout.write(`${message}\n`);
+  process.exitCode = isReady ? 0 : 1;
+}
+
+function readSettings(memoryBytes: number): Config {
   try {
     // Shares are of what is left beside the space for new objects.
-    config = readConfig(process.env, memoryBytes - newSpace);
+    return readConfig(process.env, memoryBytes - newSpace);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`inkwell: ${error.message}\n`);
-    process.exit(1);
+    return process.exit(1);
   }
+}
+
+async function start(): Promise<void> {
+  const memoryBytes = getMemoryBytes();
+  const config = readSettings(memoryBytes);
   const write = createLineWriter();
   const fail = createFail(write);
   process.on('uncaughtException', (error) => fail('unexpected failure', error));
@@ -84,22 +103,49 @@ async function serve(config: Config, { log, fail, memoryBytes }: Outlets): Promi
   }
   const { listener, upgrade, pool } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });
+  const host = toUrlHost(config.host);
   try {
-    const port = await server.listen(config.port, config.host);
+    const port = await listenOn('PORT', server, config);
+    const adminPort = await openAdmin(app, config);
     // Before the line: who reads it may send a signal at once.
-    stopOnSignals(server, app, { log, fail });
+    stopOnSignals(server, app, { config, log, fail });
     const memoryMaxMiB = Math.ceil(sumOfBounds(config, newSpace) / MiB);
-    log('info', 'listening', { url: `http://${toUrlHost(config.host)}:${port}`, memoryMaxMiB });
+    const adminUrl = adminPort === undefined ? undefined : `http://${host}:${adminPort}`;
+    log('info', 'listening', { url: `http://${host}:${port}`, adminUrl, memoryMaxMiB });
     const memoryMiB = Math.floor(memoryBytes / MiB);
     if (memoryMaxMiB > memoryMiB) {
       log('warn', 'the limits allow more memory than there is', { memoryMaxMiB, memoryMiB });
     }
   } catch (error) {
     await app.close();
-    process.stderr.write(`inkwell: ${whyNotListening(error, config)}\n`);
+    process.stderr.write(`inkwell: ${toReason(error)}\n`);
     process.exit(1);
   }
 }
+
+/** It goes on to answer until the process ends. Resolves with its port, if one is asked for. */
+async function openAdmin(app: App, config: Config): Promise<number | undefined> {
+  const { adminPort } = config;
+  if (adminPort === undefined) return undefined;
+  const server = createHttpServer({
+    listener: app.adminListener,
+    upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'No sockets here.')),
+    pool: app.pool,
+    config: { ...config, connectionsMax: adminConnectionsMax },
+  });
+  return listenOn('ADMIN_PORT', server, { host: config.host, port: adminPort });
+}
+
+/** Resolves with the port; rejects with an Error that names the setting. */
+async function listenOn(name: string, server: HttpServer, { host, port }: Place): Promise<number> {
+  try {
+    return await server.listen(port, host);
+  } catch (error) {
+    throw new Error(whyNotListening(error, name, { host, port }), { cause: error });
+  }
+}
+
+type Place = Pick<Config, 'host' | 'port'>;
 
 /** So that a later run can tell a folder in use from one that was left behind. */
 function describeRun(): AppDeps['run'] {
@@ -130,27 +176,28 @@ function toUrlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function whyNotListening(error: unknown, { port, host }: Config): string {
+function whyNotListening(error: unknown, name: string, { port, host }: Place): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const place = host === '' ? `port ${port}` : `port ${port} of ${host}`;
-  if (code === 'EADDRINUSE') return `PORT: ${place} is in use.`;
-  if (code === 'EACCES') return `PORT: ${place} is not open to this user.`;
-  return `HOST, PORT: it is not possible to listen on ${place} (${code}).`;
+  if (code === 'EADDRINUSE') return `${name}: ${place} is in use.`;
+  if (code === 'EACCES') return `${name}: ${place} is not open to this user.`;
+  return `HOST, ${name}: it is not possible to listen on ${place} (${code}).`;
 }
 
-/** The first signal drains, a second one ends at once. */
+/** The first signal drains, after a delay where one is set; a second one ends at once. */
 function stopOnSignals(
   server: HttpServer,
   app: App,
-  { log, fail }: Omit<Outlets, 'memoryBytes'>,
+  { config, log, fail }: Omit<Outlets, 'memoryBytes'> & { readonly config: Config },
 ): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) process.exit(1);
     stopping = true;
     log('info', 'stopping', { signal });
-    server
-      .close(() => app.endSockets())
+    app.announceStop();
+    pause(config.drainDelaySeconds * 1000)
+      .then(() => server.close(() => app.endSockets()))
       .then(() => app.close())
       .then(
         () => {

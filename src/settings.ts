@@ -41,6 +41,14 @@ export function integer(name: string, options: Bounded): Setting<number> {
   return { name, fallback: String(fallback), unit, meaning, parse };
 }
 
+/** The number of a port; undefined where none is asked for. */
+export function optionalPort(name: string, { meaning }: Described): Setting<number | undefined> {
+  const setting = integer(name, { fallback: 0, max: 65_535, meaning });
+  const parse = (given: string): number | undefined | Error =>
+    given === '' ? undefined : setting.parse(given);
+  return { ...setting, fallback: '', parse };
+}
+
 /** What a timer can hold: 2^31 - 1 milliseconds, in whole seconds. */
 const timerSecondsMax = 2_147_483;
 

@@ -11,6 +11,7 @@ import type { FileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 import type { GraphqlUiHandlers } from './graphql-ui.ts';
 import { hello } from './greeting.ts';
+import type { HealthHandlers } from './health.ts';
 import type { PostHandlers } from './posts.ts';
 import type { TodoHandlers } from './todos.ts';
 
@@ -23,6 +24,7 @@ export interface Handlers {
   readonly todos: TodoHandlers;
   readonly articles: ArticleHandlers;
   readonly graphqlUi: GraphqlUiHandlers;
+  readonly health: HealthHandlers;
   readonly guards: Guards;
 }
 
@@ -73,5 +75,14 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('PATCH', '/api/articles/{id}', { handler: writing(articles.patchOne) }),
     // R12: where the `Location` of a new article points
     route('GET', '/articles/{id}', { handler: articles.redirect }),
+    ...createAdminRoutes(handlers),
+  ];
+}
+
+/** Beside the specification (R35), on ADMIN_PORT too. */
+export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonly Route[] {
+  return [
+    { method: 'GET', path: '/livez', endpoint: { handler: health.live } },
+    { method: 'GET', path: '/readyz', endpoint: { handler: health.ready } },
   ];
 }

@@ -68,6 +68,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     todos: createTodos(state),
     articles: createArticles(state),
     revision: () => state.revision,
+    ping: () => undefined,
     close: () => undefined,
   };
 }

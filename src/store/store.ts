@@ -105,6 +105,8 @@ export interface Store {
    * Undefined for a driver that cannot tell (others write to it too).
    */
   revision(): number | undefined;
+  /** Settles when the store answers; rejects where it is away. */
+  ping(): MaybePromise<void>;
   /** The index of stored files. Only a store that outlives the process has it. */
   readonly openFileIndex?: (options: FileIndexOptions) => Promise<FileIndex>;
   close(): MaybePromise<void>;

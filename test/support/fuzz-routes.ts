@@ -132,6 +132,8 @@ export const seeds: readonly Seed[] = [
     weight: 3,
   },
   { route: 'GET /articles/{id}', status: 308, make: () => get('/articles/1') },
+  { route: 'GET /livez', status: 200, make: () => get('/livez') },
+  { route: 'GET /readyz', status: 200, make: () => get('/readyz') },
   // Last: it takes away what others read.
   {
     route: 'DELETE /posts/{id}',

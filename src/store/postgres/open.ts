@@ -47,6 +47,9 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
     articles: createArticles(pool),
     // Other nodes write too: an answer of before is never known to be good still.
     revision: () => undefined,
+    async ping() {
+      await pool.read((sql) => sql`SELECT 1`);
+    },
     async openFileIndex(indexOptions) {
       const { createFileIndex } = await import('./files.ts');
       return createFileIndex(context, indexOptions);

@@ -34,6 +34,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     articles: createArticles(context),
     // Each of the two only grows: the sum moves when this process writes, and when another does.
     revision: () => writes.revision + Number(foreign.get()?.['data_version']),
+    ping: () => void foreign.get(),
     async openFileIndex(indexOptions) {
       const { createFileIndex } = await import('./files.ts');
       return createFileIndex(context, indexOptions);

@@ -1,0 +1,41 @@
+/** `--healthcheck`: asks the server of the same settings on this machine whether it is ready. */
+
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { Config } from '../config.ts';
+
+/** The store may take a second; the rest is for a busy machine. */
+const patienceMilliseconds = 3_000;
+
+export interface Health {
+  readonly isReady: boolean;
+  /** What the server says, or why it says nothing. */
+  readonly message: string;
+}
+
+export async function askHealth(
+  config: Pick<Config, 'host' | 'port' | 'adminPort'>,
+): Promise<Health> {
+  const port = config.adminPort ?? config.port;
+  if (port === 0) return { isReady: false, message: 'PORT is 0: the port is not known.' };
+  const host = ownAddress[config.host] ?? config.host;
+  const signal = AbortSignal.timeout(patienceMilliseconds);
+  return new Promise((resolve) => {
+    const fail = (error: unknown): void => {
+      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
+      resolve({ isReady: false, message: `No answer from port ${port} of ${host} (${reason}).` });
+    };
+    const request = get({ host, port, path: '/readyz', signal, agent: false }, (response) => {
+      const isReady = response.statusCode === 200;
+      text(response).then((message) => resolve({ isReady, message }), fail);
+    });
+    request.once('error', fail);
+  });
+}
+
+/** All addresses, as an address that can be called. */
+const ownAddress: Readonly<Record<string, string>> = {
+  '': '127.0.0.1',
+  '0.0.0.0': '127.0.0.1',
+  '::': '::1',
+};

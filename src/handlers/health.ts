@@ -1,0 +1,82 @@
+/**
+ * Is the process alive, and should it be sent requests? For proxies, orchestrators and
+ * `--healthcheck`.
+ */
+
+import { type Handler, type HttpReply, jsonReply } from '../http/message.ts';
+import type { Store } from '../store/store.ts';
+
+export interface HealthHandlers {
+  /** `GET /livez`: 200 as long as the event loop turns, whatever the store does. */
+  readonly live: Handler;
+  /** `GET /readyz`: 503 where the server is stopping, or the store does not answer in a second. */
+  readonly ready: Handler;
+  /** From now on it is not ready. */
+  announceStop(): void;
+}
+
+export interface HealthDeps {
+  readonly store: Pick<Store, 'ping'>;
+  /** Milliseconds of a clock that only goes forward. */
+  readonly monotonicNow: () => number;
+}
+
+export function createHealthHandlers(deps: HealthDeps): HealthHandlers {
+  let isStopping = false;
+  const storeAnswers = createProbe(deps);
+  return {
+    live: () => healthReply(200, { status: 'live' }),
+    async ready() {
+      const checks = {
+        server: isStopping ? 'is stopping' : 'ok',
+        store: (await storeAnswers()) ? 'ok' : 'does not answer',
+      };
+      const isReady = checks.server === 'ok' && checks.store === 'ok';
+      return healthReply(isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks });
+    },
+    announceStop() {
+      isStopping = true;
+    },
+  };
+}
+
+function healthReply(status: number, body: unknown): HttpReply {
+  const reply = jsonReply(status, body);
+  return { ...reply, headers: [...reply.headers, 'Cache-Control', 'no-store'] };
+}
+
+const patienceMilliseconds = 1_000;
+
+/** Asks the store once a second at most, and never twice at a time: probes are no load for it. */
+function createProbe({ store, monotonicNow }: HealthDeps): () => Promise<boolean> {
+  let isAsking = false;
+  let askedAt = -Infinity;
+  let answer = Promise.resolve(true);
+
+  const ping = async (): Promise<boolean> => {
+    try {
+      await store.ping();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      isAsking = false;
+    }
+  };
+  const ask = async (): Promise<boolean> => {
+    isAsking = true;
+    askedAt = monotonicNow();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(resolve, patienceMilliseconds, false);
+    });
+    const found = await Promise.race([ping(), late]);
+    clearTimeout(timer);
+    return found;
+  };
+  return () => {
+    const isOld = monotonicNow() - askedAt >= patienceMilliseconds;
+    if (isOld && !isAsking) answer = ask();
+    return answer;
+  };
+}

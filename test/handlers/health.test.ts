@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, it, test, type TestContext } from 'node:test';
+import { createHealthHandlers, type HealthHandlers } from '../../dist/handlers/health.js';
+import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+import { runCommand } from '../support/command.ts';
+import { gate } from '../support/http-kit.ts';
+import { skipPostgres, startPostgres } from '../support/postgres.ts';
+import { type Program, runProgram } from '../support/program.ts';
+import { connectRaw } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+
+const ready = { status: 'ready', checks: { server: 'ok', store: 'ok' } };
+
+async function statusAndBody(response: Response): Promise<[number, unknown]> {
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  return [response.status, await response.json()];
+}
+
+test('a server is alive and ready once it listens', async (t) => {
+  const server = await startServer(t);
+  assert.deepEqual(await statusAndBody(await server.fetch('/livez')), [200, { status: 'live' }]);
+  assert.deepEqual(await statusAndBody(await server.fetch('/readyz')), [200, ready]);
+  assert.equal((await server.fetch('/readyz', { method: 'HEAD' })).status, 200);
+  assert.equal((await server.fetch('/readyz', { method: 'POST' })).status, 405);
+});
+
+/** The handlers alone, around a store and a clock of the test's own. */
+function createHealth(ping: () => void | Promise<void>): {
+  readonly ask: (name?: 'live' | 'ready') => Promise<HttpReply>;
+  readonly health: HealthHandlers;
+  readonly clock: { now: number };
+} {
+  const clock = { now: 0 };
+  const health = createHealthHandlers({ store: { ping }, monotonicNow: () => clock.now });
+  // They look at nothing of a request.
+  const request = {} as HttpRequest;
+  return { health, clock, ask: async (name = 'ready') => health[name](request) };
+}
+
+describe('the question to the store', () => {
+  it('is asked once a second, however many probes there are', async () => {
+    let asked = 0;
+    const { ask, clock } = createHealth(() => void (asked += 1));
+    await Promise.all(Array.from({ length: 100 }, () => ask()));
+    clock.now = 999;
+    await ask();
+    assert.equal(asked, 1);
+    clock.now = 1_000;
+    assert.equal((await ask()).status, 200);
+    assert.equal(asked, 2);
+  });
+
+  it('that is refused makes the server not ready, and alive still', async () => {
+    const { ask, clock } = createHealth(() => {
+      if (clock.now === 0) throw new Error('away');
+    });
+    const { status, body } = await ask();
+    assert.equal(status, 503);
+    assert.deepEqual(JSON.parse(body as string), {
+      status: 'not ready',
+      checks: { server: 'ok', store: 'does not answer' },
+    });
+    assert.equal((await ask('live')).status, 200);
+    clock.now = 1_000;
+    assert.equal((await ask()).status, 200);
+  });
+
+  it('that nobody answers is 503 after a second, and is not asked again before it ends', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const answer = gate();
+    let asked = 0;
+    const { ask, clock } = createHealth(() => {
+      asked += 1;
+      return answer.opened;
+    });
+    const first = ask();
+    t.mock.timers.tick(1_000);
+    clock.now = 5_000;
+    assert.equal((await first).status, 503);
+    assert.equal((await ask()).status, 503);
+    assert.equal(asked, 1);
+    answer.open();
+    while ((await ask()).status !== 200) await Promise.resolve();
+    assert.equal(asked, 2);
+  });
+});
+
+test(
+  'while the database is away the server is not ready, but alive',
+  { skip: skipPostgres },
+  async (t) => {
+    const database = await startPostgres();
+    t.after(() => database.remove());
+    const server = await startServer(t, { env: { STORE_URL: await database.createDatabase() } });
+    const until = async (status: number): Promise<unknown> => {
+      for (;;) {
+        const answer = await server.fetch('/readyz');
+        const body: unknown = await answer.json();
+        if (answer.status === status) return body;
+      }
+    };
+    assert.deepEqual(await until(200), ready);
+    await database.stop();
+    assert.deepEqual(await until(503), {
+      status: 'not ready',
+      checks: { server: 'ok', store: 'does not answer' },
+    });
+    for (const path of ['/livez', '/hello']) assert.equal((await server.fetch(path)).status, 200);
+    await database.start();
+    assert.deepEqual(await until(200), ready);
+  },
+);
+
+async function runOnPorts(
+  context: TestContext,
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ readonly program: Program; readonly main: string; readonly admin: string }> {
+  const program = await runProgram(context, { env: { ADMIN_PORT: '0', ...env } });
+  const { line, port } = await program.listening();
+  const { adminUrl } = JSON.parse(line) as { readonly adminUrl: string };
+  return { program, main: `http://127.0.0.1:${port}`, admin: adminUrl };
+}
+
+describe('ADMIN_PORT', { concurrency: true }, () => {
+  it('answers about health, and has nothing else', async (t) => {
+    const { admin, main } = await runOnPorts(t);
+    assert.notEqual(admin, main);
+    assert.deepEqual(await statusAndBody(await fetch(`${admin}/livez`)), [200, { status: 'live' }]);
+    assert.deepEqual(await statusAndBody(await fetch(`${admin}/readyz`)), [200, ready]);
+    for (const path of ['/hello', '/graphql', '/posts']) {
+      assert.equal((await fetch(admin + path)).status, 404);
+    }
+    const client = await connectRaw(t, Number(new URL(admin).port));
+    const headers = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket';
+    client.send(`GET /graphql HTTP/1.1\r\n${headers}\r\n\r\n`);
+    assert.equal((await client.answer()).status, 404);
+  });
+
+  it('in use ends the start with one line that names it', async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    t.after(() => other.close());
+    const { port } = other.address() as AddressInfo; // it listens on TCP
+    const program = await runProgram(t, { env: { ADMIN_PORT: String(port) } });
+    assert.equal((await program.ended()).code, 1);
+    assert.equal(program.errors(), `inkwell: ADMIN_PORT: port ${port} of 127.0.0.1 is in use.\n`);
+  });
+
+  it('goes on to answer during the drain', async (t) => {
+    const { program, main, admin } = await runOnPorts(t);
+    const busy = await connectRaw(t, Number(new URL(main).port));
+    const head = ['POST /posts HTTP/1.1', 'Host: a', 'Content-Type: application/json'];
+    busy.send([...head, 'Content-Length: 27', 'Expect: 100-continue', '', ''].join('\r\n'));
+    assert.equal((await busy.answer()).status, 100);
+    const idle = await connectRaw(t, Number(new URL(main).port));
+    program.child.kill('SIGTERM');
+    await idle.ended();
+    const stopping = { status: 'not ready', checks: { server: 'is stopping', store: 'ok' } };
+    assert.deepEqual(await statusAndBody(await fetch(`${admin}/readyz`)), [503, stopping]);
+    busy.send('{"title":"a","content":"b"}');
+    assert.equal((await busy.answer()).status, 201);
+    assert.equal((await program.ended()).code, 0);
+  });
+});
+
+/** Asks until the server has taken notice of a signal. */
+async function untilNotReady(url: string): Promise<void> {
+  while ((await fetch(`${url}/readyz`)).status !== 503);
+}
+
+describe('DRAIN_DELAY_SECONDS', { concurrency: true }, () => {
+  it('serves for so long after SIGTERM, not ready, before it drains', async (t) => {
+    const env = { DRAIN_DELAY_SECONDS: '1' };
+    const { program, main, admin } = await runOnPorts(t, env);
+    program.child.kill('SIGTERM');
+    await untilNotReady(main);
+    const hello = await fetch(`${main}/hello`);
+    assert.deepEqual([hello.status, hello.headers.get('connection')], [200, 'keep-alive']);
+    assert.equal((await fetch(`${admin}/readyz`)).status, 503);
+    assert.equal((await fetch(`${admin}/livez`)).status, 200);
+    assert.equal((await program.ended()).code, 0);
+    assert.match(program.output(), /"stopping".*\n.*"stopped"\}\n$/);
+  });
+
+  it('is cut short by a second signal', async (t) => {
+    const { program, main } = await runOnPorts(t, { DRAIN_DELAY_SECONDS: '3600' });
+    program.child.kill('SIGTERM');
+    await untilNotReady(main);
+    program.child.kill('SIGTERM');
+    assert.equal((await program.ended()).code, 1);
+  });
+});
+
+describe('--healthcheck', { concurrency: true }, () => {
+  const check = (env: Readonly<Record<string, string>>): ReturnType<typeof runCommand> =>
+    runCommand(['--healthcheck'], { env });
+
+  it('exits with 0 where the server is ready, with 1 where it is stopping', async (t) => {
+    const { program, main, admin } = await runOnPorts(t, { DRAIN_DELAY_SECONDS: '3600' });
+    const [PORT, ADMIN_PORT] = [main, admin].map((url) => new URL(url).port);
+    assert.ok(PORT !== undefined && ADMIN_PORT !== undefined);
+    for (const env of [{ PORT }, { PORT, HOST: '127.0.0.1' }, { PORT: '1', ADMIN_PORT }]) {
+      const answer = await check(env);
+      assert.deepEqual([answer.code, JSON.parse(answer.output)], [0, ready], answer.errors);
+    }
+    program.child.kill('SIGTERM');
+    await untilNotReady(main);
+    const { code, output } = await check({ PORT });
+    assert.equal(code, 1);
+    assert.match(output, /"is stopping"/);
+  });
+
+  it('exits with 1 and a line where nobody answers, or the port is not known', async () => {
+    const closed = await check({ PORT: '1', HOST: '127.0.0.1' });
+    assert.deepEqual(closed, {
+      code: 1,
+      output: 'No answer from port 1 of 127.0.0.1 (ECONNREFUSED).\n',
+      errors: '',
+    });
+    const any = await check({ PORT: '0' });
+    assert.deepEqual([any.code, any.output], [1, 'PORT is 0: the port is not known.\n']);
+    const faulty = await check({ PORT: 'x' });
+    assert.equal(faulty.code, 1);
+    assert.match(faulty.errors, /PORT must/);
+  });
+});
