@@ -181,7 +181,7 @@ function createAccess(
     store,
     tokens,
     limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: monotonicNow }),
-    checker: createPasswordChecker({
+    checkPassword: createPasswordChecker({
       queueMax: loginsWaitingMax,
       decoyHash: accounts[0]?.passwordHash,
     }),

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { ConfigError } from '../config.ts';
+import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 import { parsePasswordHash } from './password.ts';
 
@@ -75,8 +76,8 @@ function parseUsersFile(bytes: Buffer): readonly Account[] {
   const faults: string[] = [];
   const accounts = new Map<string, Account>();
   for (const [index, entry] of entries.entries()) {
-    const { account, fault } = decodeEntry(entry);
-    if (account === undefined) faults.push(`entry ${index}: ${fault}`);
+    const account = decodeEntry(entry);
+    if (typeof account === 'string') faults.push(`entry ${index}: ${account}`);
     else if (accounts.has(account.username)) faults.push(`entry ${index}: username is taken`);
     else accounts.set(account.username, account);
   }
@@ -93,37 +94,28 @@ function toFaultsText(faults: readonly string[]): string {
   return `USERS_FILE: ${listed}${rest > 0 ? `; and ${rest} more` : ''}.`;
 }
 
-type Decoded =
-  | { readonly account: Account; readonly fault?: undefined }
-  | { readonly account?: undefined; readonly fault: string };
-
-function decodeEntry(entry: unknown): Decoded {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
-    return { fault: 'must be an object' };
-  }
-  const { passwordHash, ...person } = entry as Readonly<Record<string, unknown>>;
-  const decoded = decodePerson(person);
-  if (decoded.person === undefined) return decoded;
+/** The account, or what is wrong with the entry. */
+function decodeEntry(entry: unknown): Account | string {
+  if (!isObject(entry)) return 'must be an object';
+  const { passwordHash, ...values } = entry;
+  const person = decodePerson(values);
+  if (typeof person === 'string') return person;
   if (typeof passwordHash !== 'string' || parsePasswordHash(passwordHash) === undefined) {
-    return { fault: 'passwordHash must be scrypt$N$r$p$salt$hash with N from 16384 to 131072' };
+    return 'passwordHash must be scrypt$N$r$p$salt$hash with N from 16384 to 131072';
   }
-  return { account: { ...decoded.person, passwordHash } };
+  return { ...person, passwordHash };
 }
 
 /** An account without what its password was made into. */
 export type Person = Omit<Account, 'passwordHash'>;
 
-type DecodedPerson =
-  | { readonly person: Person; readonly fault?: undefined }
-  | { readonly person?: undefined; readonly fault: string };
-
 /** The person that the values describe, or what is wrong with them. */
-export function decodePerson(values: Readonly<Record<string, unknown>>): DecodedPerson {
+export function decodePerson(values: Readonly<Record<string, unknown>>): Person | string {
   const { username, email, roles } = values;
-  if (!isLine(username, 256)) return { fault: 'username must be text of 1 to 256 characters' };
-  if (!isLine(email, 320)) return { fault: 'email must be text of 1 to 320 characters' };
-  if (!isRoles(roles)) return { fault: 'roles must be an array of texts, 1,000 bytes in all' };
-  return { person: { id: toAccountId(username), username, email, roles } };
+  if (!isLine(username, 256)) return 'username must be text of 1 to 256 characters';
+  if (!isLine(email, 320)) return 'email must be text of 1 to 320 characters';
+  if (!isRoles(roles)) return 'roles must be an array of texts, 1,000 bytes in all';
+  return { id: toAccountId(username), username, email, roles };
 }
 
 /** The bounds of names, addresses and roles keep a token under its 4,096 characters. */
@@ -143,17 +135,15 @@ function isRoles(value: unknown): value is readonly string[] {
  * name instead of random ones.
  */
 function toAccountId(username: string): string {
-  const hash = createHash('sha256').update(`account ${username}`).digest();
-  hash.writeUIntBE(idMoment, 0, 6);
-  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x70, 6); // RFC 9562 §4.2: version 7
-  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8); // RFC 9562 §4.1: the variant
-  const hex = hash.toString('hex');
-  const groups = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-  return `${groups.join('-')}-${hex.slice(20, 32)}`;
+  const hash = createHash('sha256').update(`account ${username}`).digest('hex');
+  // RFC 9562 §4.1, §4.2: the variant's two bits, and the version.
+  const variant = ((Number.parseInt(hash.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const end = `${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
+  return `${idMoment}-7${hash.slice(13, 16)}-${end}`;
 }
 
 /** 2024-05-01T00:00:00Z in milliseconds, as in the ids of the demo accounts. */
-const idMoment = 0x01_8f_31_73_70_00;
+const idMoment = '018f3173-7000';
 
 /** Not more than is asked for is read, also of a device or a pipe that never ends. */
 async function readStart(path: string, bytesMax: number): Promise<Buffer> {

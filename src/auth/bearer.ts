@@ -11,39 +11,33 @@ export interface WithHeaders {
   header(name: string): string | undefined;
 }
 
-export interface Bearer {
-  /**
-   * The account, at once where the store answers at once. Throws `missing_token` where no bearer
-   * token was sent, `invalid_token` where it is not good or its account is gone.
-   */
-  readonly authenticate: (request: WithHeaders) => MaybePromise<Account>;
-  /** The same, but undefined for a request without an `Authorization` header (R23). */
-  readonly authenticateIfSent: (request: WithHeaders) => MaybePromise<Account | undefined>;
-}
-
 export interface BearerDeps {
   readonly tokens: Pick<Tokens, 'verify'>;
   readonly store: { readonly accounts: Pick<Store['accounts'], 'find'> };
 }
 
-export function createBearer({ tokens, store }: BearerDeps): Bearer {
-  const authenticateHeader = (authorization: string): MaybePromise<Account> => {
+export type Bearer = ReturnType<typeof createBearer>;
+
+export function createBearer({ tokens, store }: BearerDeps) {
+  /**
+   * The account, at once where the store answers at once. Throws `missing_token` where no bearer
+   * token was sent, `invalid_token` where it is not good or its account is gone.
+   */
+  const authenticate = (request: WithHeaders): MaybePromise<Account> => {
+    const authorization = request.header('authorization');
+    if (authorization === undefined) throw missingToken();
     const claims = tokens.verify(toToken(authorization));
     if (claims === undefined) throw invalidToken();
-    return andThen(store.accounts.find(claims.sub), toAccount);
+    return andThen(store.accounts.find(claims.sub), (account) => {
+      // A token outlives its account at most until it is used (R22).
+      if (account === undefined) throw invalidToken();
+      return account;
+    });
   };
-
-  return {
-    authenticate(request) {
-      const authorization = request.header('authorization');
-      if (authorization === undefined) throw missingToken();
-      return authenticateHeader(authorization);
-    },
-    authenticateIfSent(request) {
-      const authorization = request.header('authorization');
-      return authorization === undefined ? undefined : authenticateHeader(authorization);
-    },
-  };
+  /** The same, but undefined for a request without an `Authorization` header (R23). */
+  const authenticateIfSent = (request: WithHeaders): MaybePromise<Account | undefined> =>
+    request.header('authorization') === undefined ? undefined : authenticate(request);
+  return { authenticate, authenticateIfSent };
 }
 
 /** The scheme's name in any case, then blanks (RFC 9110 §11.1, §11.4). */
@@ -57,12 +51,6 @@ function toToken(authorization: string): string {
   const found = bearerStart.exec(authorization);
   if (found === null) throw missingToken();
   return authorization.slice(found[0].length);
-}
-
-/** A token outlives its account at most until it is used (R22). */
-function toAccount(account: Account | undefined): Account {
-  if (account === undefined) throw invalidToken();
-  return account;
 }
 
 function missingToken(): AppError {

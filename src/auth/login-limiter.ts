@@ -7,25 +7,12 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { AppError } from '../errors.ts';
-import { createFailureCounts } from './failure-counts.ts';
-import { createLoginQueue } from './login-queue.ts';
 
 /** Who tries. */
 export interface LoginAttempt {
   readonly username: string;
   /** The client's, in canonical text (R34). */
   readonly address: string;
-}
-
-export interface LoginLimiter {
-  /**
-   * Resolves when the password may be checked. Rejects with `too_many_requests` where this account
-   * has failed too often from this address, with `overloaded` where too many wait already.
-   */
-  enter(attempt: LoginAttempt): Promise<void>;
-  fail(attempt: LoginAttempt): void;
-  /** Forgets the failures of this account from this address, not those of either by itself. */
-  succeed(attempt: LoginAttempt): void;
 }
 
 export interface LoginLimiterOptions {
@@ -38,49 +25,152 @@ export interface LoginLimiterOptions {
 /** So many times `failuresMax` an account or an address has failed when its logins are queued. */
 const wideFactor = 10;
 
-export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions): LoginLimiter {
-  const pairs = createFailureCounts(now);
-  const wides = createFailureCounts(now);
-  const queue = createLoginQueue();
+export type LoginLimiter = ReturnType<typeof createLoginLimiter>;
+
+export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
+  const pairs = new FailureCounts(now);
+  const wides = new FailureCounts(now);
+  const waitInQueue = createLoginQueue();
 
   const checkPair = (pair: string): void => {
-    if (pairs.count(pair) < failuresMax) return;
+    const { count, millisecondsLeft } = pairs.find(pair);
+    if (count < failuresMax) return;
     throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
-      retryAfterSeconds: Math.ceil(pairs.millisecondsLeft(pair) / 1000),
+      retryAfterSeconds: Math.ceil(millisecondsLeft / 1000),
     });
   };
 
   return {
-    async enter(attempt) {
+    /**
+     * Resolves when the password may be checked. Rejects with `too_many_requests` where this
+     * account has failed too often from this address, with `overloaded` where too many wait.
+     */
+    async enter(attempt: LoginAttempt): Promise<void> {
       const { pair, account, network } = toKeys(attempt);
       checkPair(pair);
       // The address first: one that floods waits for itself, and not in the account's queue.
       for (const key of [network, account]) {
-        if (wides.count(key) < failuresMax * wideFactor) continue;
-        await queue.enter(key, { who: pair, failures: pairs.count(pair) });
+        if (wides.find(key).count < failuresMax * wideFactor) continue;
+        await waitInQueue(key, pair, pairs.find(pair).count);
         checkPair(pair);
       }
     },
-    fail(attempt) {
+    fail(attempt: LoginAttempt): void {
       const { pair, account, network } = toKeys(attempt);
       pairs.add(pair);
       wides.add(account);
       wides.add(network);
     },
-    succeed(attempt) {
+    /** Forgets the failures of this account from this address, not those of either by itself. */
+    succeed(attempt: LoginAttempt): void {
       pairs.forget(toKeys(attempt).pair);
     },
   };
 }
 
-interface Keys {
-  readonly pair: string;
-  readonly account: string;
-  readonly network: string;
+const windowMilliseconds = 60_000;
+
+/**
+ * Keys that are counted at once. A key costs a failure, which takes a check of a password, and a
+ * window has time for some 3,000 of these: nobody can push a count out before its window ends.
+ */
+export const countedMax = 32_768;
+
+/** Counts failures by key, each for a minute from its first one, in bounded memory. */
+export class FailureCounts {
+  readonly #now: () => number;
+  // All windows are equally long: the first to begin ends first.
+  readonly #windows = new Map<string, { readonly end: number; count: number }>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The failures of this key, and the time until they no longer count. */
+  find(key: string): { readonly count: number; readonly millisecondsLeft: number } {
+    const { end, count } = this.#windows.get(key) ?? { end: 0, count: 0 };
+    const millisecondsLeft = Math.max(0, end - this.#now());
+    return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
+  }
+
+  add(key: string): void {
+    this.#makeRoom();
+    const found = this.#windows.get(key);
+    if (found !== undefined) found.count += 1;
+    else this.#windows.set(key, { end: this.#now() + windowMilliseconds, count: 1 });
+  }
+
+  forget(key: string): void {
+    this.#windows.delete(key);
+  }
+
+  #makeRoom(): void {
+    for (const [key, { end }] of this.#windows) {
+      if (end > this.#now() && this.#windows.size < countedMax) return;
+      this.#windows.delete(key);
+    }
+  }
+}
+
+/** Between two logins under one key. */
+const intervalMilliseconds = 500;
+
+/** Under one key: the last of them waits 20 seconds. */
+export const waitingMax = 40;
+
+interface Waiting {
+  readonly client: string;
+  readonly rank: number;
+  readonly letIn: () => void;
+  readonly refuse: (error: AppError) => void;
+}
+
+/**
+ * Lets in logins under one key one at a time, at intervals; the client with the fewest failures
+ * goes first. Resolves at once where no other login was within the interval. Rejects with
+ * `overloaded` where too many wait and this one is, or comes to be, the last of them.
+ */
+function createLoginQueue(): (key: string, client: string, failures: number) => Promise<void> {
+  // A key stays until an interval ends in which no login has waited.
+  const queues = new Map<string, Waiting[]>();
+
+  const open = (key: string): void => {
+    const queue: Waiting[] = [];
+    queues.set(key, queue);
+    const timer = setInterval(() => {
+      const next = queue.shift();
+      next?.letIn();
+      if (next !== undefined) return;
+      clearInterval(timer);
+      queues.delete(key);
+    }, intervalMilliseconds).unref();
+  };
+
+  return (key, client, failures) => {
+    const queue = queues.get(key);
+    if (queue === undefined) {
+      open(key);
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      // What one client has waiting counts against its next attempt as failures do.
+      const rank = failures + queue.filter((other) => other.client === client).length;
+      const place = queue.findIndex((other) => other.rank > rank);
+      const waiting = { client, rank, letIn: resolve, refuse: reject };
+      queue.splice(place === -1 ? queue.length : place, 0, waiting);
+      if (queue.length > waitingMax) queue.pop()?.refuse(tooMany());
+    });
+  };
+}
+
+function tooMany(): AppError {
+  return new AppError('overloaded', 'Too many logins are waiting. Try again later.', {
+    retryAfterSeconds: Math.ceil((intervalMilliseconds * waitingMax) / 1000),
+  });
 }
 
 /** As short for a name of a megabyte as for any other; no name makes the key of an address. */
-function toKeys({ username, address }: LoginAttempt): Keys {
+function toKeys({ username, address }: LoginAttempt) {
   const account = createHash('sha256').update(username).digest('base64');
   const network = toNetwork(address);
   return { account, network, pair: `${account} ${network}` };

@@ -3,19 +3,16 @@
 import { AppError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import type { Tokens } from './jwt.ts';
-import type { LoginLimiter } from './login-limiter.ts';
-import type { PasswordChecker } from './password.ts';
+import type { LoginAttempt, LoginLimiter } from './login-limiter.ts';
+import type { CheckPassword } from './password.ts';
 
-export interface Credentials {
-  readonly username: string;
+export interface Credentials extends LoginAttempt {
   readonly password: string;
-  /** The client's (R34), for the count of failures. */
-  readonly address: string;
 }
 
 /**
- * A token for who knows the password. Throws `invalid_credentials` alike for an unknown user
- * and a wrong password, after the same work; `too_many_requests` after too many failures;
+ * A token where the password is right. Throws `invalid_credentials` alike for an unknown user and
+ * a wrong password, after the same work; `too_many_requests` after too many failures;
  * `overloaded` where too many logins are being checked, or wait.
  */
 export type Login = (credentials: Credentials) => Promise<string>;
@@ -23,17 +20,17 @@ export type Login = (credentials: Credentials) => Promise<string>;
 export interface LoginDeps {
   readonly store: { readonly accounts: Pick<Store['accounts'], 'findForLogin'> };
   readonly limiter: LoginLimiter;
-  readonly checker: PasswordChecker;
+  readonly checkPassword: CheckPassword;
   readonly tokens: Tokens;
 }
 
-export function createLogin({ store, limiter, checker, tokens }: LoginDeps): Login {
+export function createLogin({ store, limiter, checkPassword, tokens }: LoginDeps): Login {
   return async (credentials) => {
     await limiter.enter(credentials);
     const account = await store.accounts.findForLogin(credentials.username);
     // Those that are under way or wait at this moment may all still fail: the count can pass its
-    // limit by as many as the checker lets in at once.
-    const isRight = await checker.check(credentials.password, account?.passwordHash);
+    // limit by as many as are checked at once.
+    const isRight = await checkPassword(credentials.password, account?.passwordHash);
     if (account === undefined || !isRight) {
       limiter.fail(credentials);
       throw new AppError('invalid_credentials', 'The username or the password is wrong.');

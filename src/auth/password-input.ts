@@ -33,11 +33,8 @@ export async function readPassword(
     input.destroy(new Error(`No password came within ${secondsMax} seconds.`));
   }, secondsMax * 1000);
   try {
-    if (!isTerminal) return toPassword(await readLine(input));
-    input.setRawMode?.(true);
-    const [first, second] = await askTwice(input, say);
-    if (!first.equals(second)) throw new Error('The two passwords differ.');
-    return toPassword(first);
+    if (isTerminal) input.setRawMode?.(true);
+    return toPassword(isTerminal ? await askTwice(input, say) : await readFirst(input));
   } finally {
     clearTimeout(timer);
     restore();
@@ -45,21 +42,26 @@ export async function readPassword(
   }
 }
 
-/** The bytes before the first line's end; of a last line without one, all. */
-async function readLine(input: PasswordInput): Promise<Buffer> {
-  const bytes: number[] = [];
-  for await (const chunk of chunksOf(input)) {
-    for (const byte of chunk) {
-      if (byte === key.lineFeed) return Buffer.from(withoutReturn(bytes));
-      append(bytes, byte);
-    }
-  }
-  if (bytes.length === 0) throw new Error('There is no password on standard input.');
-  return Buffer.from(withoutReturn(bytes));
+async function readFirst(input: PasswordInput): Promise<Buffer> {
+  for await (const line of readLines(input)) return line;
+  throw new Error('There is no password on standard input.');
 }
 
-function withoutReturn(bytes: readonly number[]): readonly number[] {
-  return bytes.at(-1) === key.return ? bytes.slice(0, -1) : bytes;
+async function askTwice(input: PasswordInput, say: (text: string) => void): Promise<Buffer> {
+  let first: Buffer | undefined;
+  say('Password: ');
+  try {
+    for await (const line of readLines(input)) {
+      if (first === undefined) {
+        first = line;
+        say('\nThe same again: ');
+      } else if (first.equals(line)) return line;
+      else throw new Error('The two passwords differ.');
+    }
+  } finally {
+    say('\n');
+  }
+  throw new Error('The terminal is gone: nothing has changed.');
 }
 
 /** What a terminal in raw mode sends for its keys, ASCII and so one byte of UTF-8 each. */
@@ -73,68 +75,49 @@ const key = {
   delete: 0x7f,
 } as const;
 
-const questions = ['Password: ', 'The same again: '] as const;
-
-async function askTwice(
-  input: PasswordInput,
-  say: (text: string) => void,
-): Promise<readonly [Buffer, Buffer]> {
-  const bytes: number[] = [];
-  let first: Buffer | undefined;
+/** Lines without their ends. The last one of a program may have none. */
+async function* readLines(input: PasswordInput): AsyncGenerator<Buffer, void> {
+  const isTerminal = input.isTTY === true;
+  const line: number[] = [];
   let before = 0;
-  say(questions[0]);
-  for await (const chunk of chunksOf(input)) {
-    for (const byte of chunk) {
-      // What is pasted may end its lines with both: that is one end.
+  // Leaves the input open, so that a terminal can be set back.
+  for await (const chunk of input.iterator({ destroyOnReturn: false })) {
+    for (const byte of chunk as Buffer) {
+      // no encoding is set
+      // A line may end with both: that is one end.
       const isEnd = byte === key.return || (byte === key.lineFeed && before !== key.return);
       before = byte;
-      if (isEnd) {
-        say('\n');
-        const line = Buffer.from(bytes.splice(0));
-        if (first !== undefined) return [first, line];
-        first = line;
-        say(questions[1]);
-      } else if (byte === key.interrupt || byte === key.endOfInput) {
-        say('\n');
-        throw new Error('No password was given: nothing has changed.');
-      } else if (byte !== key.lineFeed) {
-        press(bytes, byte);
-      }
+      if (isEnd) yield Buffer.from(line.splice(0));
+      else if (isTerminal) press(line, byte);
+      else append(line, byte);
     }
   }
-  throw new Error('The terminal is gone: nothing has changed.');
+  if (!isTerminal && line.length > 0) yield Buffer.from(line);
 }
 
-function press(bytes: number[], byte: number): void {
-  if (byte === key.clear) bytes.length = 0;
-  else if (byte === key.backspace || byte === key.delete) removeCharacter(bytes);
-  else append(bytes, byte);
+function press(line: number[], byte: number): void {
+  if (byte === key.interrupt || byte === key.endOfInput) {
+    throw new Error('No password was given: nothing has changed.');
+  }
+  if (byte === key.clear) line.length = 0;
+  else if (byte === key.backspace || byte === key.delete) removeCharacter(line);
+  else if (byte !== key.lineFeed) append(line, byte);
 }
 
-/** The last byte, and of a character of several all. */
-function removeCharacter(bytes: number[]): void {
-  let removed = bytes.pop();
-  while (removed !== undefined && isContinuation(removed)) removed = bytes.pop();
+/** The last byte, and of a character of several all: UTF-8 (RFC 3629 §3). */
+function removeCharacter(line: number[]): void {
+  let removed = line.pop();
+  while (removed !== undefined && removed >= 0x80 && removed < 0xc0) removed = line.pop();
 }
 
-/** UTF-8 (RFC 3629 §3): every byte of a character but its first. */
-function isContinuation(byte: number): boolean {
-  return byte >= 0x80 && byte < 0xc0;
-}
-
-function append(bytes: number[], byte: number): void {
-  // One more for a carriage return at the end.
-  if (bytes.length > passwordBytesMax) throw tooLong();
-  bytes.push(byte);
-}
-
-/** Leaves the input open, so that a terminal can be set back. */
-function chunksOf(input: PasswordInput): AsyncIterable<Buffer> {
-  return input.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>; // no encoding is set
+function append(line: number[], byte: number): void {
+  if (line.length === passwordBytesMax) {
+    throw new Error(`A password must have at most ${passwordBytesMax} bytes.`);
+  }
+  line.push(byte);
 }
 
 function toPassword(bytes: Buffer): string {
-  if (bytes.length > passwordBytesMax) throw tooLong();
   let password: string;
   try {
     password = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -145,8 +128,4 @@ function toPassword(bytes: Buffer): string {
   // An arrow key, or a file that is no text: nobody could type it at a login again.
   if (/\p{Cc}/u.test(password)) throw new Error('A password must not hold control characters.');
   return password;
-}
-
-function tooLong(): Error {
-  return new Error(`A password must have at most ${passwordBytesMax} bytes.`);
 }

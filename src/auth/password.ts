@@ -70,14 +70,12 @@ export function parsePasswordHash(text: string): PasswordHash | undefined {
 const hashForm =
   /^scrypt\$([1-9][0-9]{4,5})\$([1-9][0-9]?)\$([1-9])\$([A-Za-z0-9_-]{22,86})\$([A-Za-z0-9_-]{43})$/;
 
-export interface PasswordChecker {
-  /**
-   * True where `hash` is there and was made of `password`. Without one (there is no such
-   * account) the work is the same, so that the time tells nobody who has an account (R21).
-   * Throws `overloaded` where too many are waiting already.
-   */
-  check(password: string, hash: string | undefined): Promise<boolean>;
-}
+/**
+ * True where `hash` is there and was made of `password`. Without one (there is no such account) the
+ * work is the same, so that the time tells nobody who has an account (R21). Throws `overloaded`
+ * where too many are waiting already.
+ */
+export type CheckPassword = (password: string, hash: string | undefined) => Promise<boolean>;
 
 export interface PasswordCheckerOptions {
   /** Checks that may wait for those under way. */
@@ -92,15 +90,13 @@ export interface PasswordCheckerOptions {
 /** The other two of libuv's four threads stay free for files and names. */
 export const checksUnderWayMax = 2;
 
-export function createPasswordChecker(options: PasswordCheckerOptions): PasswordChecker {
-  const decoy = getPasswordHash(options.decoyHash ?? defaultDecoyHash);
+export function createPasswordChecker(options: PasswordCheckerOptions): CheckPassword {
+  const decoyHash = options.decoyHash ?? defaultDecoyHash;
   const withPermit = createSemaphore(options.queueMax);
-  return {
-    async check(password, text) {
-      const hash = text === undefined ? undefined : getPasswordHash(text);
-      const isRight = await withPermit(() => verifyPassword(password, hash ?? decoy));
-      return isRight && hash !== undefined;
-    },
+  return async (password, hash) => {
+    const expected = getPasswordHash(hash ?? decoyHash);
+    const isRight = await withPermit(() => verifyPassword(password, expected));
+    return isRight && hash !== undefined;
   };
 }
 
@@ -143,13 +139,12 @@ function getPasswordHash(text: string): PasswordHash {
   return hash;
 }
 
-function derive(password: string, to: PasswordHash): Promise<Buffer> {
-  const { cost, blockSize, parallelization } = to;
+function derive(password: string, { salt, hash, ...parameters }: PasswordHash): Promise<Buffer> {
+  const { cost, blockSize, parallelization } = parameters;
   // What scrypt itself needs (RFC 7914 §5), and one MiB to spare.
   const maxmem = 128 * blockSize * (cost + parallelization) + 2 ** 20;
-  const options = { cost, blockSize, parallelization, maxmem };
   return new Promise((resolve, reject) => {
-    scrypt(password, to.salt, to.hash.length, options, (error, key) => {
+    scrypt(password, salt, hash.length, { ...parameters, maxmem }, (error, key) => {
       if (error === null) resolve(key);
       else reject(error);
     });

@@ -115,8 +115,8 @@ async function run(command: Command, context: CommandContext): Promise<string> {
 
 /** Before anything is opened or asked for. A given account would hide one of the same name. */
 async function decodeNew(command: AddCommand, config: Config): Promise<Person> {
-  const { person, fault } = decodePerson({ ...command });
-  if (person === undefined) throw new Error(`${fault}.`);
+  const person = decodePerson({ ...command });
+  if (typeof person === 'string') throw new Error(`${person}.`);
   const { username } = person;
   if (!(await loadAccounts(config)).some((account) => account.username === username)) return person;
   const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';

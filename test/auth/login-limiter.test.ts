@@ -1,16 +1,19 @@
-/** Failed logins lock an account for one address; many of either make logins take turns (R21). */
+/** Failed logins lock an account for one address; many of either queue its logins (R21). */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { countedMax, createFailureCounts } from '../../dist/auth/failure-counts.js';
-import { createLoginLimiter } from '../../dist/auth/login-limiter.js';
-import { waitingMax } from '../../dist/auth/login-queue.js';
+import {
+  countedMax,
+  createLoginLimiter,
+  FailureCounts,
+  waitingMax,
+} from '../../dist/auth/login-limiter.js';
 import { AppError } from '../../dist/errors.js';
 
 type Outcome = 'entered' | 'waits' | `${string} ${number}`;
 
 function createFixture(t: TestContext, failuresMax = 3) {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = { milliseconds: 5_000 };
   const limiter = createLoginLimiter({ failuresMax, now: () => clock.milliseconds });
   const fail = (username: string, address: string, times = 1): void => {
@@ -33,7 +36,7 @@ function createFixture(t: TestContext, failuresMax = 3) {
   };
   const outcomeOf = (username: string, address: string): Promise<Outcome> =>
     enter(username, address)();
-  /** Lets one turn pass. */
+  /** Lets one interval pass. */
   const tick = async (): Promise<void> => {
     t.mock.timers.tick(500);
     await new Promise(setImmediate);
@@ -99,7 +102,7 @@ for (const [what, failWidely, attempt] of [
     (name: string) => [name, '192.0.2.1'],
   ],
 ] as const) {
-  test(`${what} takes turns after ten times as many failures, and is not locked`, async (t) => {
+  test(`${what} is queued after ten times as many failures, and is not locked`, async (t) => {
     const { clock, fail, enter, tick } = createFixture(t);
     const begin = (name: string) => {
       const [username = '', address = ''] = attempt(name);
@@ -119,7 +122,7 @@ for (const [what, failWidely, attempt] of [
     assert.deepEqual(await outcomes(), ['entered', 'entered', 'waits']);
     await tick();
     assert.deepEqual(await outcomes(), ['entered', 'entered', 'entered']);
-    // Once nobody has waited for a turn, the next attempt need not either.
+    // Once nobody has waited, the next attempt need not either.
     await tick();
     await tick();
     assert.equal(await begin('d')(), 'entered');
@@ -161,7 +164,7 @@ test('beyond the bound the one who failed most is refused, not the one who comes
   assert.equal(await outcomeOf('ann', '192.0.2.99'), 'overloaded 20');
 });
 
-test('who is locked while waiting is refused when the turn comes', async (t) => {
+test('who is locked while waiting is refused when it is let in', async (t) => {
   const { fail, enter, tick } = createFixture(t);
   for (let index = 0; index < 30; index += 1) fail('ann', `192.0.2.${index}`);
   const [, second] = [enter('ann', '198.51.100.1'), enter('ann', '198.51.100.1')];
@@ -182,12 +185,12 @@ test('names of any length and kind are keys of their own', async (t) => {
 });
 
 test('beyond the bound the oldest counts are dropped, the newest kept', () => {
-  const counts = createFailureCounts(() => 0);
+  const counts = new FailureCounts(() => 0);
   for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
-  assert.equal(counts.count('key 0'), 1);
+  assert.equal(counts.find('key 0').count, 1);
   counts.add('one more');
   assert.deepEqual(
-    ['key 0', 'key 1', 'one more'].map((key) => counts.count(key)),
+    ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count),
     [0, 1, 1],
   );
 });

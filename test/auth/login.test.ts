@@ -24,11 +24,9 @@ function createFixture() {
       accounts: { findForLogin: (name) => (name === account.username ? account : undefined) },
     },
     limiter: createLoginLimiter({ failuresMax: 2, now: () => 0 }),
-    checker: {
-      check: (password, hash) => {
-        checked.push(hash);
-        return Promise.resolve(hash === `hash of ${password}`);
-      },
+    checkPassword: (password, hash) => {
+      checked.push(hash);
+      return Promise.resolve(hash === `hash of ${password}`);
     },
     tokens,
   });
