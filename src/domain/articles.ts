@@ -17,20 +17,14 @@ const faultsMax = 20;
  */
 export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraft {
   const value = body as Json; // as `http/json.ts` lets it in
-  const faults: FieldError[] = [];
-  checkMembers({ value, at: '' }, faults);
-  if (faults.length > 0) throw invalidBody(faults);
-  checkDocument(value, bytesMax);
-  return value as ArticleDraft; // checkMembers found nothing
+  checkAll([{ value, at: '' }], bytesMax);
+  return value as ArticleDraft; // it was checked
 }
 
 /** The article that a patch makes of `before`, if it is one and keeps its id (R16). */
 export function toPatchedArticle(before: Article, after: Json, bytesMax: number): Article {
-  const faults: FieldError[] = [];
-  checkPatched({ before, value: after, at: '' }, faults);
-  if (faults.length > 0) throw invalidBody(faults);
-  checkDocument(after, bytesMax);
-  return after as Article; // checkPatched found nothing
+  checkAll([{ value: after, at: '', before }], bytesMax);
+  return after as Article; // it was checked
 }
 
 /**
@@ -45,20 +39,11 @@ export function toPatchedArticles(
   if (after === null || !isJsonArray(after) || after.length !== before.length) {
     throw invalidBody([{ pointer: '', message: 'must hold the same articles' }]);
   }
-  const faults: FieldError[] = [];
-  for (const [index, article] of before.entries()) {
-    if (faults.length === faultsMax) break;
-    const patched = after[index] as Json; // as many as before
-    if (patched !== article) {
-      checkPatched({ before: article, value: patched, at: `/${index}` }, faults);
-    }
-  }
-  if (faults.length > 0) throw invalidBody(faults);
-  for (const [index, article] of before.entries()) {
-    const patched = after[index] as Json;
-    if (patched !== article) checkDocument(patched, bytesMax);
-  }
-  return after as readonly Article[]; // checkPatched found nothing
+  const patched = after
+    .map((value, index) => ({ value, at: `/${index}`, before: before[index] as Article }))
+    .filter((article) => article.value !== article.before);
+  checkAll(patched, bytesMax);
+  return after as readonly Article[]; // each was checked, now or when it was stored
 }
 
 interface Checked {
@@ -69,19 +54,21 @@ interface Checked {
   readonly before?: Article;
 }
 
-function checkPatched(checked: Required<Checked>, faults: FieldError[]): void {
-  const { before, value, at } = checked;
-  if (isJsonObject(value) && value['id'] !== before.id) {
-    fault(faults, `${at}/id`, 'must stay as it is');
-  } else {
-    checkMembers(checked, faults);
-  }
+function checkAll(articles: readonly Checked[], bytesMax: number): void {
+  const faults: FieldError[] = [];
+  for (const article of articles) checkArticle(article, faults);
+  if (faults.length > 0) throw invalidBody(faults);
+  for (const { value } of articles) checkDocument(value, bytesMax);
 }
 
 /** R14: the members that the specification names have its types; only the title must be there. */
-function checkMembers({ value, at, before }: Checked, faults: FieldError[]): void {
+function checkArticle({ value, at, before }: Checked, faults: FieldError[]): void {
   if (!isJsonObject(value)) {
     fault(faults, at, 'must be an object');
+    return;
+  }
+  if (before !== undefined && value['id'] !== before.id) {
+    fault(faults, `${at}/id`, 'must stay as it is');
     return;
   }
   const { id, title, author, content, tags, publishedAt } = value;

@@ -9,8 +9,15 @@
 
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import { AppError } from '../errors.ts';
-import type { Json } from '../store/model.ts';
-import { copyJson, copyMembers, isEqualJson, isJsonArray, type CopyBudget } from './json-value.ts';
+import type { Json, JsonObject } from '../store/model.ts';
+import {
+  type CopyBudget,
+  copyJson,
+  copyMembers,
+  isEqualJson,
+  isJsonArray,
+  isJsonObject,
+} from './json-value.ts';
 import {
   findChild,
   findValue,
@@ -40,27 +47,24 @@ export function parseJsonPatch(body: unknown): readonly PatchOperation[] {
   if (body.length > operationsMax) {
     throw new AppError('content_too_large', `A patch has at most ${operationsMax} operations.`);
   }
-  return body.map(parseOperation);
+  return (body as readonly Json[]).map(parseOperation); // as `http/json.ts` lets it in
 }
 
-function parseOperation(given: unknown, index: number): PatchOperation {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw invalidPatch(`/${index}`, 'must be an object');
-  }
-  const members = given as Readonly<Record<string, unknown>>; // JSON: an object has only members
-  const { op } = members;
-  const path = parseMember(members, 'path', index);
+function parseOperation(given: Json, index: number): PatchOperation {
+  if (!isJsonObject(given)) throw invalidPatch(`/${index}`, 'must be an object');
+  const op: unknown = given['op'];
+  const path = parseMember(given, 'path', index);
   switch (op) {
     case 'add':
     case 'replace':
     case 'test':
-      if (!Object.hasOwn(members, 'value')) throw invalidPatch(`/${index}`, 'must have a value');
-      return { op, path, value: members['value'] as Json };
+      if (!Object.hasOwn(given, 'value')) throw invalidPatch(`/${index}`, 'must have a value');
+      return { op, path, value: given['value'] as Json };
     case 'remove':
       return { op, path };
     case 'move':
     case 'copy': {
-      const from = parseMember(members, 'from', index);
+      const from = parseMember(given, 'from', index);
       // RFC 6902 §4.4: a value cannot be moved into itself.
       if (op === 'move' && isBelow(path, from)) {
         throw invalidPatch(`/${index}/from`, 'must not contain the path');
@@ -72,11 +76,7 @@ function parseOperation(given: unknown, index: number): PatchOperation {
   }
 }
 
-function parseMember(
-  members: Readonly<Record<string, unknown>>,
-  name: 'path' | 'from',
-  index: number,
-): JsonPointer {
+function parseMember(members: JsonObject, name: 'path' | 'from', index: number): JsonPointer {
   const text = Object.hasOwn(members, name) ? members[name] : undefined;
   const pointer = typeof text === 'string' ? parsePointer(text) : undefined;
   if (pointer === undefined) throw invalidPatch(`/${index}/${name}`, 'must be a JSON Pointer');
@@ -92,14 +92,6 @@ function invalidPatch(pointer: string, message: string): AppError {
   return new AppError('invalid_patch', `This is no JSON Patch document: ${place} ${message}.`, {
     errors: [{ pointer, message }],
   });
-}
-
-/** One patch under way. */
-interface Work {
-  document: Json;
-  /** The objects and arrays that were copied already: these may be written to. */
-  readonly own: Set<Readonly<Container>>;
-  readonly copying: CopyBudget;
 }
 
 /** Says what is wrong with the operation under way; `applyJsonPatch` adds which one it is. */
@@ -118,114 +110,118 @@ export function applyJsonPatch(
   operations: readonly PatchOperation[],
   copyBytesMax: number,
 ): Json {
-  const work: Work = { document, own: new Set(), copying: { left: copyBytesMax } };
-  let index = 0;
-  try {
-    for (const operation of operations) {
-      applyOperation(work, operation);
-      index += 1;
-    }
-  } catch (error) {
-    if (!(error instanceof NotApplicable)) throw error;
-    const { message } = error;
-    throw new AppError(
-      'patch_not_applicable',
-      `Operation ${index} cannot be applied: ${message}.`,
-      {
+  const patching = new Patching(document, copyBytesMax);
+  for (const [index, operation] of operations.entries()) {
+    try {
+      patching.apply(operation);
+    } catch (error) {
+      if (!(error instanceof NotApplicable)) throw error;
+      const { message } = error;
+      const text = `Operation ${index} cannot be applied: ${message}.`;
+      throw new AppError('patch_not_applicable', text, {
         errors: [{ pointer: `/${index}`, message }],
-      },
-    );
+      });
+    }
   }
-  return work.document;
+  return patching.document;
 }
 
-/** A move and a copy are written as the operations that RFC 6902 §4.4 and §4.5 equate them with. */
-function applyOperation(work: Work, operation: PatchOperation): void {
-  const { op, path } = operation;
-  switch (op) {
-    case 'add':
-    case 'replace':
-      write(work, op, { path, value: operation.value });
-      break;
-    case 'remove':
-      write(work, op, { path });
-      break;
-    case 'move': {
-      const value = getValue(work.document, operation.from);
-      write(work, 'remove', { path: operation.from });
-      write(work, 'add', { path, value });
-      break;
-    }
-    case 'copy': {
-      const value = getValue(work.document, operation.from);
-      write(work, 'add', { path, value: copyJson(value, work.copying) });
-      break;
-    }
-    case 'test':
-      if (!isEqualJson(getValue(work.document, path), operation.value)) {
-        throw new NotApplicable('the value there is another one');
+type Write = 'add' | 'replace' | 'remove';
+
+/** One patch under way. */
+class Patching {
+  document: Json;
+  /** The objects and arrays that were copied already: these may be written to. */
+  readonly #own = new Set<Readonly<Container>>();
+  readonly #copying: CopyBudget;
+
+  constructor(document: Json, copyBytesMax: number) {
+    this.document = document;
+    this.#copying = { left: copyBytesMax };
+  }
+
+  /** A move and a copy are written as other operations (RFC 6902 §4.4, §4.5). */
+  apply(operation: PatchOperation): void {
+    const { op, path } = operation;
+    switch (op) {
+      case 'add':
+      case 'replace':
+        this.#write(op, path, operation.value);
+        break;
+      case 'remove':
+        this.#write(op, path);
+        break;
+      case 'move': {
+        const value = this.#getValue(operation.from);
+        this.#write('remove', operation.from);
+        this.#write('add', path, value);
+        break;
       }
-      break;
+      case 'copy':
+        this.#write('add', path, copyJson(this.#getValue(operation.from), this.#copying));
+        break;
+      case 'test':
+        if (!isEqualJson(this.#getValue(path), operation.value)) {
+          throw new NotApplicable('the value there is another one');
+        }
+        break;
+    }
   }
-}
 
-interface Edit {
-  readonly path: JsonPointer;
-  readonly value?: Json;
-}
-
-function write(work: Work, op: 'add' | 'replace' | 'remove', { path, value }: Edit): void {
-  const last = path.tokens.at(-1);
-  if (last === undefined) {
-    work.document = edit(work.document, { op, path: '', value });
-    return;
+  #write(op: Write, path: JsonPointer, value?: Json): void {
+    const last = path.tokens.at(-1);
+    if (last === undefined) {
+      this.document = edit(this.document, { op, path: '', value });
+      return;
+    }
+    const parent = this.#getOwnParent(path);
+    checkTarget(parent, last, op);
+    // The library needs to see no more than what it changes: the parent, and the last token.
+    edit(parent, { op, path: path.text.slice(path.text.lastIndexOf('/')), value });
   }
-  const parent = getOwnParent(work, path);
-  checkTarget(parent, last, op);
-  // The library needs to see no more than what it changes: the parent, and the last token.
-  edit(parent, { op, path: path.text.slice(path.text.lastIndexOf('/')), value });
-}
 
-interface LibraryEdit {
-  readonly op: 'add' | 'replace' | 'remove';
-  readonly path: string;
-  readonly value: Json | undefined;
+  /** The object or array that holds the target, copied with all that lead to it. */
+  #getOwnParent({ tokens }: JsonPointer): Container {
+    let container = this.#toOwn(this.document);
+    this.document = container;
+    for (const token of tokens.slice(0, -1)) {
+      const own = this.#toOwn(findChild(container, token));
+      // An array takes its index as text too; `findChild` has checked it.
+      (container as Record<string, Json>)[token] = own;
+      container = own;
+    }
+    return container;
+  }
+
+  #toOwn(value: Json | undefined): Container {
+    if (!isContainer(value)) throw new NotApplicable(noTarget);
+    if (this.#own.has(value)) return value as Container; // made below, in this patch
+    const copy = isJsonArray(value) ? value.slice() : copyMembers(value);
+    this.#own.add(copy);
+    return copy;
+  }
+
+  #getValue(pointer: JsonPointer): Json {
+    const value = findValue(this.document, pointer);
+    if (value === undefined) throw new NotApplicable(noTarget);
+    return value;
+  }
 }
 
 /**
  * Changes `target` and gives it back, or its replacement. No validation and no ban on names: the
  * checks here are stricter, and a member may be called `constructor`.
  */
-function edit(target: Json | Container, operation: LibraryEdit): Json {
+function edit(
+  target: Json | Container,
+  operation: { op: Write; path: string; value: unknown },
+): Json {
   const given = operation as Operation; // a removal ignores its value
   return jsonPatch.applyOperation<Json>(target, given, false, true, false).newDocument;
 }
 
-/** The object or array that holds the target, copied with all that lead to it. */
-function getOwnParent(work: Work, { tokens }: JsonPointer): Container {
-  let container = toOwn(work, work.document);
-  work.document = container;
-  for (let at = 0; at < tokens.length - 1; at += 1) {
-    const token = tokens[at] as string; // within its length
-    const child = findChild(container, token);
-    const own = toOwn(work, child);
-    // An array takes its index as text too; `findChild` has checked it.
-    if (own !== child) (container as Record<string, Json>)[token] = own;
-    container = own;
-  }
-  return container;
-}
-
-function toOwn(work: Work, value: Json | undefined): Container {
-  if (!isContainer(value)) throw new NotApplicable(noTarget);
-  if (work.own.has(value)) return value as Container; // made below, in this patch
-  const copy = isJsonArray(value) ? value.slice() : copyMembers(value);
-  work.own.add(copy);
-  return copy;
-}
-
 /** An added member need not be there; an added item may come right behind the last one. */
-function checkTarget(parent: Container, token: string, op: 'add' | 'replace' | 'remove'): void {
+function checkTarget(parent: Container, token: string, op: Write): void {
   if (op !== 'add') {
     if (findChild(parent, token) === undefined) throw new NotApplicable(noTarget);
   } else if (isJsonArray(parent) && token !== '-') {
@@ -234,10 +230,4 @@ function checkTarget(parent: Container, token: string, op: 'add' | 'replace' | '
       throw new NotApplicable('its index is not one of the array');
     }
   }
-}
-
-function getValue(document: Json, pointer: JsonPointer): Json {
-  const value = findValue(document, pointer);
-  if (value === undefined) throw new NotApplicable(noTarget);
-  return value;
 }

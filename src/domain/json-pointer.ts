@@ -9,29 +9,14 @@ export interface JsonPointer {
   readonly tokens: readonly string[];
 }
 
-/** What a token can lead into. These are ours to change: never what the store holds. */
+/** What a token can lead into. It may be changed: it is never what the store holds. */
 export type Container = Json[] | Record<string, Json>;
 
 /** The pointer that `text` holds (RFC 6901 §3), or undefined where it holds none. */
 export function parsePointer(text: string): JsonPointer | undefined {
-  if (text === '') return { text, tokens: [] };
-  if (text.charCodeAt(0) !== 0x2f) return undefined;
-  const tokens = toTokens(text);
-  if (!text.includes('~')) return { text, tokens };
-  if (/~(?![01])/.test(text)) return undefined;
+  const [start, ...tokens] = text.split('/');
+  if (start !== '' || /~(?![01])/.test(text)) return undefined;
   return { text, tokens: tokens.map(unescapeToken) };
-}
-
-/** `text.slice(1).split('/')` in a fifth of the time, which a small patch would feel. */
-function toTokens(text: string): string[] {
-  const tokens: string[] = [];
-  let start = 1;
-  for (let end = text.indexOf('/', 1); end !== -1; end = text.indexOf('/', start)) {
-    tokens.push(text.slice(start, end));
-    start = end + 1;
-  }
-  tokens.push(text.slice(start));
-  return tokens;
 }
 
 /** In this order: `~01` stands for `~1` (RFC 6901 §4). */

@@ -17,27 +17,34 @@ export interface CopyBudget {
 /**
  * What every value costs beside its text: about the memory that it takes. By its text alone an
  * empty array would be nearly free, and copies of many would cost twenty times as much as shown.
+ * It is also more than a value's JSON text has beside the characters of its strings.
  */
 const valueCost = 32;
 
-/** A copy that shares nothing with `value`. Spends what it copies. */
-export function copyJson(value: Json, budget: CopyBudget): Json {
-  spendCopy(value, budget, jsonDepthMax);
-  return JSON.parse(JSON.stringify(value)) as Json;
-}
-
-function spendCopy(value: Json, budget: CopyBudget, levels: number): void {
-  spend(budget, typeof value === 'string' ? value.length + valueCost : valueCost);
-  if (typeof value !== 'object' || value === null) return;
+/**
+ * What the value and all values in it cost, with so much for each character of their strings.
+ * Refuses what is nested deeper than a body may be (`invalid_body`, R10).
+ */
+function costOf(value: Json, perCharacter: number, levels = jsonDepthMax): number {
+  if (typeof value === 'string') return valueCost + value.length * perCharacter;
+  if (typeof value !== 'object' || value === null) return valueCost;
   if (levels === 0) throw tooDeep();
+  let cost = valueCost;
   if (isJsonArray(value)) {
-    for (const item of value) spendCopy(item, budget, levels - 1);
-    return;
+    for (const item of value) cost += costOf(item, perCharacter, levels - 1);
+    return cost;
   }
   for (const name of Object.keys(value)) {
-    spend(budget, name.length);
-    spendCopy(value[name] as Json, budget, levels - 1);
+    cost += name.length * perCharacter + costOf(value[name] as Json, perCharacter, levels - 1);
   }
+  return cost;
+}
+
+/** A copy that shares nothing with `value`. Spends what it copies. */
+export function copyJson(value: Json, budget: CopyBudget): Json {
+  budget.left -= costOf(value, 1);
+  if (budget.left < 0) throw new AppError('content_too_large', 'The patch copies too much.');
+  return JSON.parse(JSON.stringify(value)) as Json;
 }
 
 /** A copy of the object alone: its members are shared. */
@@ -78,32 +85,19 @@ export function isEqualJson(found: Json, expected: Json): boolean {
   );
 }
 
+/** A character of a string takes so many bytes of JSON text at most, where it is escaped. */
+const characterBytesMax = 6;
+
 /**
  * Refuses a document that is too large (`content_too_large`) or nested deeper than a
  * body may be (`invalid_body`, R10): it could not be sent back, or not be read again.
  */
 export function checkDocument(document: Json, bytesMax: number): void {
   // Nearly every document is so small that a rough bound tells; only the others are written out.
-  if (textBytesBound(document, jsonDepthMax) <= bytesMax) return;
+  if (costOf(document, characterBytesMax) <= bytesMax) return;
   if (Buffer.byteLength(JSON.stringify(document)) > bytesMax) {
     throw new AppError('content_too_large', `A document has at most ${bytesMax} bytes.`);
   }
-}
-
-/** At least as many as the bytes of the JSON text; a character takes six where it is escaped. */
-function textBytesBound(value: Json, levels: number): number {
-  if (typeof value === 'string') return value.length * 6 + 2;
-  if (typeof value !== 'object' || value === null) return 25;
-  if (levels === 0) throw tooDeep();
-  let bytes = 2;
-  if (isJsonArray(value)) {
-    for (const item of value) bytes += 1 + textBytesBound(item, levels - 1);
-    return bytes;
-  }
-  for (const name of Object.keys(value)) {
-    bytes += name.length * 6 + 4 + textBytesBound(value[name] as Json, levels - 1);
-  }
-  return bytes;
 }
 
 /** True for an object, as opposed to an array, null and the rest. */
@@ -114,13 +108,6 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
 /** `Array.isArray` for JSON: it does not narrow read-only arrays by itself. */
 export function isJsonArray(value: Json): value is readonly Json[] {
   return Array.isArray(value);
-}
-
-function spend(budget: CopyBudget, cost: number): void {
-  budget.left -= cost;
-  if (budget.left < 0) {
-    throw new AppError('content_too_large', 'The patch copies too much.');
-  }
 }
 
 /** For what is nested deeper than a body may be (R10). */

@@ -10,12 +10,14 @@ const textLengthMax = 100;
  * Year (4 digits, or a sign and 4 to 10), date, `T`, time with optional seconds and 0 to 9 digits
  * of a fraction; then an offset, and only after one a zone in brackets. Letters in either case.
  */
-const isoDateTime = joinPatterns(
+const isoDateTime = new RegExp(
   [
     /^([+-]?)(\d{4,10})-(\d{2})-(\d{2})T/,
-    /(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?/,
-    /(?:(?:Z|[+-](\d{2}):(\d{2})(?::(\d{2}))?)(?:\[[A-Za-z0-9+-][A-Za-z0-9~/._+:-]*\])?)?$/,
-  ],
+    /([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{0,9}))?)?/,
+    /(?:(?:Z|[+-](\d{2}):([0-5]\d)(?::([0-5]\d))?)(?:\[[A-Za-z0-9+-][A-Za-z0-9~/._+:-]*\])?)?$/,
+  ]
+    .map((piece) => piece.source)
+    .join(''),
   'i',
 );
 
@@ -23,10 +25,8 @@ const isoDateTime = joinPatterns(
  * What is as it is written already, but for the last days of months: every record has one, and it
  * is read with each answer.
  */
-const plainDateTime = joinPatterns([
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T/,
-  /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{0,8}[1-9])?$/,
-]);
+const plainDateTime =
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{0,8}[1-9])?$/;
 
 /** The years that Java's `Year` has. */
 const yearMax = 999_999_999;
@@ -46,7 +46,6 @@ export function parseLocalDateTime(text: string): string | undefined {
   const [second = '00', fraction = ''] = found.slice(7, 9);
   const year = toYear(sign, digits);
   if (year === undefined || !isDay(year, Number(month), Number(day))) return undefined;
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   if (!isOffset(found[9], found[10], found[11])) return undefined;
   const shortest = fraction.replace(/0+$/, '');
   const clock = `${hour}:${minute}:${second}${shortest === '' ? '' : `.${shortest}`}`;
@@ -56,26 +55,7 @@ export function parseLocalDateTime(text: string): string | undefined {
 /** What a clock in UTC shows at `date`. Throws RangeError for an invalid date. */
 export function formatLocalDateTime(date: Date): string {
   const iso = date.toISOString();
-  // Years outside 0 to 9999 have another width: the parser knows how they are written.
-  if (iso.length !== 24) return parseLocalDateTime(iso) ?? iso;
-  let end = 23;
-  while (iso.charCodeAt(end - 1) === 0x30) end -= 1;
-  return iso.slice(0, iso.charCodeAt(end - 1) === 0x2e ? end - 1 : end);
-}
-
-/** A clock that shows local date-times: what is asked for within one millisecond is one text. */
-export function createLocalClock(now: () => Date): () => string {
-  let shownAt = Number.NaN;
-  let shown = '';
-  return () => {
-    const date = now();
-    const time = date.getTime();
-    if (time !== shownAt) {
-      shown = formatLocalDateTime(date);
-      shownAt = time;
-    }
-    return shown;
-  };
+  return parseLocalDateTime(iso) ?? iso; // every ISO text is one
 }
 
 /** Java's `EXCEEDS_PAD`: more than four digits need a sign, and `+` needs more than four digits. */
@@ -92,20 +72,12 @@ function writeYear(year: number): string {
   return year > 9_999 ? `+${digits}` : digits;
 }
 
-/** The proleptic Gregorian calendar, as ISO 8601 has it. */
+/** The proleptic Gregorian calendar, as ISO 8601 has it: it repeats every 400 years. */
 function isDay(year: number, month: number, day: number): boolean {
-  if (month < 1 || month > 12 || day < 1) return false;
-  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
-  if (month === 2) return day <= (isLeap ? 29 : 28);
-  return day <= ([4, 6, 9, 11].includes(month) ? 30 : 31);
+  const date = new Date(Date.UTC(2000 + (year % 400), month - 1, day));
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
 function isOffset(hours = '0', minutes = '0', seconds = '0'): boolean {
-  if (Number(minutes) > 59 || Number(seconds) > 59) return false;
   return Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds) <= offsetSecondsMax;
-}
-
-/** Patterns that follow one another, as one. */
-function joinPatterns(pieces: readonly RegExp[], flags?: string): RegExp {
-  return new RegExp(pieces.map((piece) => piece.source).join(''), flags);
 }

@@ -3,11 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import {
-  createLocalClock,
-  formatLocalDateTime,
-  parseLocalDateTime,
-} from '../../dist/domain/local-date-time.js';
+import { formatLocalDateTime, parseLocalDateTime } from '../../dist/domain/local-date-time.js';
 import { cases } from '../support/long.js';
 
 const accepted: readonly (readonly [string, string])[] = [
@@ -112,16 +108,6 @@ test('a date is written as a UTC clock shows it, with the shortest fraction', ()
     '2024-05-01T10:00:00.005',
   );
   assert.equal(formatLocalDateTime(new Date('2024-05-01T12:00:00+02:00')), '2024-05-01T10:00:00');
-});
-
-test('a clock shows each millisecond, also when it is set back', () => {
-  const times = [5, 5, 6, 4, 1_000];
-  const clock = createLocalClock(() => new Date(times.shift() ?? 0));
-  const shown = Array.from({ length: 5 }, clock);
-  assert.deepEqual(
-    shown.map((text) => text.slice(17)),
-    ['00.005', '00.005', '00.006', '00.004', '01'],
-  );
 });
 
 test('years outside 0 to 9999 keep their sign', () => {

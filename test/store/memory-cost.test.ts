@@ -9,13 +9,13 @@ import { distUrl, runInHeap } from '../support/small-heap.js';
 const start = `
   import { createMemoryStore } from '${distUrl('store/memory.js')}';
   import { createIdSource } from '${distUrl('domain/ids.js')}';
-  import { createLocalClock } from '${distUrl('domain/local-date-time.js')}';
+  import { formatLocalDateTime } from '${distUrl('domain/local-date-time.js')}';
   const bytesMax = ${isLong ? 8 : 2} * 1024 * 1024;
   const nothing = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
   let time = 1.8e12;
   const now = () => new Date((time += 7));
   const open = () => createMemoryStore({
-    createId: createIdSource(now), now: createLocalClock(now), initial: nothing, bytesMax,
+    createId: createIdSource(now), now: () => formatLocalDateTime(now()), initial: nothing, bytesMax,
   });
   const held = () => { gc(); const { heapUsed, external } = process.memoryUsage(); return heapUsed + external; };
   let names = 0;
