@@ -151,7 +151,7 @@ describe('whatever happens', { concurrency: true }, () => {
       assert.equal(answer.status, 200);
     };
     server.child.stdout?.pause();
-    const requests = 10;
+    const requests = 6;
     for (let count = 0; count < requests; count += 1) await send(flood);
     assert.equal((await fetch(`${url}/hello`)).status, 200);
     server.child.stdout?.resume();
@@ -164,7 +164,7 @@ describe('whatever happens', { concurrency: true }, () => {
     const { dropped } = JSON.parse(
       records.find((line) => line.includes('"log lines dropped"')) ?? '',
     ) as { readonly dropped: number };
-    assert.ok(dropped > 200, `${dropped} dropped`);
+    assert.ok(dropped > 100, `${dropped} dropped`);
     assert.ok(taken + dropped >= 200 * requests, `${taken} taken, ${dropped} dropped`);
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { startDoor, useDoor } from '../support/graphql-door.js';
+import { useDoor } from '../support/graphql-door.js';
 import {
   connectByHand,
   connectReady,
@@ -132,12 +132,6 @@ describe('the older protocol', { concurrency: 2 }, () => {
         await client.close();
       });
 
-      test('without connection_init the socket closes with 4408', async (t) => {
-        const { port } = await startDoor(t);
-        const client = await connectByHand(port, { protocols });
-        assert.equal((await client.closed).code, 4408);
-      });
-
       test('a second connection_init is acknowledged again', async () => {
         const client = await ready();
         client.send({ type: 'connection_init' });
@@ -173,19 +167,6 @@ describe('the older protocol', { concurrency: 2 }, () => {
         const client = await ready();
         client.send({ type: 'connection_terminate' });
         assert.equal((await client.closed).code, 1000);
-      });
-
-      test('ka comes at an interval, and not right after the acknowledgement', async (t) => {
-        const { port } = await startDoor(t, { env: { WS_PING_SECONDS: '1' } });
-        const often = await connectReady(port, { protocols });
-        for (let count = 0; count < 2; count += 1) {
-          assert.deepEqual(await often.next(), { type: 'ka' });
-        }
-        await often.close();
-        const seldom = await ready();
-        seldom.send({ type: 'ping' });
-        assert.deepEqual(await seldom.next(), { type: 'pong' });
-        await seldom.close();
       });
 
       for (const [fault, query] of [

@@ -1,8 +1,8 @@
 /** The newer protocol, case by case, over real sockets. */
 
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
-import { startDoor, useDoor } from '../support/graphql-door.js';
+import { describe, test } from 'node:test';
+import { useDoor } from '../support/graphql-door.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
 const protocols = ['graphql-transport-ws'];
@@ -16,10 +16,6 @@ describe('graphql-transport-ws', () => {
   const door = useDoor();
   const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
   const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
-  const connectWaiting = async (t: TestContext): Promise<HandClient> => {
-    const { port } = await startDoor(t);
-    return connectByHand(port, { protocols });
-  };
   /** Resolves once what was sent before has been dealt with. */
   const settle = async (client: HandClient): Promise<void> => {
     client.send({ type: 'ping', payload: { settled: true } });
@@ -52,22 +48,6 @@ describe('graphql-transport-ws', () => {
       client.sendBinary('{"type":"connection_init"}');
       assert.deepEqual(await client.next(), { type: 'connection_ack' });
       await client.close();
-    });
-
-    test('that does not come closes with 4408', async (t) => {
-      const client = await connectWaiting(t);
-      assert.deepEqual(await client.closed, {
-        code: 4408,
-        reason: 'Connection initialisation timeout',
-      });
-    });
-
-    test('that does not come closes with 4408 though pings come', async (t) => {
-      const client = await connectWaiting(t);
-      client.send({ type: 'ping' });
-      assert.deepEqual(await client.next(), { type: 'pong' });
-      assert.equal((await client.closed).code, 4408);
-      assert.deepEqual(client.received, []);
     });
 
     test('that comes after an operation is too late: 4401 (R28)', async () => {

@@ -84,96 +84,109 @@ describe('what is written is read by the request behind it', () => {
   });
 });
 
-describe('what follows an answer that ends the connection is never looked at', () => {
-  const ending: Readonly<Record<string, string>> = {
-    'Connection: close': get('/hello', 'Connection: close'),
-    'HTTP/1.0': 'GET /hello HTTP/1.0\r\n\r\n',
-    'a bad Host': 'GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n',
-    'two Hosts': get('/hello', 'Host: b'),
-    'a target with #': get('/hello#x'),
-    'gzip, chunked': get('/hello', 'Transfer-Encoding: gzip, chunked'),
-    h2c: get('/hello', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: A'),
-    'POST with Upgrade: websocket': send(
-      'POST /echo',
-      'x',
-      'Connection: Upgrade',
-      'Upgrade: websocket',
-    ),
-  };
-  for (const [what, first] of Object.entries(ending)) {
-    test(what, async (t) => {
+describe(
+  'what follows an answer that ends the connection is never looked at',
+  { concurrency: true },
+  () => {
+    const ending: Readonly<Record<string, string>> = {
+      'Connection: close': get('/hello', 'Connection: close'),
+      'HTTP/1.0': 'GET /hello HTTP/1.0\r\n\r\n',
+      'a bad Host': 'GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n',
+      'two Hosts': get('/hello', 'Host: b'),
+      'a target with #': get('/hello#x'),
+      'gzip, chunked': get('/hello', 'Transfer-Encoding: gzip, chunked'),
+      h2c: get(
+        '/hello',
+        'Connection: Upgrade, HTTP2-Settings',
+        'Upgrade: h2c',
+        'HTTP2-Settings: A',
+      ),
+      'POST with Upgrade: websocket': send(
+        'POST /echo',
+        'x',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+      ),
+    };
+    for (const [what, first] of Object.entries(ending)) {
+      test(what, async (t) => {
+        const { port, asked } = await startCounting(t);
+        const client = await connectRaw(t, port);
+        // What follows is nested, so that it is a request wherever it is read from.
+        const behind = send('POST /count', send('DELETE /count'));
+        client.send(first + behind);
+        client.send(behind);
+        assert.equal((await client.answer()).headers.get('connection'), 'close');
+        await client.ended();
+        assert.equal(asked(), 0);
+      });
+    }
+
+    test('a body that is not read', async (t) => {
       const { port, asked } = await startCounting(t);
       const client = await connectRaw(t, port);
-      // What follows is nested, so that it is a request wherever it is read from.
-      const behind = send('POST /count', send('DELETE /count'));
-      client.send(first + behind);
-      client.send(behind);
-      assert.equal((await client.answer()).headers.get('connection'), 'close');
+      client.send(send('POST /nowhere', 'x'.repeat(300_000)) + get('/count'));
+      assert.equal((await client.answer()).status, 404);
       await client.ended();
       assert.equal(asked(), 0);
     });
-  }
+  },
+);
 
-  test('a body that is not read', async (t) => {
-    const { port, asked } = await startCounting(t);
-    const client = await connectRaw(t, port);
-    client.send(send('POST /nowhere', 'x'.repeat(300_000)) + get('/count'));
-    assert.equal((await client.answer()).status, 404);
-    await client.ended();
-    assert.equal(asked(), 0);
-  });
-});
+describe(
+  'bytes that are no request, upgrades and CONNECT wait for the answers in front',
+  { concurrency: true },
+  () => {
+    const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket');
+    const behind: Readonly<Record<string, readonly [string, number]>> = {
+      garbage: ['rubbish\r\n\r\n', 400],
+      'a refused upgrade': [upgrade, 404],
+      CONNECT: ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+      'a bad body': [
+        `${send('POST /echo').replace('Content-Length: 0', 'Transfer-Encoding: chunked')}zz\r\n`,
+        400,
+      ],
+    };
+    for (const [what, [bytes, status]] of Object.entries(behind)) {
+      test(`${what}: twelve answers come first`, async (t) => {
+        const { port } = await startCounting(t);
+        const client = await connectRaw(t, port);
+        client.send(get('/count').repeat(12) + bytes);
+        for (let count = 1; count <= 12; count += 1) {
+          assert.equal((await client.answer()).body.toString(), String(count));
+        }
+        assert.equal((await client.answer()).status, status);
+        await client.ended();
+      });
 
-describe('bytes that are no request, upgrades and CONNECT wait for the answers in front', () => {
-  const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket');
-  const behind: Readonly<Record<string, readonly [string, number]>> = {
-    garbage: ['rubbish\r\n\r\n', 400],
-    'a refused upgrade': [upgrade, 404],
-    CONNECT: ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
-    'a bad body': [
-      `${send('POST /echo').replace('Content-Length: 0', 'Transfer-Encoding: chunked')}zz\r\n`,
-      400,
-    ],
-  };
-  for (const [what, [bytes, status]] of Object.entries(behind)) {
-    test(`${what}: twelve answers come first`, async (t) => {
-      const { port } = await startCounting(t);
-      const client = await connectRaw(t, port);
-      client.send(get('/count').repeat(12) + bytes);
-      for (let count = 1; count <= 12; count += 1) {
-        assert.equal((await client.answer()).body.toString(), String(count));
-      }
-      assert.equal((await client.answer()).status, status);
-      await client.ended();
+      test(`${what}: a slow answer comes first`, async (t) => {
+        const { port, slow } = await startCounting(t);
+        const client = await connectRaw(t, port);
+        client.send(get('/slow') + bytes);
+        await turn();
+        slow.open();
+        assert.equal((await client.answer()).body.toString(), 'slow');
+        assert.equal((await client.answer()).status, status);
+        await client.ended();
+      });
+    }
+
+    test('a WebSocket begins when the answers in front of it are sent', async (t) => {
+      const server = await startServer(t);
+      const client = await connectRaw(t, server.port);
+      const handshake = [
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      ];
+      client.send(get('/posts').repeat(3) + get('/graphql', ...handshake));
+      for (let count = 0; count < 3; count += 1) assert.equal((await client.answer()).status, 200);
+      // Like one to HEAD it has no body.
+      assert.equal((await client.answer('HEAD')).status, 101);
     });
-
-    test(`${what}: a slow answer comes first`, async (t) => {
-      const { port, slow } = await startCounting(t);
-      const client = await connectRaw(t, port);
-      client.send(get('/slow') + bytes);
-      await turn();
-      slow.open();
-      assert.equal((await client.answer()).body.toString(), 'slow');
-      assert.equal((await client.answer()).status, status);
-      await client.ended();
-    });
-  }
-
-  test('a WebSocket begins when the answers in front of it are sent', async (t) => {
-    const server = await startServer(t);
-    const client = await connectRaw(t, server.port);
-    const handshake = [
-      'Connection: Upgrade',
-      'Upgrade: websocket',
-      'Sec-WebSocket-Version: 13',
-      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-    ];
-    client.send(get('/posts').repeat(3) + get('/graphql', ...handshake));
-    for (let count = 0; count < 3; count += 1) assert.equal((await client.answer()).status, 200);
-    // Like one to HEAD it has no body.
-    assert.equal((await client.answer('HEAD')).status, 101);
-  });
-});
+  },
+);
 
 describe('requests that wait', () => {
   test('are not begun while their client does not take the answer before', async (t) => {
