@@ -23,7 +23,7 @@ const graphql = (query: string, variables?: unknown): Pick<Payload, 'path' | 'bo
   return { path: '/graphql', body: JSON.stringify({ query, variables }) };
 };
 const patch = { method: 'PATCH', path: '/api/articles/1', type: 'application/json-patch+json' };
-const jsonDoors = ['/posts', '/api/todos', '/api/articles', '/auth/login', '/graphql'];
+const jsonEndpoints = ['/posts', '/api/todos', '/api/articles', '/auth/login', '/graphql'];
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 const fragments = Array.from({ length: 120 }, (_, at) => {
   return `fragment F${at} on Post { ...F${at + 1} ...F${at + 1} }`;
@@ -104,7 +104,7 @@ const payloads: readonly Payload[] = [
     body: JSON.stringify(Array.from({ length: 10_000 }, () => ({ query: '{ __typename }' }))),
     status: 413,
   },
-  ...jsonDoors.flatMap((path): readonly Payload[] => [
+  ...jsonEndpoints.flatMap((path): readonly Payload[] => [
     { name: `a mebibyte of brackets to ${path}`, path, body: '['.repeat(1_000_000), status: 400 },
     {
       name: `a mebibyte of members to ${path}`,

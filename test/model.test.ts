@@ -1,6 +1,6 @@
 /**
- * Random histories through every door, beside a model of what the service should hold. After each
- * step both doors are asked for everything, so that none shows what another has changed too late.
+ * Random histories through every endpoint, beside a model of what the service should hold. After each
+ * step both endpoints are asked for everything, so that none shows what another has changed too late.
  *
  *     MODEL_RUNS=1000 MODEL_SEED=7 node --test dist-test/model.test.js
  */
@@ -27,7 +27,7 @@ const missing = '019b8d5e-9c00-7000-8000-00000000ffff';
 const jsonPatchType = 'application/json-patch+json';
 const mergePatchType = 'application/merge-patch+json';
 
-test('any history of writes leaves what the model says, at both doors', async (t) => {
+test('any history of writes leaves what the model says, at both endpoints', async (t) => {
   t.diagnostic(`MODEL_SEED=${seed}, ${numRuns} histories`);
   const history = fc.array(step, { minLength: 5, maxLength: 25 });
   const property = fc.asyncProperty(history, async (steps) => {
@@ -61,7 +61,7 @@ async function readModel(server: TestServer): Promise<Model> {
   };
 }
 
-/** Does the step at a door and in the model, and holds the answer to it. */
+/** Does the step at an endpoint and in the model, and holds the answer to it. */
 async function take(action: Step, model: Model, server: TestServer): Promise<void> {
   switch (action.kind) {
     case 'post':
@@ -110,7 +110,7 @@ type StepOf<K extends Step['kind']> = Extract<Step, { readonly kind: K }>;
 async function post(action: StepOf<'post'>, model: Model, server: TestServer): Promise<void> {
   const { title, content } = action;
   let id: string;
-  if (action.door === 'rest') {
+  if (action.endpoint === 'rest') {
     const answer = await expectStatus(server.send('POST', '/posts', { title, content }), 201);
     id = answer.headers.get('location')?.replace('/posts/', '') ?? '';
   } else {
@@ -125,7 +125,7 @@ async function comment(action: StepOf<'comment'>, model: Model, server: TestServ
   const found = choose(model.posts, action.which);
   const postId = found?.id ?? missing;
   let id: string | undefined;
-  if (action.door === 'rest') {
+  if (action.endpoint === 'rest') {
     const answer = server.send('POST', `/posts/${postId}/comments`, { content });
     const { headers } = await expectStatus(answer, found === undefined ? 404 : 201);
     id = headers.get('location')?.replace('/comments/', '');
@@ -191,7 +191,7 @@ async function refuse(action: StepOf<'refused'>, model: Model, server: TestServe
   await expectStatus(server.send('POST', `/posts/${id}/comments`, {}), 422);
 }
 
-/** Everything, by both doors. */
+/** Everything, by both endpoints. */
 async function compare(model: Model, server: TestServer): Promise<void> {
   const posts = model.posts.toReversed();
   const rest = await json<Document[]>(server, '/posts');

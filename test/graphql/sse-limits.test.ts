@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { type GraphqlDoor, startDoor } from '../support/graphql-door.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
 import { askEvents, completeEvent, type EventReader, nextEvent } from '../support/sse-client.js';
 import { assertWithin } from '../support/pace.js';
@@ -15,15 +15,15 @@ const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(res
 const eventOf = (content: string): string => nextEvent({ data: { commentAdded: { content } } });
 
 /** A stream that has begun. */
-async function subscribe(door: GraphqlDoor, query = subscription): Promise<EventReader> {
-  const reader = await askEvents(door, query);
+async function subscribe(endpoint: GraphqlEndpoint, query = subscription): Promise<EventReader> {
+  const reader = await askEvents(endpoint, query);
   assert.equal(await reader.next(), ':');
   return reader;
 }
 
 /** What answers instead of a stream. */
-async function refusal(door: GraphqlDoor, query: string, body?: string | Buffer) {
-  const { response } = await askEvents(door, query, body);
+async function refusal(endpoint: GraphqlEndpoint, query: string, body?: string | Buffer) {
+  const { response } = await askEvents(endpoint, query, body);
   let text = '';
   for await (const chunk of response) text += String(chunk);
   const { code } = JSON.parse(text) as { readonly code: string };
@@ -32,56 +32,56 @@ async function refusal(door: GraphqlDoor, query: string, body?: string | Buffer)
 
 describe('requests', { concurrency: 4 }, () => {
   test('one at the limit is read, one byte more is 413', async (t) => {
-    const door = await startDoor(t, { env: { BODY_BYTES_MAX: '2000' } });
+    const endpoint = await startEndpoint(t, { env: { BODY_BYTES_MAX: '2000' } });
     const sized = (length: number): string => `{"query":"{ __typename }"}`.padEnd(length);
-    const reader = await askEvents(door, '', sized(2_000));
+    const reader = await askEvents(endpoint, '', sized(2_000));
     assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
-    assert.equal((await refusal(door, '', sized(2_001))).status, 413);
+    assert.equal((await refusal(endpoint, '', sized(2_001))).status, 413);
   });
 
   test('text that is not UTF-8 is 400', async (t) => {
-    const door = await startDoor(t);
+    const endpoint = await startEndpoint(t);
     const body = Buffer.from('{"query":"{ __typename }\xc3\x28"}', 'latin1');
-    assert.equal((await refusal(door, '', body)).status, 400);
+    assert.equal((await refusal(endpoint, '', body)).status, 400);
   });
 
-  test('a fault of ours in an execution is masked, and nothing else ends', async (t) => {
+  test('a fault of the service in an execution is masked, and nothing else ends', async (t) => {
     const wrap = (engine: Engine): Engine => {
       return { ...engine, execute: () => Promise.reject(new Error('secret')) };
     };
-    const door = await startDoor(t, { wrap });
-    const other = await subscribe(door);
-    const refused = await refusal(door, '{ __typename }');
+    const endpoint = await startEndpoint(t, { wrap });
+    const other = await subscribe(endpoint);
+    const refused = await refusal(endpoint, '{ __typename }');
     assert.equal(refused.status, 500);
     assert.doesNotMatch(refused.text, /secret/);
-    assert.deepEqual(door.logged, ['request failed']);
-    assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
+    assert.deepEqual(endpoint.logged, ['request failed']);
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
     other.leave();
   });
 });
 
 describe('streams', { concurrency: 4 }, () => {
   test('one more than the limit is 503, the others run, and a place gets free', async (t) => {
-    const door = await startDoor(t, { env: { CONNECTIONS_MAX: '16' } });
+    const endpoint = await startEndpoint(t, { env: { CONNECTIONS_MAX: '16' } });
     const readers = [];
-    for (let count = 0; count < 8; count += 1) readers.push(await subscribe(door));
-    const refused = await refusal(door, subscription);
+    for (let count = 0; count < 8; count += 1) readers.push(await subscribe(endpoint));
+    const refused = await refusal(endpoint, subscription);
     assert.deepEqual([refused.status, refused.code], [503, 'overloaded']);
     assert.match(String(refused.headers['retry-after']), /^[0-9]+$/);
-    door.comment('for all');
+    endpoint.comment('for all');
     for (const reader of readers) assert.equal(await reader.next(), eventOf('for all'));
     readers.pop()?.leave();
-    while (door.streams.size > 7) await turn();
-    (await subscribe(door)).leave();
+    while (endpoint.streams.size > 7) await turn();
+    (await subscribe(endpoint)).leave();
     for (const reader of readers) reader.leave();
   });
 
   test('one different subscription more than the limit is refused, the same is not', async (t) => {
-    const door = await startDoor(t, { distinctMax: 1 });
-    const readers = [await subscribe(door), await subscribe(door)];
-    const refused = await refusal(door, 'subscription { commentAdded { id } }');
+    const endpoint = await startEndpoint(t, { distinctMax: 1 });
+    const readers = [await subscribe(endpoint), await subscribe(endpoint)];
+    const refused = await refusal(endpoint, 'subscription { commentAdded { id } }');
     assert.deepEqual([refused.status, refused.code], [503, 'overloaded']);
-    assert.equal(door.streams.size, 2);
+    assert.equal(endpoint.streams.size, 2);
     for (const reader of readers) reader.leave();
   });
 
@@ -89,26 +89,26 @@ describe('streams', { concurrency: 4 }, () => {
     const wrap = (engine: Engine): Engine => {
       return { ...engine, subscribe: () => Promise.reject(new Error('secret')) };
     };
-    const door = await startDoor(t, { wrap });
-    const reader = await askEvents(door, subscription);
+    const endpoint = await startEndpoint(t, { wrap });
+    const reader = await askEvents(endpoint, subscription);
     assert.equal(await reader.next(), ':');
     const told = (await reader.next()) ?? '';
     assert.match(told, /INTERNAL_SERVER_ERROR/);
     assert.doesNotMatch(told, /secret/);
     assert.equal(await reader.next(), completeEvent);
     assert.equal(await reader.next(), undefined);
-    assert.deepEqual(door.logged, ['subscription failed']);
+    assert.deepEqual(endpoint.logged, ['subscription failed']);
   });
 });
 
 describe('clients', { concurrency: 4 }, () => {
   test('that read slowly, but within their queue, get all in order', async (t) => {
-    const door = await startDoor(t);
-    const reader = await subscribe(door);
+    const endpoint = await startEndpoint(t);
+    const reader = await subscribe(endpoint);
     const filler = 'x'.repeat(20_000);
     for (let round = 0; round < 5; round += 1) {
       // More than the machine takes on the way, less than may wait.
-      for (let at = 0; at < 40; at += 1) door.comment(`${round} ${at} ${filler}`);
+      for (let at = 0; at < 40; at += 1) endpoint.comment(`${round} ${at} ${filler}`);
       for (let count = 0; count < 50; count += 1) await turn();
       for (let at = 0; at < 40; at += 1) {
         assert.equal(await reader.next(), eventOf(`${round} ${at} ${filler}`));
@@ -123,50 +123,53 @@ describe('clients', { concurrency: 4 }, () => {
       WS_QUEUE_BYTES_MAX: '1048576',
       IDLE_TIMEOUT_SECONDS: '300',
     };
-    const door = await startDoor(t, { env });
+    const endpoint = await startEndpoint(t, { env });
     const silent: EventReader[] = [];
-    for (let count = 0; count < 16; count += 1) silent.push(await askEvents(door, subscription));
-    while (door.subscriptions.count().members < 16) await turn();
-    for (let sent = 0; door.streams.size > 0 && sent < 2_000; sent += 1) {
-      door.comment('x'.repeat(50_000));
+    for (let count = 0; count < 16; count += 1)
+      silent.push(await askEvents(endpoint, subscription));
+    while (endpoint.subscriptions.count().members < 16) await turn();
+    for (let sent = 0; endpoint.streams.size > 0 && sent < 2_000; sent += 1) {
+      endpoint.comment('x'.repeat(50_000));
       await turn();
     }
-    assert.equal(door.streams.size, 0);
-    assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
+    assert.equal(endpoint.streams.size, 0);
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
     for (const reader of silent) reader.leave();
   });
 
   test('that are reset in the middle of everything harm nobody', async (t) => {
-    const door = await startDoor(t);
-    const reader = await subscribe(door);
+    const endpoint = await startEndpoint(t);
+    const reader = await subscribe(endpoint);
     for (let count = 0; count < 10; count += 1) {
-      const client = await askEvents(door, subscription);
-      door.comment(`${count}`);
+      const client = await askEvents(endpoint, subscription);
+      endpoint.comment(`${count}`);
       client.response.socket.resetAndDestroy();
     }
-    while (door.streams.size > 1) await turn();
+    while (endpoint.streams.size > 1) await turn();
     for (let count = 0; count < 10; count += 1) {
       assert.equal(await reader.next(), eventOf(`${count}`));
     }
-    assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
-    assert.deepEqual(door.logged, []);
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
+    assert.deepEqual(endpoint.logged, []);
     reader.leave();
   });
 });
 
 test('a clean stop does not wait for those who do not read', async (t) => {
-  const door = await startDoor(t, { env: { WS_QUEUE_BYTES_MAX: '8388608', DRAIN_SECONDS: '9' } });
-  const silent = await askEvents(door, subscription);
-  while (door.streams.size < 1) await turn();
+  const endpoint = await startEndpoint(t, {
+    env: { WS_QUEUE_BYTES_MAX: '8388608', DRAIN_SECONDS: '9' },
+  });
+  const silent = await askEvents(endpoint, subscription);
+  while (endpoint.streams.size < 1) await turn();
   // More than the machine takes on the way, less than may wait.
   for (let sent = 0; sent < 120; sent += 1) {
-    door.comment('x'.repeat(60_000));
+    endpoint.comment('x'.repeat(60_000));
     await turn();
   }
-  assert.equal(door.streams.size, 1);
+  assert.equal(endpoint.streams.size, 1);
   const began = performance.now();
-  await door.stop();
+  await endpoint.stop();
   assertWithin(5_000, performance.now() - began);
-  assert.deepEqual(door.logged, []);
+  assert.deepEqual(endpoint.logged, []);
   silent.leave();
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
-import { startDoor } from '../support/graphql-door.js';
+import { startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
 import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
 
@@ -12,8 +12,8 @@ const subscription = 'subscription { commentAdded { content } }';
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 test('a query answers with one next and complete', async (t) => {
-  const door = await startDoor(t);
-  const reader = await askEvents(door, '{ __typename }');
+  const endpoint = await startEndpoint(t);
+  const reader = await askEvents(endpoint, '{ __typename }');
   assert.equal(reader.response.headers['content-type'], 'text/event-stream; charset=utf-8');
   assert.equal(reader.response.headers['cache-control'], 'no-store');
   assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
@@ -22,41 +22,44 @@ test('a query answers with one next and complete', async (t) => {
 });
 
 test('an operation that is refused answers with its errors and complete', async (t) => {
-  const door = await startDoor(t);
+  const endpoint = await startEndpoint(t);
   for (const query of ['{', '{ nothing }', 'subscription { nothing }']) {
-    const reader = await askEvents(door, query);
+    const reader = await askEvents(endpoint, query);
     assert.match((await reader.next()) ?? '', /^event: next\ndata: \{"errors":\[\{.*"message":/);
     assert.equal(await reader.next(), completeEvent);
   }
 });
 
 test('a subscription opens with a comment and gets each event in order', async (t) => {
-  const door = await startDoor(t);
-  const reader = await askEvents(door, subscription);
+  const endpoint = await startEndpoint(t);
+  const reader = await askEvents(endpoint, subscription);
   assert.equal(await reader.next(), ':');
   for (const content of ['one', 'two\nlines', 'é'.repeat(5_000)]) {
-    door.comment(content);
+    endpoint.comment(content);
     assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
   }
   reader.leave();
 });
 
 test('a client that leaves takes its place in the group with it', async (t) => {
-  const door = await startDoor(t);
-  const reader = await askEvents(door, subscription);
+  const endpoint = await startEndpoint(t);
+  const reader = await askEvents(endpoint, subscription);
   await reader.next();
-  assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
   reader.leave();
-  while (door.streams.size > 0) await turn();
-  assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
+  while (endpoint.streams.size > 0) await turn();
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
 });
 
 test('event streams and sockets share their groups', async (t) => {
-  const door = await startDoor(t);
-  const readers = [await askEvents(door, subscription), await askEvents(door, subscription)];
+  const endpoint = await startEndpoint(t);
+  const readers = [
+    await askEvents(endpoint, subscription),
+    await askEvents(endpoint, subscription),
+  ];
   for (const reader of readers) await reader.next();
-  assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 2 });
-  door.comment('for both');
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 2 });
+  endpoint.comment('for both');
   for (const reader of readers) {
     assert.equal(
       await reader.next(),
@@ -67,50 +70,54 @@ test('event streams and sockets share their groups', async (t) => {
 });
 
 test('comments keep a silent stream alive', async (t) => {
-  const door = await startDoor(t, { env: { WS_PING_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '1' } });
-  const reader = await askEvents(door, subscription);
+  const endpoint = await startEndpoint(t, {
+    env: { WS_PING_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '1' },
+  });
+  const reader = await askEvents(endpoint, subscription);
   for (let count = 0; count < 4; count += 1) assert.equal(await reader.next(), ':');
   reader.leave();
 });
 
 test('a client that does not read is ended, and a reader gets all in order', async (t) => {
   const env = { WS_QUEUE_BYTES_MAX: '65536', IDLE_TIMEOUT_SECONDS: '300' };
-  const door = await startDoor(t, { env });
-  const silent = await askEvents(door, subscription);
-  const reader = await askEvents(door, subscription);
+  const endpoint = await startEndpoint(t, { env });
+  const silent = await askEvents(endpoint, subscription);
+  const reader = await askEvents(endpoint, subscription);
   await reader.next();
-  while (door.streams.size < 2) await turn();
+  while (endpoint.streams.size < 2) await turn();
   const filler = 'x'.repeat(50_000);
   let sent = 0;
-  while (door.streams.size === 2 && sent < 2_000) {
+  while (endpoint.streams.size === 2 && sent < 2_000) {
     const content = `${sent} ${filler}`;
-    door.comment(content);
+    endpoint.comment(content);
     sent += 1;
     assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
   }
-  assert.equal(door.streams.size, 1);
+  assert.equal(endpoint.streams.size, 1);
   silent.leave();
   reader.leave();
 });
 
 test('one stream more than the limit is refused with 503', async (t) => {
-  const door = await startDoor(t, { env: { CONNECTIONS_MAX: '12' } });
-  const open = await Promise.all(Array.from({ length: 6 }, () => askEvents(door, subscription)));
+  const endpoint = await startEndpoint(t, { env: { CONNECTIONS_MAX: '12' } });
+  const open = await Promise.all(
+    Array.from({ length: 6 }, () => askEvents(endpoint, subscription)),
+  );
   for (const reader of open) await reader.next();
-  const second = await askEvents(door, subscription);
+  const second = await askEvents(endpoint, subscription);
   assert.equal(second.response.statusCode, 503);
   second.response.resume();
   for (const reader of open) reader.leave();
 });
 
 test('a clean stop ends streams without complete', async (t) => {
-  const door = await startDoor(t);
-  const reader = await askEvents(door, subscription);
+  const endpoint = await startEndpoint(t);
+  const reader = await askEvents(endpoint, subscription);
   await reader.next();
-  const stopped = door.stop();
+  const stopped = endpoint.stop();
   assert.equal(await reader.next(), undefined);
   await stopped;
-  assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
 });
 
 test('events are answered where the client likes them best', () => {

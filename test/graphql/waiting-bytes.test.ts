@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { type GraphqlDoor, startDoor } from '../support/graphql-door.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
@@ -22,23 +22,23 @@ function subscribe(id: string, query: string): object {
 }
 
 /** A socket whose subscription runs. */
-async function listen(door: GraphqlDoor, query: string): Promise<HandClient> {
-  const { members } = door.subscriptions.count();
-  const client = await connectReady(door.port, { protocols });
+async function listen(endpoint: GraphqlEndpoint, query: string): Promise<HandClient> {
+  const { members } = endpoint.subscriptions.count();
+  const client = await connectReady(endpoint.port, { protocols });
   client.send(subscribe('s', query));
-  while (door.subscriptions.count().members === members) await turn();
+  while (endpoint.subscriptions.count().members === members) await turn();
   return client;
 }
 
-async function assertNothingHeld(door: GraphqlDoor): Promise<void> {
-  while (door.door.size + door.streams.size > 0 || door.pool.bytes > 0) await turn();
-  assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
+async function assertNothingHeld(endpoint: GraphqlEndpoint): Promise<void> {
+  while (endpoint.sockets.size + endpoint.streams.size > 0 || endpoint.pool.bytes > 0) await turn();
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
 }
 
 test('an answer beyond a quarter of the memory refuses its operation, the socket stays', async (t) => {
-  const door = await startDoor(t, { env: { WAITING_BYTES_MAX: '1048576' } });
-  const client = await connectReady(door.port, { protocols });
-  door.comment('x'.repeat(150_000));
+  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const client = await connectReady(endpoint.port, { protocols });
+  endpoint.comment('x'.repeat(150_000));
   const ask = async (query: string): Promise<string> => {
     client.send(subscribe('q', query));
     const { type, payload } = await client.next();
@@ -50,17 +50,17 @@ test('an answer beyond a quarter of the memory refuses its operation, the socket
   assert.match(await ask(twice), /PAYLOAD_TOO_LARGE/);
   assert.equal(await ask('{ __typename }'), 'next');
   await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('an event beyond it is an error of its subscription, which goes on', async (t) => {
-  const door = await startDoor(t, { env: { WAITING_BYTES_MAX: '1048576' } });
-  const clients = [await listen(door, long), await listen(door, short)];
-  const reader = await askEvents(door, long);
-  while (door.subscriptions.count().members < 3) await turn();
+  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const clients = [await listen(endpoint, long), await listen(endpoint, short)];
+  const reader = await askEvents(endpoint, long);
+  while (endpoint.subscriptions.count().members < 3) await turn();
   assert.equal(await reader.next(), ':');
-  door.comment('x'.repeat(30_000));
-  door.comment('y');
+  endpoint.comment('x'.repeat(30_000));
+  endpoint.comment('y');
   const told = [await clients[0]?.next(), await clients[0]?.next()];
   assert.match(JSON.stringify(told[0]?.payload), /PAYLOAD_TOO_LARGE/);
   assert.match(JSON.stringify(told[1]?.payload), /"f0":"y"/);
@@ -71,74 +71,78 @@ test('an event beyond it is an error of its subscription, which goes on', async 
   assert.notEqual(await reader.next(), nextEvent({}));
   reader.leave();
   for (const client of clients) await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('large events are counted once while slow members take them, and given back', async (t) => {
-  const door = await startDoor(t, { env: { WS_QUEUE_BYTES_MAX: '65536' } });
-  const slow = [await listen(door, long), await listen(door, long), await listen(door, long)];
+  const endpoint = await startEndpoint(t, { env: { WS_QUEUE_BYTES_MAX: '65536' } });
+  const slow = [
+    await listen(endpoint, long),
+    await listen(endpoint, long),
+    await listen(endpoint, long),
+  ];
   for (const client of slow) client.socket.pause();
-  const reader = await listen(door, short);
+  const reader = await listen(endpoint, short);
   const content = 'x'.repeat(1_000_000);
-  door.comment(content);
+  endpoint.comment(content);
   await reader.next();
-  while (door.pool.bytes < 10_000_000) await turn();
+  while (endpoint.pool.bytes < 10_000_000) await turn();
   // What the groups keep comes on top of the one event.
-  assert.ok(door.pool.bytes < 11_000_000, `${door.pool.bytes}`);
+  assert.ok(endpoint.pool.bytes < 11_000_000, `${endpoint.pool.bytes}`);
   // They are behind: the next event is not for them.
-  door.comment('y');
+  endpoint.comment('y');
   await reader.next();
-  assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
   for (const client of slow) client.socket.resume();
   for (const client of slow) assert.equal((await client.closed).code, 1013);
   await reader.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('an operation that runs does not keep the message that it came with', async (t) => {
-  const door = await startDoor(t);
-  const client = await connectReady(door.port, { protocols });
+  const endpoint = await startEndpoint(t);
+  const client = await connectReady(endpoint.port, { protocols });
   for (let count = 0; count < 50; count += 1) {
     const extensions = { filler: 'x'.repeat(200_000) };
     client.send({ id: `${count}`, type: 'subscribe', payload: { query: short, extensions } });
   }
-  while (door.subscriptions.count().members < 50) await turn();
-  assert.ok(door.pool.bytes < 100_000, `${door.pool.bytes}`);
-  assert.ok(door.pool.bytes > 50 * 500, `${door.pool.bytes}`);
+  while (endpoint.subscriptions.count().members < 50) await turn();
+  assert.ok(endpoint.pool.bytes < 100_000, `${endpoint.pool.bytes}`);
+  assert.ok(endpoint.pool.bytes > 50 * 500, `${endpoint.pool.bytes}`);
   await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('ids count: they are kept as long as their operations run', async (t) => {
-  const door = await startDoor(t);
-  const client = await connectReady(door.port, { protocols });
+  const endpoint = await startEndpoint(t);
+  const client = await connectReady(endpoint.port, { protocols });
   const id = 'i'.repeat(120_000);
   client.send(subscribe(id, short));
   client.send(subscribe(`${id}2`, short));
   const refused = await client.next();
   assert.deepEqual([refused.type, refused.id], ['error', `${id}2`]);
-  door.comment('x');
+  endpoint.comment('x');
   assert.equal((await client.next()).id, id);
   await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('operations that wait for the acknowledgement are counted, and given back', async (t) => {
-  const door = await startDoor(t);
-  const client = await connectByHand(door.port);
+  const endpoint = await startEndpoint(t);
+  const client = await connectByHand(endpoint.port);
   const query = `{ __typename } #${'x'.repeat(100_000)}`;
   for (const id of ['a', 'b', 'c']) client.send({ id, type: 'start', payload: { query } });
-  while (door.pool.bytes < 300_000) await turn();
+  while (endpoint.pool.bytes < 300_000) await turn();
   client.send({ type: 'connection_init' });
   assert.equal((await client.next()).type, 'connection_ack');
   for (let count = 0; count < 6; count += 1) await client.next();
-  assert.equal(door.pool.bytes, 0);
+  assert.equal(endpoint.pool.bytes, 0);
   await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('of the variables of a subscription only those that it declares are kept', async (t) => {
-  const { engine } = await startDoor(t);
+  const { engine } = await startEndpoint(t);
   const query = 'subscription ($x: Boolean!) { commentAdded { id @include(if: $x) content } }';
   const prepared = engine.prepare({ query, variables: { x: true, y: 'long', __proto__: null } });
   assert.ok(prepared.kind === 'ready');
@@ -146,100 +150,100 @@ test('of the variables of a subscription only those that it declares are kept', 
 });
 
 test('a message that is not whole is counted, and given back when it is', async (t) => {
-  const door = await startDoor(t);
-  const client = await connectReady(door.port, { protocols });
+  const endpoint = await startEndpoint(t);
+  const client = await connectReady(endpoint.port, { protocols });
   const text = JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(200_000) } });
   for (let count = 0; count < 3; count += 1) {
     client.socket.send(text.slice(0, 50_000), { fin: false });
     client.socket.ping('x'.repeat(100));
     client.socket.send(text.slice(50_000, 150_000), { fin: false });
-    while (door.pool.bytes < 150_000) await turn();
-    assert.ok(door.pool.bytes < 200_000, `${door.pool.bytes}`);
+    while (endpoint.pool.bytes < 150_000) await turn();
+    assert.ok(endpoint.pool.bytes < 200_000, `${endpoint.pool.bytes}`);
     client.socket.send(text.slice(150_000));
     assert.equal((await client.next()).type, 'pong');
-    assert.equal(door.pool.bytes, 0);
+    assert.equal(endpoint.pool.bytes, 0);
   }
   await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('pings that were answered take nothing, however many they were', async (t) => {
-  const door = await startDoor(t);
-  const client = await connectReady(door.port, { protocols });
+  const endpoint = await startEndpoint(t);
+  const client = await connectReady(endpoint.port, { protocols });
   for (let count = 0; count < 150; count += 1) {
     client.socket.ping('x'.repeat(125));
     await once(client.socket, 'pong');
   }
-  assert.equal(door.pool.bytes, 0);
+  assert.equal(endpoint.pool.bytes, 0);
   await client.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('where there is no room for more of a message its socket ends, others go on', async (t) => {
-  const door = await startDoor(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
   const text = JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(250_000) } });
   const begin = async (): Promise<HandClient> => {
-    const client = await connectReady(door.port, { protocols });
+    const client = await connectReady(endpoint.port, { protocols });
     client.socket.send(text.slice(0, 200_000), { fin: false });
     return client;
   };
   const first = await begin();
-  while (door.pool.bytes < 200_000) await turn();
+  while (endpoint.pool.bytes < 200_000) await turn();
   const clients = await Promise.all(Array.from({ length: 7 }, begin));
   assert.equal((await Promise.race(clients.map(({ closed }) => closed))).code, 1013);
-  assert.ok(door.pool.bytes <= 1_048_576, `${door.pool.bytes}`);
+  assert.ok(endpoint.pool.bytes <= 1_048_576, `${endpoint.pool.bytes}`);
   for (const { socket } of clients) socket.terminate();
-  while (door.door.size > 1) await turn();
+  while (endpoint.sockets.size > 1) await turn();
   first.socket.send(text.slice(200_000));
   assert.equal((await first.next()).type, 'pong');
   await first.close();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 /** Comments until more waits for a client than is a part of its connection. */
-async function commentUntilCounted(door: GraphqlDoor): Promise<number> {
-  const before = door.pool.bytes;
-  while (door.pool.bytes === before) {
-    door.comment('x'.repeat(1_900));
+async function commentUntilCounted(endpoint: GraphqlEndpoint): Promise<number> {
+  const before = endpoint.pool.bytes;
+  while (endpoint.pool.bytes === before) {
+    endpoint.comment('x'.repeat(1_900));
     await turn();
   }
   return before;
 }
 
 test('short events that wait count too, over sockets and event streams', async (t) => {
-  const door = await startDoor(t);
-  const socket = await listen(door, 'subscription { commentAdded { content } }');
+  const endpoint = await startEndpoint(t);
+  const socket = await listen(endpoint, 'subscription { commentAdded { content } }');
   socket.socket.pause();
-  const before = await commentUntilCounted(door);
-  assert.ok(door.pool.bytes > before + 16_384);
+  const before = await commentUntilCounted(endpoint);
+  assert.ok(endpoint.pool.bytes > before + 16_384);
   socket.socket.resume();
-  while (door.pool.bytes > before) await turn();
+  while (endpoint.pool.bytes > before) await turn();
   await socket.close();
-  const stream = await askEvents(door, 'subscription { commentAdded { content } }');
-  while (door.subscriptions.count().members === 0) await turn();
+  const stream = await askEvents(endpoint, 'subscription { commentAdded { content } }');
+  while (endpoint.subscriptions.count().members === 0) await turn();
   stream.response.socket.pause();
-  const beforeStream = await commentUntilCounted(door);
-  assert.ok(door.pool.bytes > beforeStream + 16_384);
+  const beforeStream = await commentUntilCounted(endpoint);
+  assert.ok(endpoint.pool.bytes > beforeStream + 16_384);
   stream.leave();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });
 
 test('what waits too long for a client is given up where others need the room', async (t) => {
   let now = 0;
   const env = { WAITING_BYTES_MAX: '67108864' };
-  const door = await startDoor(t, { env, poolNow: () => now });
-  const socket = await listen(door, long);
+  const endpoint = await startEndpoint(t, { env, poolNow: () => now });
+  const socket = await listen(endpoint, long);
   socket.socket.pause();
-  const stream = await askEvents(door, long);
-  while (door.subscriptions.count().members < 2) await turn();
+  const stream = await askEvents(endpoint, long);
+  while (endpoint.subscriptions.count().members < 2) await turn();
   stream.response.socket.pause();
-  const asking = await connectReady(door.port, { protocols });
-  door.comment('x'.repeat(1_000_000));
-  while (door.pool.bytes < 10_000_000 || door.pool.bytes > 12_000_000) await turn();
+  const asking = await connectReady(endpoint.port, { protocols });
+  endpoint.comment('x'.repeat(1_000_000));
+  while (endpoint.pool.bytes < 10_000_000 || endpoint.pool.bytes > 12_000_000) await turn();
   asking.socket.pause();
   asking.send(subscribe('q', `{ allPosts { comments { ${aliases('content')} } } }`));
-  while (door.pool.bytes < 20_000_000) await turn();
-  const other = door.pool.open();
+  while (endpoint.pool.bytes < 20_000_000) await turn();
+  const other = endpoint.pool.open();
   assert.equal(other.grow(45_000_000), false);
   // The answer may begin to wait only now: the time goes on.
   for (now = 5_000; !other.grow(45_000_000); now += 1_000) await turn();
@@ -248,5 +252,5 @@ test('what waits too long for a client is given up where others need the room', 
   assert.equal((await socket.closed).code, 1006);
   assert.equal((await asking.closed).code, 1006);
   stream.response.socket.resume();
-  await assertNothingHeld(door);
+  await assertNothingHeld(endpoint);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startDoor } from '../support/graphql-door.js';
+import { startEndpoint } from '../support/graphql-endpoint.js';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
 
@@ -18,7 +18,7 @@ for (const [offered, chosen] of [
   [undefined, undefined],
 ] as const) {
   test(`offered ${offered ?? 'no sub-protocol'}, the server takes ${chosen ?? 'none'}`, async (t) => {
-    const { port } = await startDoor(t);
+    const { port } = await startEndpoint(t);
     const lines = upgradeLines({ 'Sec-WebSocket-Protocol': offered });
     const { status, text } = await askUpgrade(port, lines);
     assert.equal(status, 101);
@@ -50,7 +50,7 @@ for (const [name, status, changes, target] of [
   ['a chunked body', 400, { 'Transfer-Encoding': 'chunked' }],
 ] as const) {
   test(`${name} is refused with ${status} and a problem`, async (t) => {
-    const { port, door } = await startDoor(t);
+    const { port, sockets } = await startEndpoint(t);
     const answer = await askUpgrade(port, upgradeLines(changes, target));
     assert.equal(answer.status, status);
     const [head = '', body = ''] = answer.text.split('\r\n\r\n');
@@ -61,7 +61,7 @@ for (const [name, status, changes, target] of [
     assert.equal(/^sec-websocket-version: 13$/im.test(head), badVersion);
     const length = /^content-length: ([0-9]+)$/im.exec(head)?.[1];
     assert.equal(Number(length), Buffer.byteLength(body));
-    assert.equal(door.size, 0);
+    assert.equal(sockets.size, 0);
   });
 }
 
@@ -78,7 +78,7 @@ for (const [name, headers, target] of [
   ['with WebSocket in other letters', { Upgrade: 'WebSocket' }],
 ] as const) {
   test(`${name} the socket opens`, async (t) => {
-    const { port } = await startDoor(t, {
+    const { port } = await startEndpoint(t, {
       env: { ALLOWED_ORIGINS: 'https://ui.example', PUBLIC_URL: 'https://public.example' },
     });
     const { status } = await askUpgrade(port, upgradeLines(headers, target));
@@ -87,25 +87,25 @@ for (const [name, headers, target] of [
 }
 
 test('two Host lines are refused with 400', async (t) => {
-  const { port } = await startDoor(t);
+  const { port } = await startEndpoint(t);
   const { status } = await askUpgrade(port, [...upgradeLines(), 'Host: other.example']);
   assert.equal(status, 400);
 });
 
 test('one socket more than the limit is refused with 503, and let in once one is gone', async (t) => {
-  const { port, door } = await startDoor(t, { env: { CONNECTIONS_MAX: '12' } });
+  const { port, sockets } = await startEndpoint(t, { env: { CONNECTIONS_MAX: '12' } });
   const open = await Promise.all(Array.from({ length: 6 }, () => connectByHand(port)));
   const refused = await askUpgrade(port, upgradeLines());
   assert.equal(refused.status, 503);
   assert.match(refused.text, /^retry-after: [0-9]+$/im);
   await open.pop()?.close();
-  while (door.size > 5) await new Promise(setImmediate);
+  while (sockets.size > 5) await new Promise(setImmediate);
   assert.equal((await askUpgrade(port, upgradeLines())).status, 101);
   for (const client of open) await client.close();
 });
 
 test('a socket that is reset in the middle of its handshake harms nobody', async (t) => {
-  const { port } = await startDoor(t);
+  const { port } = await startEndpoint(t);
   const { connect } = await import('node:net');
   for (let count = 0; count < 20; count += 1) {
     const socket = connect(port, '127.0.0.1');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { useDoor } from '../support/graphql-door.js';
+import { useEndpoint } from '../support/graphql-endpoint.js';
 import {
   connectByHand,
   connectReady,
@@ -22,9 +22,9 @@ describe('the older protocol', { concurrency: 2 }, () => {
     ['no sub-protocol', []],
   ] as const) {
     describe(`with ${name}`, { concurrency: 1 }, () => {
-      const door = useDoor();
-      const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
-      const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
+      const endpoint = useEndpoint();
+      const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
+      const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
       /** The next message that is no keep-alive. */
       const next = async (client: HandClient): Promise<Message> => {
         for (;;) {
@@ -61,7 +61,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         client.send(start('s', subscription));
         await settle(client);
         for (const content of ['one', 'two', 'é'.repeat(3_000)]) {
-          door().comment(content);
+          endpoint().comment(content);
           const payload = { data: { commentAdded: { content } } };
           assert.deepEqual(await next(client), { type: 'data', id: 's', payload });
         }
@@ -73,7 +73,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         client.send(start('s', subscription));
         client.send({ type: 'stop', id: 's' });
         assert.deepEqual(await next(client), { type: 'complete', id: 's' });
-        door().comment('unheard');
+        endpoint().comment('unheard');
         await settle(client);
         await client.close();
       });
@@ -182,7 +182,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
           const errors = [payload].flat() as { message: string }[];
           assert.ok(errors.every(({ message }) => message.length > 0));
           await settle(client);
-          door().comment('still here');
+          endpoint().comment('still here');
           assert.equal((await next(client)).id, 'good');
           await client.close();
         });
@@ -230,8 +230,8 @@ describe('the older protocol', { concurrency: 2 }, () => {
         client.send(start('s', subscription));
         client.send(start('s', 'subscription { commentAdded { postId } }'));
         await settle(client);
-        door().comment('once');
-        const payload = { data: { commentAdded: { postId: door().postId } } };
+        endpoint().comment('once');
+        const payload = { data: { commentAdded: { postId: endpoint().postId } } };
         assert.deepEqual(await next(client), { type: 'data', id: 's', payload });
         await settle(client);
         await client.close();
@@ -242,7 +242,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         client.send(start('old', subscription));
         client.send({ id: 'new', type: 'subscribe', payload: { query: subscription } });
         await settle(client);
-        door().comment('to both');
+        endpoint().comment('to both');
         const seen = [await next(client), await next(client)].map(
           ({ id, type }) => `${id} ${type}`,
         );

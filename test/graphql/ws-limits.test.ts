@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { startDoor } from '../support/graphql-door.js';
+import { startEndpoint } from '../support/graphql-endpoint.js';
 import { askUpgrade, connectByHand, connectReady, upgradeLines } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
 import { assertWithin } from '../support/pace.js';
@@ -23,7 +23,7 @@ const withExecute =
 
 describe('messages', { concurrency: 4 }, () => {
   test('one at the limit is read, one byte more closes with 1009', async (t) => {
-    const { port } = await startDoor(t);
+    const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols });
     client.sendText('{"type":"connection_init"}'.padEnd(262_144));
     assert.equal((await client.next()).type, 'connection_ack');
@@ -32,7 +32,7 @@ describe('messages', { concurrency: 4 }, () => {
   });
 
   test('text that is not UTF-8 closes with 1007', async (t) => {
-    const { port } = await startDoor(t);
+    const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols });
     client.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
     assert.equal((await client.closed).code, 1007);
@@ -43,7 +43,7 @@ describe('messages', { concurrency: 4 }, () => {
     ['graphql-ws', 1008],
   ] as const) {
     test(`too many in a second close with ${code} on ${name}`, async (t) => {
-      const { port } = await startDoor(t);
+      const { port } = await startEndpoint(t);
       const client = await connectReady(port, { protocols: [name] });
       for (let count = 0; count < 401; count += 1) client.send({ type: 'pong' });
       assert.equal((await client.closed).code, code);
@@ -51,14 +51,14 @@ describe('messages', { concurrency: 4 }, () => {
   }
 
   test('pongs of WebSocket itself that answer no ping count too', async (t) => {
-    const { port } = await startDoor(t);
+    const { port } = await startEndpoint(t);
     const client = await connectReady(port, { protocols });
     for (let count = 0; count < 401; count += 1) client.socket.pong();
     assert.deepEqual(await client.closed, { code: 4429, reason: 'Too many messages' });
   });
 
   test('pings of WebSocket itself count too', async (t) => {
-    const { port } = await startDoor(t);
+    const { port } = await startEndpoint(t);
     const client = await connectReady(port, { protocols });
     for (let count = 0; count < 401; count += 1) client.socket.ping();
     assert.equal((await client.closed).code, 4429);
@@ -67,8 +67,8 @@ describe('messages', { concurrency: 4 }, () => {
 
 describe('operations', { concurrency: 4 }, () => {
   test('one more than 100 is refused, the others run, and a place gets free', async (t) => {
-    const door = await startDoor(t);
-    const client = await connectReady(door.port, { protocols });
+    const endpoint = await startEndpoint(t);
+    const client = await connectReady(endpoint.port, { protocols });
     for (let id = 0; id <= 100; id += 1) client.send(subscribe(`${id}`, subscription));
     const { type, id } = await client.next();
     assert.deepEqual([type, id], ['error', '100']);
@@ -76,7 +76,7 @@ describe('operations', { concurrency: 4 }, () => {
     client.send(subscribe('d', '{ __typename }'));
     assert.equal((await client.next()).type, 'next');
     assert.equal((await client.next()).type, 'complete');
-    door.comment('for the others');
+    endpoint.comment('for the others');
     for (let other = 1; other < 100; other += 1) {
       assert.equal((await client.next()).id, `${other}`);
     }
@@ -85,7 +85,7 @@ describe('operations', { concurrency: 4 }, () => {
 
   // On the newer protocol nothing waits for `connection_init` (R28).
   test('what waits for the acknowledgement is bounded in number', async (t) => {
-    const { port } = await startDoor(t);
+    const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     for (let id = 0; id <= 100; id += 1) client.send(subscribe(`${id}`, '{ __typename }'));
     assert.equal((await client.next()).id, '100');
@@ -99,7 +99,7 @@ describe('operations', { concurrency: 4 }, () => {
   });
 
   test('what waits for the acknowledgement is bounded in bytes', async (t) => {
-    const { port } = await startDoor(t, { env: { WS_QUEUE_BYTES_MAX: '65536' } });
+    const { port } = await startEndpoint(t, { env: { WS_QUEUE_BYTES_MAX: '65536' } });
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     for (const id of ['a', 'b']) client.send(subscribe(id, `{ __typename }${' '.repeat(40_000)}`));
     assert.deepEqual([(await client.next()).id, client.received], ['b', []]);
@@ -116,7 +116,7 @@ describe('operations', { concurrency: 4 }, () => {
       executed += 1;
       return big;
     });
-    const { port } = await startDoor(t, { wrap, env: { WS_QUEUE_BYTES_MAX: '65536' } });
+    const { port } = await startEndpoint(t, { wrap, env: { WS_QUEUE_BYTES_MAX: '65536' } });
     const client = await connectReady(port, { protocols });
     client.socket.pause();
     for (let count = 0; count < 90; count += 1) {
@@ -139,7 +139,7 @@ describe('operations', { concurrency: 4 }, () => {
   test('queries that take long run ten at a time, and one that was stopped says nothing', async (t) => {
     const waiting: ((result: typeof big) => void)[] = [];
     const wrap = withExecute(() => new Promise((resolve) => void waiting.push(resolve)));
-    const { port } = await startDoor(t, { wrap });
+    const { port } = await startEndpoint(t, { wrap });
     const client = await connectReady(port, { protocols });
     for (let count = 0; count < 12; count += 1) {
       client.send(subscribe(`q${count}`, '{ __typename }'));
@@ -159,9 +159,9 @@ describe('operations', { concurrency: 4 }, () => {
     await client.close();
   });
 
-  test('a fault of ours in an execution is masked, logged, and leaves the socket open', async (t) => {
+  test('a fault of the service in an execution is masked, logged, and leaves the socket open', async (t) => {
     const wrap = withExecute(() => Promise.reject(new Error('secret')));
-    const { port, logged } = await startDoor(t, { wrap });
+    const { port, logged } = await startEndpoint(t, { wrap });
     const client = await connectReady(port, { protocols });
     client.send(subscribe('1', '{ __typename }'));
     const message = await client.next();
@@ -171,14 +171,14 @@ describe('operations', { concurrency: 4 }, () => {
     await client.close();
   });
 
-  test('a fault of ours elsewhere closes one socket with 1011', async (t) => {
+  test('a fault of the service elsewhere closes one socket with 1011', async (t) => {
     const wrap = (engine: Engine): Engine => {
       const prepare = (): never => {
         throw new Error('secret');
       };
       return { ...engine, prepare };
     };
-    const { port, logged } = await startDoor(t, { wrap });
+    const { port, logged } = await startEndpoint(t, { wrap });
     const other = await connectReady(port, { protocols });
     const client = await connectReady(port, { protocols });
     client.send(subscribe('1', '{ __typename }'));
@@ -192,11 +192,11 @@ describe('operations', { concurrency: 4 }, () => {
 
 describe('peers', { concurrency: 4 }, () => {
   test('one that answers no ping is ended, one that does is kept', async (t) => {
-    const { port, door } = await startDoor(t, { env: { WS_PING_SECONDS: '1' } });
+    const { port, sockets } = await startEndpoint(t, { env: { WS_PING_SECONDS: '1' } });
     const dead = await connectReady(port, { protocols, autoPong: false });
     const alive = await connectReady(port, { protocols });
     assert.equal((await dead.closed).code, 1006);
-    while (door.size > 1) await turn();
+    while (sockets.size > 1) await turn();
     alive.send({ type: 'ping' });
     assert.equal((await alive.next()).type, 'pong');
     await alive.close();
@@ -204,18 +204,18 @@ describe('peers', { concurrency: 4 }, () => {
 
   test('one that does not read is closed with 1013, and a reader gets all in order', async (t) => {
     const env = { WS_QUEUE_BYTES_MAX: '65536', WS_PING_SECONDS: '60' };
-    const door = await startDoor(t, { env });
-    const silent = await connectReady(door.port, { protocols });
-    const reader = await connectReady(door.port, { protocols });
+    const endpoint = await startEndpoint(t, { env });
+    const silent = await connectReady(endpoint.port, { protocols });
+    const reader = await connectReady(endpoint.port, { protocols });
     silent.send(subscribe('s', subscription));
     reader.send(subscribe('r', subscription));
     reader.send(subscribe('r2', 'subscription { commentAdded { postId } }'));
-    while (door.subscriptions.count().members < 3) await turn();
+    while (endpoint.subscriptions.count().members < 3) await turn();
     silent.socket.pause();
     let sent = 0;
-    for (; door.subscriptions.count().members === 3 && sent < 2_000; sent += 1) {
+    for (; endpoint.subscriptions.count().members === 3 && sent < 2_000; sent += 1) {
       const content = `${sent} ${'x'.repeat(50_000)}`;
-      door.comment(content);
+      endpoint.comment(content);
       const { payload } = [await reader.next(), await reader.next()].find(({ id }) => id === 'r')!;
       assert.deepEqual(payload, { data: { commentAdded: { content } } });
     }
@@ -228,68 +228,68 @@ describe('peers', { concurrency: 4 }, () => {
 
   test('queues share one budget: the more sockets, the smaller each', async (t) => {
     const env = { WAITING_BYTES_MAX: String(1024 * 1024), WS_QUEUE_BYTES_MAX: '1048576' };
-    const door = await startDoor(t, { env });
+    const endpoint = await startEndpoint(t, { env });
     const clients = [];
     for (let count = 0; count < 16; count += 1) {
-      const client = await connectReady(door.port, { protocols });
+      const client = await connectReady(endpoint.port, { protocols });
       client.send(subscribe('s', subscription));
       client.socket.pause();
       clients.push(client);
     }
-    while (door.subscriptions.count().members < 16) await turn();
-    for (let sent = 0; door.subscriptions.count().members > 0 && sent < 2_000; sent += 1) {
-      door.comment('x'.repeat(50_000));
+    while (endpoint.subscriptions.count().members < 16) await turn();
+    for (let sent = 0; endpoint.subscriptions.count().members > 0 && sent < 2_000; sent += 1) {
+      endpoint.comment('x'.repeat(50_000));
       await turn();
     }
-    assert.equal(door.subscriptions.count().members, 0);
+    assert.equal(endpoint.subscriptions.count().members, 0);
     for (const client of clients) client.socket.terminate();
   });
 
   test('a reset in the middle of everything harms nobody', async (t) => {
-    const door = await startDoor(t);
-    const reader = await connectReady(door.port, { protocols });
+    const endpoint = await startEndpoint(t);
+    const reader = await connectReady(endpoint.port, { protocols });
     reader.send(subscribe('r', subscription));
     for (let count = 0; count < 10; count += 1) {
-      const client = await connectReady(door.port, { protocols });
+      const client = await connectReady(endpoint.port, { protocols });
       client.send(subscribe('s', subscription));
       client.socket.terminate();
     }
-    while (door.door.size > 1) await turn();
-    door.comment('hello');
+    while (endpoint.sockets.size > 1) await turn();
+    endpoint.comment('hello');
     assert.equal((await reader.next()).id, 'r');
-    assert.deepEqual(door.subscriptions.count(), { groups: 1, members: 1 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
     await reader.close();
   });
 });
 
 describe('a clean stop', { concurrency: 4 }, () => {
   test('says 1001 to everybody', async (t) => {
-    const door = await startDoor(t);
+    const endpoint = await startEndpoint(t);
     const clients = [
-      await connectByHand(door.port, { protocols }),
-      await connectReady(door.port, { protocols }),
-      await connectReady(door.port),
+      await connectByHand(endpoint.port, { protocols }),
+      await connectReady(endpoint.port, { protocols }),
+      await connectReady(endpoint.port),
     ];
     clients[1]?.send(subscribe('s', subscription));
-    const stopped = door.stop();
+    const stopped = endpoint.stop();
     for (const client of clients) assert.equal((await client.closed).code, 1001);
     await stopped;
-    assert.deepEqual(door.subscriptions.count(), { groups: 0, members: 0 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
   });
 
   test('does not wait for those who do not answer', async (t) => {
-    const door = await startDoor(t);
-    const client = await connectReady(door.port, { protocols });
+    const endpoint = await startEndpoint(t);
+    const client = await connectReady(endpoint.port, { protocols });
     client.socket.pause();
     const began = performance.now();
-    await door.stop();
+    await endpoint.stop();
     assertWithin(4_000, performance.now() - began);
     client.socket.terminate();
   });
 
   test('lets nobody in any more', async (t) => {
-    const { port, door } = await startDoor(t);
-    await door.close();
+    const { port, sockets } = await startEndpoint(t);
+    await sockets.close();
     assert.equal((await askUpgrade(port, upgradeLines())).status, 503);
   });
 });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { useDoor } from '../support/graphql-door.js';
+import { useEndpoint } from '../support/graphql-endpoint.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
 
@@ -17,9 +17,9 @@ const subscribe = (id: string, query: string, more: object = {}): object => {
 };
 
 describe('operations over graphql-transport-ws', () => {
-  const door = useDoor();
-  const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
-  const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
+  const endpoint = useEndpoint();
+  const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
+  const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
   /** Resolves once what was sent before has been dealt with. */
   const settle = async (client: HandClient): Promise<void> => {
     client.send({ type: 'ping', payload: { settled: true } });
@@ -62,10 +62,10 @@ describe('operations over graphql-transport-ws', () => {
       const client = await ready();
       const query =
         'query a($id: String!) { postById(postId: $id) { id } } query b { allPosts { id } }';
-      const variables = { id: door().postId };
+      const variables = { id: endpoint().postId };
       client.send(subscribe('1', query, { variables, operationName: 'a' }));
       const { payload } = await client.next();
-      assert.deepEqual(payload, { data: { postById: { id: door().postId } } });
+      assert.deepEqual(payload, { data: { postById: { id: endpoint().postId } } });
       await client.close();
     });
 
@@ -82,7 +82,7 @@ describe('operations over graphql-transport-ws', () => {
       const add = 'mutation ($i: CommentInput!) { addComment(commentInput: $i) }';
       client.send(subscribe('events', subscription));
       client.send(
-        subscribe('add', add, { variables: { i: { postId: door().postId, content: 'x' } } }),
+        subscribe('add', add, { variables: { i: { postId: endpoint().postId, content: 'x' } } }),
       );
       const types = new Set<string>();
       for (let count = 0; count < 3; count += 1) {
@@ -97,7 +97,7 @@ describe('operations over graphql-transport-ws', () => {
       const client = await connect();
       client.send({ type: 'connection_init' });
       client.send(subscribe('events', subscription));
-      const add = `mutation { addComment(commentInput: {postId: "${door().postId}", content: "y"}) }`;
+      const add = `mutation { addComment(commentInput: {postId: "${endpoint().postId}", content: "y"}) }`;
       client.send(subscribe('add', add));
       assert.deepEqual(await client.next(), { type: 'connection_ack' });
       const seen = [await client.next(), await client.next(), await client.next()];
@@ -141,7 +141,7 @@ describe('operations over graphql-transport-ws', () => {
         assert.deepEqual(error?.extensions, { code });
         assert.ok(error.message.length > 0);
         await settle(client);
-        door().comment(`still there after ${name}`);
+        endpoint().comment(`still there after ${name}`);
         assert.equal((await client.next()).id, 'good');
         await client.close();
       });
@@ -153,9 +153,9 @@ describe('operations over graphql-transport-ws', () => {
       const client = await ready();
       client.send(subscribe('s', subscription));
       await settle(client);
-      for (const content of ['one', 'two', 'three']) door().comment(content);
+      for (const content of ['one', 'two', 'three']) endpoint().comment(content);
       for (const content of ['one', 'two', 'three']) {
-        const commentAdded = { content, postId: door().postId };
+        const commentAdded = { content, postId: endpoint().postId };
         const payload = { data: { commentAdded } };
         assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
       }
@@ -167,7 +167,7 @@ describe('operations over graphql-transport-ws', () => {
       client.send(subscribe('s', subscription));
       client.send({ id: 's', type: 'complete' });
       await settle(client);
-      door().comment('unheard');
+      endpoint().comment('unheard');
       await settle(client);
       assert.deepEqual(client.received, []);
       await client.close();
@@ -202,7 +202,7 @@ describe('operations over graphql-transport-ws', () => {
       client.send(subscribe('a', subscription));
       client.send(subscribe('b', 'subscription { commentAdded { id } }'));
       await settle(client);
-      door().comment('for both');
+      endpoint().comment('for both');
       const ids = new Set([(await client.next()).id, (await client.next()).id]);
       assert.deepEqual(ids, new Set(['a', 'b']));
       await client.close();
@@ -214,9 +214,11 @@ describe('operations over graphql-transport-ws', () => {
       await settle(client);
       for (const length of [1, 100, 125, 2_000, 2_048, 60_000, 70_000]) {
         const content = 'é'.repeat(length);
-        door().comment(content);
+        endpoint().comment(content);
         const { payload } = await client.next();
-        assert.deepEqual(payload, { data: { commentAdded: { content, postId: door().postId } } });
+        assert.deepEqual(payload, {
+          data: { commentAdded: { content, postId: endpoint().postId } },
+        });
       }
       await client.close();
     });
@@ -225,11 +227,11 @@ describe('operations over graphql-transport-ws', () => {
       const client = await ready();
       client.send(subscribe('s', 'subscription gone { commentAdded { id } }'));
       await settle(client);
-      const { members } = door().subscriptions.count();
+      const { members } = endpoint().subscriptions.count();
       client.socket.terminate();
       await client.closed;
-      while (door().subscriptions.count().members === members) await new Promise(setImmediate);
-      assert.equal(door().subscriptions.count().members, members - 1);
+      while (endpoint().subscriptions.count().members === members) await new Promise(setImmediate);
+      assert.equal(endpoint().subscriptions.count().members, members - 1);
     });
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { useDoor } from '../support/graphql-door.js';
+import { useEndpoint } from '../support/graphql-endpoint.js';
 import { connectReady } from '../support/ws-clients.js';
 
 const query = '{ __typename }';
@@ -15,10 +15,10 @@ for (const [verb, protocol, result] of [
   ['subscribe', 'graphql-ws', 'next'],
 ] as const) {
   describe(`persisted queries by ${verb} over ${protocol}`, () => {
-    const door = useDoor();
+    const endpoint = useEndpoint();
 
     test('a hash is unknown at first, then sent with its text, then enough', async () => {
-      const client = await connectReady(door().port, { protocols: [protocol] });
+      const client = await connectReady(endpoint().port, { protocols: [protocol] });
       client.send({ id: '1', type: verb, payload: { extensions } });
       const { type, payload } = await client.next();
       assert.equal(type, 'error');
@@ -32,7 +32,7 @@ for (const [verb, protocol, result] of [
     });
 
     test('a hash that is not that of the text is refused, and the socket stays open', async () => {
-      const client = await connectReady(door().port, { protocols: [protocol] });
+      const client = await connectReady(endpoint().port, { protocols: [protocol] });
       client.send({ id: '1', type: verb, payload: { query: '{ allPosts { id } }', extensions } });
       assert.match(JSON.stringify((await client.next()).payload), /BAD_USER_INPUT/);
       client.send({ id: '2', type: verb, payload: { query } });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { startDoor } from '../support/graphql-door.js';
+import { startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
@@ -19,7 +19,7 @@ function sendInFragments({ socket }: HandClient, text: string): void {
 }
 
 test('a message in 256 fragments is read, one more closes with 1008', async (t) => {
-  const { port } = await startDoor(t);
+  const { port } = await startEndpoint(t);
   const client = await connectByHand(port, { protocols });
   sendInFragments(client, '{"type":"connection_init"}'.padEnd(256));
   assert.equal((await client.next()).type, 'connection_ack');
@@ -28,7 +28,7 @@ test('a message in 256 fragments is read, one more closes with 1008', async (t) 
 });
 
 test('a frame that comes byte by byte closes with 1008', async (t) => {
-  const { port } = await startDoor(t);
+  const { port } = await startEndpoint(t);
   const client = await connectReady(port, { protocols });
   const { _socket: raw } = client.socket as unknown as { readonly _socket: Socket };
   raw.setNoDelay(true);

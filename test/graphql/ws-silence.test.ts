@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { startDoor } from '../support/graphql-door.js';
+import { startEndpoint } from '../support/graphql-endpoint.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
 const newer = ['graphql-transport-ws'];
 const older = { 'the sub-protocol graphql-ws': ['graphql-ws'], 'no sub-protocol': [] };
 
 async function connect(t: TestContext, protocols: readonly string[]): Promise<HandClient> {
-  const { port } = await startDoor(t);
+  const { port } = await startEndpoint(t);
   return connectByHand(port, { protocols });
 }
 
@@ -37,13 +37,13 @@ describe('a client that says nothing', { concurrency: true }, () => {
     });
 
     test(`with ${name} ka comes at an interval, and not right after the acknowledgement`, async (t) => {
-      const { port } = await startDoor(t, { env: { WS_PING_SECONDS: '1' } });
+      const { port } = await startEndpoint(t, { env: { WS_PING_SECONDS: '1' } });
       const often = await connectReady(port, { protocols });
       for (let count = 0; count < 2; count += 1) {
         assert.deepEqual(await often.next(), { type: 'ka' });
       }
       await often.close();
-      const { port: other } = await startDoor(t);
+      const { port: other } = await startEndpoint(t);
       const seldom = await connectReady(other, { protocols });
       seldom.send({ type: 'ping' });
       assert.deepEqual(await seldom.next(), { type: 'pong' });

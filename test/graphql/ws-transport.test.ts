@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { useDoor } from '../support/graphql-door.js';
+import { useEndpoint } from '../support/graphql-endpoint.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
 const protocols = ['graphql-transport-ws'];
@@ -13,9 +13,9 @@ const subscribe = (id: string, query: string, more: object = {}): object => {
 };
 
 describe('graphql-transport-ws', () => {
-  const door = useDoor();
-  const connect = (): Promise<HandClient> => connectByHand(door().port, { protocols });
-  const ready = (): Promise<HandClient> => connectReady(door().port, { protocols });
+  const endpoint = useEndpoint();
+  const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
+  const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
   /** Resolves once what was sent before has been dealt with. */
   const settle = async (client: HandClient): Promise<void> => {
     client.send({ type: 'ping', payload: { settled: true } });

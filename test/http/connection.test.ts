@@ -162,7 +162,7 @@ test('OPTIONS tells what a path allows, and is 404 where nothing is (R9)', async
   assert.equal((await client.answer()).status, 404);
 });
 
-test('a failure of ours is a masked 500 with one log record of the same id', async (t) => {
+test('a failure of the service is a masked 500 with one log record of the same id', async (t) => {
   const { port, logged } = await startHttp(t, {
     routes: {
       'GET /throws': () => {

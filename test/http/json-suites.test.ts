@@ -13,7 +13,7 @@ keepOthersServed();
 
 const json = 'application/json';
 const demoPost = '/posts/019b8d5e-9c00-7000-8000-000000000101';
-const doors = [
+const endpoints = [
   ['POST', '/graphql', json],
   ['POST', '/posts', json],
   ['PUT', demoPost, json],
@@ -49,8 +49,8 @@ test('JSONTestSuite: what is not JSON is 400, what is JSON is never a failure', 
     const { body, isUtf8 } = bytesOf(input);
     counts[kind] += 1;
     counts.notUtf8 += isUtf8 ? 0 : 1;
-    // At length each document goes to all doors, else to one of them in turn.
-    const own = isLong ? doors : doors.slice(at % doors.length).slice(0, 1);
+    // At length each document goes to all endpoints, else to one of them in turn.
+    const own = isLong ? endpoints : endpoints.slice(at % endpoints.length).slice(0, 1);
     for (const [method, path, type] of own) {
       const headers = { 'Content-Type': type };
       const { status } = await server.fetch(path, { method, headers, body });

@@ -48,7 +48,7 @@ describe('static files', () => {
     await rm(join(folder, '..'), { recursive: true, force: true });
   });
 
-  it('sends a file with its type, its tag and the headers of the door', async () => {
+  it('sends a file with its type, its tag and the headers of the endpoint', async () => {
     const reply = await files().reply(requestWith(), 'deep/er/logo.png');
     assert.equal(reply.status, 200);
     assert.equal(textOf(reply), 'not really');
@@ -76,10 +76,10 @@ describe('static files', () => {
       ['gzip; q=0.000, *', false],
       ['*;q=0', false],
     ];
-    const door = files();
+    const endpoint = files();
     for (const [accept, packed] of cases) {
       const request = requestWith(accept === undefined ? {} : { 'accept-encoding': accept });
-      const reply = await door.reply(request, 'app.js');
+      const reply = await endpoint.reply(request, 'app.js');
       assert.equal(Buffer.isBuffer(reply.body), packed);
       const bytes = Buffer.isBuffer(reply.body) ? reply.body : await buffer(reply.body as Readable);
       assert.equal(headerOf(reply, 'Content-Encoding'), packed ? 'gzip' : undefined, accept);
@@ -89,57 +89,57 @@ describe('static files', () => {
     }
   });
 
-  it('answers 304 to whoever holds the same file, and 200 to all others', async () => {
-    const door = files();
-    const etag = headerOf(await door.reply(requestWith(), 'app.js'), 'ETag') ?? '';
+  it('answers 304 to a client that holds the same file, and 200 to all others', async () => {
+    const endpoint = files();
+    const etag = headerOf(await endpoint.reply(requestWith(), 'app.js'), 'ETag') ?? '';
     for (const held of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
-      const reply = await door.reply(requestWith({ 'if-none-match': held }), 'app.js');
+      const reply = await endpoint.reply(requestWith({ 'if-none-match': held }), 'app.js');
       assert.equal(reply.status, 304, held);
       assert.equal(reply.body, undefined);
       assert.equal(headerOf(reply, 'ETag'), etag);
       assert.equal(headerOf(reply, 'X-Test'), 'yes');
     }
     for (const held of ['"other"', '', 'W/"', etag.slice(3, -1)]) {
-      const reply = await door.reply(requestWith({ 'if-none-match': held }), 'app.js');
+      const reply = await endpoint.reply(requestWith({ 'if-none-match': held }), 'app.js');
       assert.equal(reply.status, 200, held);
     }
   });
 
   it('knows no name but the shipped ones, whatever a name looks like', async () => {
-    const door = files();
+    const endpoint = files();
     const names = ['', '.', '..', '../secret.txt', 'deep/../../secret.txt', '/app.js', 'deep'];
     names.push('deep/er/', 'app.js.gz', 'APP.JS', 'app%2ejs', 'deep%2Fer/logo.png', 'app.js\0');
     names.push('deep\\er\\logo.png', '__proto__', 'constructor', '//secret.txt');
     names.push(join(folder, 'app.js'));
     for (const name of names) {
-      await assert.rejects(door.reply(requestWith(), name), isNotFound, name);
+      await assert.rejects(endpoint.reply(requestWith(), name), isNotFound, name);
     }
   });
 
   it('reads nothing until it is asked, and each file once', async () => {
     const late = join(folder, '..', 'late');
-    const door = createStaticFiles({ folder: late, headers: [] });
+    const endpoint = createStaticFiles({ folder: late, headers: [] });
     await mkdir(late);
     await writeFile(join(late, 'a.txt'), 'first');
-    assert.equal(textOf(await door.reply(requestWith(), 'a.txt')), 'first');
+    assert.equal(textOf(await endpoint.reply(requestWith(), 'a.txt')), 'first');
     await writeFile(join(late, 'a.txt'), 'second');
-    assert.equal(textOf(await door.reply(requestWith(), 'a.txt')), 'first');
+    assert.equal(textOf(await endpoint.reply(requestWith(), 'a.txt')), 'first');
   });
 
   it('has no files where there is no folder', async () => {
-    const door = createStaticFiles({ folder: join(folder, 'missing'), headers: [] });
-    await assert.rejects(door.reply(requestWith(), 'index.html'), isNotFound);
+    const endpoint = createStaticFiles({ folder: join(folder, 'missing'), headers: [] });
+    await assert.rejects(endpoint.reply(requestWith(), 'index.html'), isNotFound);
   });
 
   it('tries again after a file that could not be read', async () => {
     const flaky = join(folder, '..', 'flaky');
     await mkdir(flaky);
     await writeFile(join(flaky, 'a.txt'), 'now');
-    const door = createStaticFiles({ folder: flaky, headers: [] });
-    await assert.rejects(door.reply(requestWith(), 'b.txt'), isNotFound);
+    const endpoint = createStaticFiles({ folder: flaky, headers: [] });
+    await assert.rejects(endpoint.reply(requestWith(), 'b.txt'), isNotFound);
     await rm(join(flaky, 'a.txt'));
-    await assert.rejects(door.reply(requestWith(), 'a.txt'), { code: 'ENOENT' });
+    await assert.rejects(endpoint.reply(requestWith(), 'a.txt'), { code: 'ENOENT' });
     await writeFile(join(flaky, 'a.txt'), 'again');
-    assert.equal(textOf(await door.reply(requestWith(), 'a.txt')), 'again');
+    assert.equal(textOf(await endpoint.reply(requestWith(), 'a.txt')), 'again');
   });
 });

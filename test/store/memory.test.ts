@@ -30,7 +30,7 @@ testStore('memory', (_context, initial) => Promise.resolve(openStore(initial)));
 const isFull = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'storage_full';
 
-test('beyond its bytes nothing is stored, by no door', async () => {
+test('beyond its bytes nothing is stored, by no endpoint', async () => {
   const { posts, comments, todos, articles, ...store } = openStore(empty, 10_000);
   const post = await posts.create({ title: 'a', content: 'b', authorId: null });
   const article = await articles.save({ title: 'a' });

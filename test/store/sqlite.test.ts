@@ -137,7 +137,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
 
   it('is refused where it is no database', async (context) => {
     const path = await newSqliteFile(context);
-    await writeFile(path, 'Dear diary, '.repeat(100));
+    await writeFile(path, 'Some other text, '.repeat(100));
     await refusesUntouched(path, /^STORE_URL: the file is no SQLite database/);
   });
 

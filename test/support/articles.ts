@@ -1,4 +1,4 @@
-/** A service and its door to articles, as the tests call it. */
+/** A service and its endpoint to articles, as the tests call it. */
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';

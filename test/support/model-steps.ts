@@ -3,13 +3,13 @@
 import * as fc from 'fast-check';
 import { anyCharacter } from './texts.js';
 
-type Door = 'rest' | 'graphql';
+type Endpoint = 'rest' | 'graphql';
 
 /** Any characters, and never blank (R8). */
 const text = fc.string({ unit: anyCharacter, maxLength: 12 }).map((rest) => `a${rest}`);
 /** Chooses among what there is; 0 is what is not there. */
 const which = fc.nat({ max: 12 });
-const door = fc.constantFrom<Door>('rest', 'graphql');
+const endpoint = fc.constantFrom<Endpoint>('rest', 'graphql');
 const author = fc.record(
   { givenName: text, familyName: text },
   { requiredKeys: [], noNullPrototype: true },
@@ -36,8 +36,8 @@ const kind = <K extends string>(name: K): fc.Arbitrary<K> => fc.constant(name);
 
 /** One step of a history. */
 export const step = fc.oneof(
-  { arbitrary: fc.record({ kind: kind('post'), door, title: text, content: text }), weight: 3 },
-  { arbitrary: fc.record({ kind: kind('comment'), door, which, content: text }), weight: 3 },
+  { arbitrary: fc.record({ kind: kind('post'), endpoint, title: text, content: text }), weight: 3 },
+  { arbitrary: fc.record({ kind: kind('comment'), endpoint, which, content: text }), weight: 3 },
   fc.record({ kind: kind('change'), which, title: text }),
   fc.record({ kind: kind('remove'), which }),
   fc.record({ kind: kind('todo'), title: text, completed: fc.boolean() }),

@@ -10,7 +10,7 @@ const sourceFolder = join(projectFolder, 'src');
 export interface Import {
   /** `types`: gone at run time. */
   readonly kind: 'value' | 'types';
-  /** A file below src/ for one of ours, else the package or `node:` module. */
+  /** A file below src/ for one of this project, else the package or `node:` module. */
   readonly from: string;
   readonly own: boolean;
 }

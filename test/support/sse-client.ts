@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import type { GraphqlDoor } from './graphql-door.js';
+import type { GraphqlEndpoint } from './graphql-endpoint.js';
 
 export interface EventReader {
   readonly response: IncomingMessage;
@@ -13,7 +13,7 @@ export interface EventReader {
 
 /** Asks for the query; `body` is sent in its place where it is given. */
 export async function askEvents(
-  { port }: GraphqlDoor,
+  { port }: GraphqlEndpoint,
   query: string,
   body: string | Buffer = JSON.stringify({ query }),
 ): Promise<EventReader> {

@@ -1,4 +1,4 @@
-/** The GraphQL doors for subscribers on a real server, without the rest of the service. */
+/** The GraphQL endpoint for subscribers on a real server, without the rest of the service. */
 
 import { after, before, type TestContext } from 'node:test';
 import { type Config, readConfig } from '../../dist/config.js';
@@ -26,12 +26,12 @@ import { formatLocalDateTime } from '../../dist/domain/local-date-time.js';
 import { announce } from './announce.js';
 import { unweighed } from './topic.js';
 
-export interface GraphqlDoor {
+export interface GraphqlEndpoint {
   readonly port: number;
   readonly config: Config;
   readonly engine: Engine;
   readonly subscriptions: Subscriptions;
-  readonly door: WebSocketEndpoint;
+  readonly sockets: WebSocketEndpoint;
   readonly streams: EventStreams;
   readonly pool: MemoryPool;
   readonly logged: readonly string[];
@@ -44,7 +44,7 @@ export interface GraphqlDoor {
   stop(): Promise<void>;
 }
 
-export interface DoorOptions {
+export interface EndpointOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A wrapper around the real engine. */
   readonly wrap?: (engine: Engine) => Engine;
@@ -54,24 +54,24 @@ export interface DoorOptions {
   readonly distinctMax?: number;
 }
 
-/** One door for all tests of a `describe`. */
-export function useDoor(options: DoorOptions = {}): () => GraphqlDoor {
-  let door: GraphqlDoor | undefined;
+/** One endpoint for all tests of a `describe`. */
+export function useEndpoint(options: EndpointOptions = {}): () => GraphqlEndpoint {
+  let endpoint: GraphqlEndpoint | undefined;
   before(async () => {
-    door = await startDoor({ after: () => undefined }, options);
+    endpoint = await startEndpoint({ after: () => undefined }, options);
   });
-  after(() => door?.stop());
+  after(() => endpoint?.stop());
   return () => {
-    if (door === undefined) throw new Error('the door is not open yet');
-    return door;
+    if (endpoint === undefined) throw new Error('the endpoint is not there yet');
+    return endpoint;
   };
 }
 
 /** Stops with the test that asked for it. */
-export async function startDoor(
+export async function startEndpoint(
   context: Pick<TestContext, 'after'>,
-  { env = {}, wrap = (engine) => engine, poolNow, distinctMax = 1_000 }: DoorOptions = {},
-): Promise<GraphqlDoor> {
+  { env = {}, wrap = (engine) => engine, poolNow, distinctMax = 1_000 }: EndpointOptions = {},
+): Promise<GraphqlEndpoint> {
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
   const logged: string[] = [];
   const log: Log = (_level, event) => void logged.push(event);
@@ -106,7 +106,7 @@ export async function startDoor(
     authorizations.push(authorization);
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
-  const door = createWebSocketEndpoint({
+  const sockets = createWebSocketEndpoint({
     engine,
     pool,
     subscriptions,
@@ -117,14 +117,14 @@ export async function startDoor(
     now: () => performance.now(),
   });
   const streams = createEventStreams({ engine, subscriptions, pool, config });
-  const stop = await serve(context, { config, door, streams, engine, log, pool, subscriptions });
+  const stop = await serve(context, { config, sockets, streams, engine, log, pool, subscriptions });
   context.after(stop.stop);
   return {
     port: stop.port,
     config,
     engine,
     subscriptions,
-    door,
+    sockets,
     streams,
     pool,
     logged,
@@ -145,7 +145,7 @@ function add(comments: CommentRules, postId: string): (content: string) => void 
   return (content) => void comments.add(postId, content);
 }
 
-interface Parts extends Pick<GraphqlDoor, 'config' | 'door' | 'streams' | 'engine'> {
+interface Parts extends Pick<GraphqlEndpoint, 'config' | 'sockets' | 'streams' | 'engine'> {
   readonly subscriptions: Subscriptions;
   readonly log: Log;
   readonly pool: MemoryPool;
@@ -156,7 +156,7 @@ async function serve(
   context: object,
   parts: Parts,
 ): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
-  const { config, door, streams, engine, log, pool, subscriptions } = parts;
+  const { config, sockets, streams, engine, log, pool, subscriptions } = parts;
   const handler: Handler = async (request) => {
     if (request.path === '/hello') return textReply(200, 'hello');
     const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
@@ -176,7 +176,7 @@ async function serve(
   });
   const server = createHttpServer({
     listener,
-    upgrade: (incoming, socket, head) => door.upgrade(incoming, socket, head),
+    upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
     pool,
     config,
   });
@@ -186,7 +186,7 @@ async function serve(
     announceStop();
     return server.close(async () => {
       streams.close();
-      await door.close();
+      await sockets.close();
       subscriptions.close();
     });
   };
