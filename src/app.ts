@@ -35,6 +35,7 @@ import { createRouter } from './router.ts';
 import { openUploads } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
+import { Reading } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import type { Run } from './store/files/run-folder.ts';
@@ -84,7 +85,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
-    revision: () => store.revision(),
+    read: () => new Reading(store),
   });
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
@@ -117,10 +118,10 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const routes = createRoutes({
     graphql,
     posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
-    comments: createCommentHandlers({ store, comments, config }),
+    comments: createCommentHandlers({ store, comments, answers, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-    todos: createTodoHandlers({ store, config }),
+    todos: createTodoHandlers({ store, answers, config }),
     articles: createArticleHandlers({ store, answers, config }),
     graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
     health,

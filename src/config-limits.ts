@@ -71,7 +71,7 @@ export const limitSettings = {
   }),
   answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,
-    meaning: 'Answers kept until the next write; 0: none.',
+    meaning: 'Answers kept until what they read is changed; 0: none.',
   }),
   waitingBytesMax: shareOfMemory('WAITING_BYTES_MAX', {
     share: 8,

@@ -5,7 +5,7 @@ import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Account, Comment } from '../store/model.ts';
-import type { Store } from '../store/store.ts';
+import type { Records, Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
 import { createLoaders, type Loaders } from './schema/loaders.ts';
@@ -29,6 +29,8 @@ export interface RequestScope {
   readonly requestId: string;
   /** The account of the request's token, undefined without one. Throws `invalid_token`. */
   readonly viewer: () => MaybePromise<Account | undefined>;
+  /** Where an answer that may be kept is read from; the store where it is absent. */
+  readonly records?: Records;
   /** What the request may still cost; the code that called `engine.createBudget()` releases it. */
   readonly budget: Budget;
 }
@@ -44,7 +46,8 @@ const fieldBytes = 32;
 
 /** New for each operation: a query after a mutation in a batch reads what the mutation wrote. */
 export class GraphqlContext {
-  readonly deps: ContextDeps;
+  readonly deps: Omit<ContextDeps, 'store'>;
+  readonly records: Records;
   readonly scope: RequestScope;
   readonly #tools: ContextTools;
   #slices: Slices | undefined;
@@ -52,12 +55,13 @@ export class GraphqlContext {
 
   constructor(deps: ContextDeps, scope: RequestScope, tools: ContextTools) {
     this.deps = deps;
+    this.records = scope.records ?? deps.store;
     this.scope = scope;
     this.#tools = tools;
   }
 
   get loaders(): Loaders {
-    return (this.#loaders ??= createLoaders(this.deps.store));
+    return (this.#loaders ??= createLoaders(this.records));
   }
 
   /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */

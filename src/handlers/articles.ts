@@ -6,7 +6,7 @@ import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
-import { cachedListReply, type JsonList } from '../http/json-list.ts';
+import { type JsonList, listReply } from '../http/json-list.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import {
@@ -18,6 +18,7 @@ import {
 } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
+import type { Reading } from '../store/reading.ts';
 import type { Store } from '../store/store.ts';
 
 export interface ArticleHandlers {
@@ -37,7 +38,7 @@ export interface ArticleHandlers {
 
 export interface ArticleDeps {
   readonly store: Store;
-  readonly answers: AnswerCache;
+  readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
@@ -51,16 +52,24 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
   const { articles } = store;
   const { bodyBytesMax } = config;
   const withPatch = createPatchReader(bodyBytesMax);
-  const everyArticle: JsonList<Article> = {
+  const everyArticle: JsonList<Reading, Article> = {
     key: 'GET /api/articles',
-    list: () => articles.list(),
+    list: (records) => records.articles.list(),
     toJson: (article) => JSON.stringify(article),
   };
 
   return {
-    list: () => cachedListReply(answers, everyArticle),
+    list: () => listReply(answers, everyArticle),
 
-    find: (request) => andThen(articles.find(getId(request)), toReply),
+    find(request) {
+      const id = getId(request);
+      return answers.get(`GET /api/articles/${id}`, (records, keep) =>
+        andThen(records.articles.find(id), (article) => {
+          if (article === undefined) throw noSuchArticle();
+          return keep(jsonReply(200, article));
+        }),
+      );
+    },
 
     async create(request) {
       const body = await readJson(request, bodyBytesMax);
@@ -142,11 +151,6 @@ function getId(request: HttpRequest): number {
   const id = toArticleId(request.params['id'] ?? '');
   if (id === undefined) throw noSuchArticle();
   return id;
-}
-
-function toReply(article: Article | undefined): HttpReply {
-  if (article === undefined) throw noSuchArticle();
-  return jsonReply(200, article);
 }
 
 function noSuchArticle(): AppError {

@@ -4,13 +4,15 @@ import type { Config } from '../config.ts';
 import type { CommentRules } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
+import type { AnswerCache } from '../http/answer-cache.ts';
 import { listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonReply, jsonTextReply } from '../http/message.ts';
 import type { Comment } from '../store/model.ts';
-import type { Store } from '../store/store.ts';
+import type { Reading } from '../store/reading.ts';
+import type { Records, Store } from '../store/store.ts';
 import { decodeTexts } from './input.ts';
-import { getPost } from './posts.ts';
+import { getPost, noPost } from './posts.ts';
 
 export interface CommentHandlers {
   readonly list: Handler;
@@ -21,15 +23,22 @@ export interface CommentHandlers {
 export interface CommentDeps {
   readonly store: Store;
   readonly comments: CommentRules;
+  readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
-export function createCommentHandlers({ store, comments, config }: CommentDeps): CommentHandlers {
+export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
+  const { store, comments, answers, config } = deps;
   return {
-    async list(request) {
-      const post = await getPost(store, request);
-      const found = (await store.comments.list(post.id)) ?? [];
-      return listReply(found, toItem);
+    list(request) {
+      const id = toId(request.params['id'] ?? '');
+      if (id === undefined) throw noPost();
+      const list = async (records: Records): Promise<readonly Comment[]> => {
+        const found = await records.comments.list(id);
+        if (found === undefined) throw noPost();
+        return found;
+      };
+      return listReply(answers, { key: `GET /posts/${id}/comments`, list, toJson: toItem });
     },
 
     async add(request) {
@@ -37,22 +46,31 @@ export function createCommentHandlers({ store, comments, config }: CommentDeps):
       const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
       const comment = await comments.add(post.id, content);
       // The post can have gone while the body was on its way.
-      if (comment === undefined) throw new AppError('not_found', 'There is no post with this id.');
+      if (comment === undefined) throw noPost();
       const reply = jsonTextReply(201, '[]');
       return { ...reply, headers: [...reply.headers, 'Location', `/comments/${comment.id}`] };
     },
 
-    async find(request) {
+    find(request) {
       const id = toId(request.params['id'] ?? '');
-      const comment = id === undefined ? undefined : await store.comments.find(id);
-      const post = comment && (await store.posts.find(comment.postId));
-      if (comment === undefined || post === undefined) {
-        throw new AppError('not_found', 'There is no comment with this id.');
-      }
-      const summary = { id: post.id, title: post.title };
-      return jsonReply(200, { id: comment.id, content: comment.content, post: summary });
+      if (id === undefined) throw noComment();
+      return answers.get(`GET /comments/${id}`, async (records, keep) =>
+        keep(jsonReply(200, await findComment(records, id))),
+      );
     },
   };
+}
+
+async function findComment({ comments, posts }: Records, commentId: string): Promise<object> {
+  const comment = await comments.find(commentId);
+  const post = comment && (await posts.find(comment.postId));
+  if (comment === undefined || post === undefined) throw noComment();
+  const { id, content } = comment;
+  return { id, content, post: { id: post.id, title: post.title } };
+}
+
+function noComment(): AppError {
+  return new AppError('not_found', 'There is no comment with this id.');
 }
 
 /** R11: these members in this order. */

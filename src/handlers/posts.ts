@@ -4,12 +4,13 @@ import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
-import { cachedListReply, type JsonList } from '../http/json-list.ts';
+import { type JsonList, listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, type HttpRequest, jsonTextReply } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Post } from '../store/model.ts';
-import type { Store } from '../store/store.ts';
+import type { Reading } from '../store/reading.ts';
+import type { Records, Store } from '../store/store.ts';
 import { decodeTexts } from './input.ts';
 
 export interface PostHandlers {
@@ -24,23 +25,28 @@ export interface PostDeps {
   readonly store: Store;
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
-  readonly answers: AnswerCache;
+  readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
 export function createPostHandlers({ store, viewer, answers, config }: PostDeps): PostHandlers {
   const { posts } = store;
-  const all: JsonList<Post> = { key: 'GET /posts', list: () => posts.list(), toJson };
+  const all: JsonList<Reading, Post> = {
+    key: 'GET /posts',
+    list: (records) => records.posts.list(),
+    toJson,
+  };
 
   return {
-    list: () => cachedListReply(answers, all),
+    list: () => listReply(answers, all),
 
     find(request) {
       const id = toId(request.params['id'] ?? '');
       if (id === undefined) throw noPost();
       // By the id alone: one post has one answer, however its path is spelled.
-      const make = (): MaybePromise<string> => andThen(getPost(store, request), toJson);
-      return andThen(answers.get(`GET /posts/${id}`, make), (body) => jsonTextReply(200, body));
+      return answers.get(`GET /posts/${id}`, (records, keep) =>
+        andThen(getPost(records, request), (post) => keep(jsonTextReply(200, toJson(post)))),
+      );
     },
 
     async create(request) {
@@ -70,16 +76,19 @@ export function createPostHandlers({ store, viewer, answers, config }: PostDeps)
 }
 
 /** The post that the path's `{id}` names, or 404 (R4). */
-export function getPost(store: Store, request: HttpRequest): MaybePromise<Post> {
+export function getPost(
+  { posts }: Pick<Records, 'posts'>,
+  request: HttpRequest,
+): MaybePromise<Post> {
   const id = toId(request.params['id'] ?? '');
   if (id === undefined) throw noPost();
-  return andThen(store.posts.find(id), (post) => {
+  return andThen(posts.find(id), (post) => {
     if (post === undefined) throw noPost();
     return post;
   });
 }
 
-function noPost(): AppError {
+export function noPost(): AppError {
   return new AppError('not_found', 'There is no post with this id.');
 }
 

@@ -3,11 +3,13 @@
 import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
-import { listReply } from '../http/json-list.ts';
+import type { AnswerCache } from '../http/answer-cache.ts';
+import { type JsonList, listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, jsonReply } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Todo } from '../store/model.ts';
+import type { Reading } from '../store/reading.ts';
 import type { Store } from '../store/store.ts';
 import { decodeTodo } from './input.ts';
 
@@ -19,28 +21,43 @@ export interface TodoHandlers {
 
 export interface TodoDeps {
   readonly store: Store;
+  readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax' | 'publicUrl'>;
 }
 
-export function createTodoHandlers({ store, config }: TodoDeps): TodoHandlers {
-  const { todos } = store;
+export function createTodoHandlers({ store, answers, config }: TodoDeps): TodoHandlers {
+  const all: JsonList<Reading, Todo> = {
+    key: 'GET /api/todos',
+    list: ({ todos }) => todos.list(),
+    toJson,
+  };
   return {
-    list: () => andThen(todos.list(), (all) => listReply(all, toJson)),
+    list: () => listReply(answers, all),
 
     async create(request) {
-      const todo = await todos.create(decodeTodo(await readJson(request, config.bodyBytesMax)));
+      const todo = await store.todos.create(
+        decodeTodo(await readJson(request, config.bodyBytesMax)),
+      );
       // A proxy that ends TLS is told to us by PUBLIC_URL, never by a header (R12).
       const base = config.publicUrl || `http://${request.host}`;
       return emptyReply(201, ['Location', `${base}/api/todos/${todo.id}`]);
     },
 
-    async find(request) {
+    find(request) {
       const id = toId(request.params['id'] ?? '');
-      const todo = id === undefined ? undefined : await todos.find(id);
-      if (todo === undefined) throw new AppError('not_found', 'There is no todo with this id.');
-      return jsonReply(200, todo);
+      if (id === undefined) throw noTodo();
+      return answers.get(`GET /api/todos/${id}`, ({ todos }, keep) =>
+        andThen(todos.find(id), (todo) => {
+          if (todo === undefined) throw noTodo();
+          return keep(jsonReply(200, todo));
+        }),
+      );
     },
   };
+}
+
+function noTodo(): AppError {
+  return new AppError('not_found', 'There is no todo with this id.');
 }
 
 function toJson({ id, title, completed }: Todo): string {

@@ -1,9 +1,10 @@
 /**
- * Whole answers, kept for as long as nothing was written: each belongs to one revision of the
- * store, and the first look after a write forgets all of them. So an old answer is never given.
+ * Whole replies, kept for as long as nothing was written to what they were made from: each belongs
+ * to a reading of the records, which says whether it still is what would be read.
  */
 
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { HttpReply } from './message.ts';
 
 /** JSON as it is sent: a short one as text, which goes out in one piece with its head. */
 export type Answer = string | Buffer;
@@ -15,86 +16,84 @@ export function toAnswer(text: string): Answer {
   return text.length < textLengthMax ? text : Buffer.from(text);
 }
 
-/** An entry without its key and answer: its place in the map, and what stands before texts. */
-const entryBytes = 200;
+/** A reply without its key and body: its places in maps, its reading and its headers. */
+const entryBytes = 500;
 
-/** A character of a text takes two bytes at most. */
-function bytesOf(answer: Answer): number {
-  return typeof answer === 'string' ? 2 * answer.length : answer.length;
+/** Records to make an answer from, which note what of them is read. */
+export interface CurrentOrNot {
+  /** False for ever once something was written to what was read. */
+  isCurrent(): boolean;
 }
 
-export interface AnswerCache {
+/** Marks a reply, whose body is no stream, as one to be kept; gives it back. */
+export type Keep = (reply: HttpReply) => HttpReply;
+
+export interface AnswerCache<R> {
   /**
-   * The kept answer, or the one that `make` makes, which is then kept; undefined never is. A key
-   * is of Latin-1.
+   * The reply that is kept for the key, of Latin-1, or the one that `make` makes of the records
+   * which it is given, and of nothing else. Undefined is the key of nothing.
    */
-  get<A extends Answer | undefined>(
-    key: string,
-    make: () => MaybePromise<A>,
-  ): MaybePromise<A | Answer>;
-  /** True where nothing is kept now: then no key need be made to look for it. */
-  isEmpty(): boolean;
-  /** The kept answer. */
-  find(key: string): Answer | undefined;
-  /**
-   * What stands now: to be asked for before an answer is made, and given to `keep` after it.
-   * Undefined where nothing would be kept.
-   */
-  revision(): number | undefined;
-  /** Keeps an answer, unless something was written since `revision`. */
-  keep(key: string, answer: Answer, revision: number | undefined): void;
+  get(
+    key: string | undefined,
+    make: (records: R, keep: Keep) => MaybePromise<HttpReply>,
+  ): MaybePromise<HttpReply>;
 }
 
-export interface AnswerCacheOptions {
-  /** Keys and answers together; 0 keeps nothing. */
+export interface AnswerCacheOptions<R> {
+  /** Keys and replies together; 0 keeps nothing. */
   readonly bytesMax: number;
-  /** The store's revision; undefined where it cannot tell: then nothing is kept. */
-  readonly revision: () => number | undefined;
+  /** The records as they are now, for one answer. */
+  readonly read: () => R;
 }
 
-export function createAnswerCache(options: AnswerCacheOptions): AnswerCache {
-  const { bytesMax } = options;
-  // Where nothing is kept, nobody need make a key.
-  const revision = bytesMax === 0 ? () => undefined : options.revision;
-  const answers = new Map<string, Answer>();
-  let bytes = 0;
-  let validAt: number | undefined;
+interface Entry {
+  readonly reply: HttpReply;
+  readonly reading: CurrentOrNot;
+  readonly bytes: number;
+}
 
-  const isEmpty = (): boolean => {
-    if (revision() === validAt) return answers.size === 0;
-    answers.clear();
-    bytes = 0;
-    validAt = revision();
-    return true;
+export function createAnswerCache<R extends CurrentOrNot>(
+  options: AnswerCacheOptions<R>,
+): AnswerCache<R> {
+  const { bytesMax, read } = options;
+  /** The oldest first. */
+  const entries = new Map<string, Entry>();
+  let bytesKept = 0;
+
+  const forget = (key: string, { bytes }: Entry): void => {
+    entries.delete(key);
+    bytesKept -= bytes;
   };
-  const find = (key: string): Answer | undefined => (isEmpty() ? undefined : answers.get(key));
-
-  const keep = (key: string, answer: Answer, since: number | undefined): void => {
-    const size = entryBytes + key.length + bytesOf(answer);
+  const keep = (key: string, reading: CurrentOrNot, reply: HttpReply): void => {
+    const bytes = entryBytes + key.length + bytesOf(reply);
     // A write that came while the answer was made leaves it in doubt: it is given, not kept.
-    if (since === undefined || since !== validAt || since !== revision() || size > bytesMax) return;
-    if (bytes + size > bytesMax) {
-      answers.clear();
-      bytes = 0;
+    if (bytes > bytesMax || !reading.isCurrent()) return;
+    const replaced = entries.get(key);
+    if (replaced !== undefined) forget(key, replaced);
+    for (const [oldest, entry] of entries) {
+      if (bytesKept + bytes <= bytesMax) break;
+      forget(oldest, entry);
     }
-    if (!answers.has(key)) bytes += size;
     // A copy: a key that was cut out of a target, or put together, would keep all of that alive.
-    answers.set(Buffer.from(key, 'latin1').toString('latin1'), answer);
+    entries.set(Buffer.from(key, 'latin1').toString('latin1'), { reply, reading, bytes });
+    bytesKept += bytes;
   };
 
   return {
-    revision,
-    isEmpty,
-    find,
-    keep,
     get(key, make) {
-      const known = find(key);
-      if (known !== undefined) return known;
-      const since = revision();
-      return andThen(make(), (answer) => {
-        if (answer !== undefined) keep(key, answer, since);
-        return answer;
+      const known = key === undefined ? undefined : entries.get(key);
+      if (known?.reading.isCurrent() === true) return known.reply;
+      const reading = read();
+      return make(reading, (reply) => {
+        if (key !== undefined) keep(key, reading, reply);
+        return reply;
       });
     },
   };
+}
+
+/** A character of a text takes two bytes at most. */
+function bytesOf({ body }: HttpReply): number {
+  if (typeof body === 'string') return 2 * body.length;
+  return Buffer.isBuffer(body) ? body.length : Number.POSITIVE_INFINITY;
 }

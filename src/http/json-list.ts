@@ -8,10 +8,10 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { type Answer, type AnswerCache, toAnswer } from './answer-cache.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 
-export interface JsonList<T> {
+export interface JsonList<R, T> {
   /** The answer's name in the cache. */
   readonly key: string;
-  readonly list: () => MaybePromise<readonly T[]>;
+  readonly list: (records: R) => MaybePromise<readonly T[]>;
   /** The JSON text of one item. */
   readonly toJson: (item: T) => string;
 }
@@ -23,22 +23,17 @@ const streamBytesMax = 2 * 1024 * 1024;
 /** Characters of one piece, at least: smaller ones cost more than they are worth. */
 const pieceLength = 65_536;
 
-/** A list that is kept in `answers` while it is small and nothing is written. */
-export function cachedListReply<T>(answers: AnswerCache, of: JsonList<T>): MaybePromise<HttpReply> {
-  const { key, list, toJson } = of;
-  const make = (): MaybePromise<Answer | undefined> =>
-    andThen(list(), (items) => toWhole(items, toJson));
-  return andThen(answers.get(key, make), (body) =>
-    body === undefined
-      ? andThen(list(), (items) => streamReply(items, toJson))
-      : jsonTextReply(200, body),
+/** A list, which is kept in `answers` where it is small. */
+export function listReply<R, T>(
+  answers: AnswerCache<R>,
+  { key, list, toJson }: JsonList<R, T>,
+): MaybePromise<HttpReply> {
+  return answers.get(key, (records, keep) =>
+    andThen(list(records), (items) => {
+      const body = toWhole(items, toJson);
+      return body === undefined ? streamReply(items, toJson) : keep(jsonTextReply(200, body));
+    }),
   );
-}
-
-/** A list that is made anew for each request. */
-export function listReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {
-  const body = toWhole(items, toJson);
-  return body === undefined ? streamReply(items, toJson) : jsonTextReply(200, body);
 }
 
 /** Undefined where the list is too long for one piece. */

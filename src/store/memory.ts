@@ -11,7 +11,8 @@ import {
 } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
-import type { Articles, Authors, Comments, Posts, Store, Todos } from './store.ts';
+import { createVersions } from './reading.ts';
+import type { Area, Articles, Authors, Comments, Posts, Store, Todos, Versions } from './store.ts';
 
 /** What a store holds at its start. Posts are given oldest first, comments too. */
 export interface InitialData {
@@ -34,6 +35,7 @@ export interface MemoryStoreOptions {
 
 interface State extends MemoryStoreOptions {
   readonly budget: ByteBudget;
+  readonly versions: Versions;
   readonly posts: Map<string, Post>;
   readonly comments: Map<string, Comment>;
   /** A post without comments has no entry. */
@@ -41,21 +43,42 @@ interface State extends MemoryStoreOptions {
   /** Post ids, oldest first. An author without posts has no entry. */
   readonly postsOfAuthor: Map<string, Set<string>>;
   readonly authors: ReadonlyMap<string, Author>;
-  /** Moved on by every write. */
-  revision: number;
+}
+
+/** A map whose every change moves the version of its area. */
+class Table<K, V> extends Map<K, V> {
+  readonly #versions: Versions;
+  readonly #area: Area;
+
+  constructor(versions: Versions, area: Area) {
+    super();
+    this.#versions = versions;
+    this.#area = area;
+  }
+
+  override set(key: K, value: V): this {
+    this.#versions[this.#area] += 1;
+    return super.set(key, value);
+  }
+
+  override delete(key: K): boolean {
+    this.#versions[this.#area] += 1;
+    return super.delete(key);
+  }
 }
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial } = options;
+  const versions = createVersions();
   const state: State = {
     ...options,
     budget: createByteBudget(options.bytesMax),
-    posts: new Map(),
-    comments: new Map(),
+    versions,
+    posts: new Table(versions, 'posts'),
+    comments: new Table(versions, 'comments'),
     commentsOfPost: new Map(),
     postsOfAuthor: new Map(),
     authors: new Map(initial.authors.map((author) => [author.id, author])),
-    revision: 0,
   };
   for (const post of initial.posts) keepPost(state, post);
   for (const comment of initial.comments) keepComment(state, comment);
@@ -67,7 +90,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     accounts: createAccounts(initial.accounts),
     todos: createTodos(state),
     articles: createArticles(state),
-    revision: () => state.revision,
+    versions: () => versions,
     ping: () => undefined,
     close: () => undefined,
   };
@@ -96,12 +119,13 @@ function keepComment(state: State, comment: Comment): void {
 
 function createPosts(state: State): Posts {
   /** Made anew after a write: many reads share it. */
-  let newestFirst: { readonly revision: number; readonly posts: readonly Post[] } | undefined;
+  let newestFirst: { readonly version: number; readonly posts: readonly Post[] } | undefined;
 
   return {
     list() {
-      if (newestFirst?.revision !== state.revision) {
-        newestFirst = { revision: state.revision, posts: [...state.posts.values()].toReversed() };
+      const version = state.versions.posts;
+      if (newestFirst?.version !== version) {
+        newestFirst = { version, posts: [...state.posts.values()].toReversed() };
       }
       return newestFirst.posts;
     },
@@ -112,7 +136,6 @@ function createPosts(state: State): Posts {
       const id = state.createId();
       const post: Post = { id, ...texts, status: 'DRAFT', createdAt: state.now(), authorId };
       keepPost(state, post);
-      state.revision += 1;
       return post;
     },
     update(id, { title, content }) {
@@ -121,7 +144,6 @@ function createPosts(state: State): Posts {
       const changed: Post = { ...post, title: copyText(title), content: copyText(content) };
       state.budget.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
-      state.revision += 1;
       return true;
     },
     remove(id) {
@@ -131,7 +153,6 @@ function createPosts(state: State): Posts {
       state.budget.take(-postBytes(post));
       forgetComments(state, id);
       if (post.authorId !== null) forgetPostOfAuthor(state, post.authorId, id);
-      state.revision += 1;
       return true;
     },
     byAuthors: (ids) => new Map(ids.map((id) => [id, postsOfAuthor(state, id)])),
@@ -170,7 +191,6 @@ function createComments(state: State): Comments {
       // The post's own id: the client's text of it can be a part of a longer one.
       const comment = { id, content, createdAt: state.now(), postId: post.id };
       keepComment(state, comment);
-      state.revision += 1;
       return comment;
     },
     list: (postId) => commentsOfPost.get(postId) ?? (posts.has(postId) ? noComments : undefined),
@@ -190,7 +210,8 @@ function createAuthors({ authors }: State): Authors {
 }
 
 function createTodos(state: State): Todos {
-  const todos = new Map(state.initial.todos.map((todo) => [todo.id, todo]));
+  const todos = new Table<string, Todo>(state.versions, 'todos');
+  for (const todo of state.initial.todos) todos.set(todo.id, todo);
   return {
     list: () => [...todos.values()],
     find: (id) => todos.get(id),
@@ -198,7 +219,6 @@ function createTodos(state: State): Todos {
       const todo = { id: state.createId(), title: copyText(title), completed };
       state.budget.take(textRecordBytes(title));
       todos.set(todo.id, todo);
-      state.revision += 1;
       return todo;
     },
   };
@@ -224,7 +244,7 @@ function toCompact(article: Article): Measured {
 }
 
 function createArticles(state: State): Articles {
-  const articles = new Map<number, Article>();
+  const articles = new Table<number, Article>(state.versions, 'articles');
   const bytesOf = new Map<number, number>();
   /** The highest value that the counter has given (R15). */
   let counter = 0;
@@ -243,7 +263,6 @@ function createArticles(state: State): Articles {
       bytesOf.set(article.id, cost.bytes);
       articles.set(article.id, article);
     }
-    state.revision += 1;
   };
   const keepOne = (changed: Measured): Article => {
     keep([changed]);

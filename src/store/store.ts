@@ -91,6 +91,18 @@ export interface Articles {
   changeAll(change: (articles: readonly Article[]) => readonly Article[]): MaybePromise<void>;
 }
 
+/**
+ * What is written apart from the rest: a table of its own in every driver. A port's methods read
+ * the area of its name; those of comments also say whether a post is there.
+ */
+export type Area = 'posts' | 'comments' | 'authors' | 'todos' | 'articles';
+
+/** A number for each area, which every change of it moves on before it is acknowledged. */
+export type Versions = Record<Area, number>;
+
+/** What answers are made from. */
+export type Records = Pick<Store, Area | 'answersAtOnce'>;
+
 export interface Store {
   /** True where every answer is a value at hand: reading many records as one act saves nothing. */
   readonly answersAtOnce: boolean;
@@ -101,10 +113,10 @@ export interface Store {
   readonly todos: Todos;
   readonly articles: Articles;
   /**
-   * A number that every write moves on: as long as it stands still, so does every answer.
+   * The versions of now: as long as those of some areas stand still, so does what is read there.
    * Undefined for a driver that cannot tell (others write to it too).
    */
-  revision(): number | undefined;
+  versions(): Readonly<Versions> | undefined;
   /** Settles when the store answers; rejects where it is away. */
   ping(): MaybePromise<void>;
   /** The index of stored files. Only a store that outlives the process has it. */

@@ -1,70 +1,97 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { createAnswerCache, toAnswer } from '../../dist/http/answer-cache.js';
+import { type AnswerCache, createAnswerCache, toAnswer } from '../../dist/http/answer-cache.js';
+import { type HttpReply, jsonTextReply } from '../../dist/http/message.js';
 
-it('an answer is made once for each revision', () => {
-  let revision = 1;
-  let made = 0;
-  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => revision });
-  const make = (): string => `made ${(made += 1)}`;
-  assert.equal(answers.get('a', make), 'made 1');
-  assert.equal(answers.get('a', make), 'made 1');
-  revision = 2;
-  assert.equal(answers.get('a', make), 'made 2');
+/** One number that is read, and moves with every write. */
+class Source {
+  value = 1;
+
+  read(): { readonly value: number; isCurrent(): boolean } {
+    const { value } = this;
+    return { value, isCurrent: () => value === this.value };
+  }
+}
+
+/** The body of a reply that was made at once. */
+function textOf(reply: unknown): string {
+  const { body } = reply as HttpReply; // no promise
+  assert.ok(typeof body === 'string');
+  return body;
+}
+
+function open(bytesMax = 10_000): {
+  readonly source: Source;
+  readonly ask: (key: string | undefined, body?: string) => string;
+  readonly answers: AnswerCache<{ readonly value: number }>;
+} {
+  const source = new Source();
+  const answers = createAnswerCache({ bytesMax, read: () => source.read() });
+  /** What it answers: `body`, where that was made now. */
+  const ask = (key: string | undefined, body?: string): string => {
+    const reply = answers.get(key, ({ value }, keep) =>
+      keep(jsonTextReply(200, body ?? `made of ${value}`)),
+    );
+    return textOf(reply);
+  };
+  return { source, ask, answers };
+}
+
+it('a reply is made once, until what it was made from is written to', () => {
+  const { source, ask } = open();
+  assert.equal(ask('a'), 'made of 1');
+  assert.equal(ask('a', 'again'), 'made of 1');
+  assert.equal(ask('b', 'other'), 'other');
+  source.value = 2;
+  assert.equal(ask('a'), 'made of 2');
+  assert.equal(ask('a', 'again'), 'made of 2');
+});
+
+it('a reply that was not marked, or has no key, is made each time', () => {
+  const { ask, answers } = open();
+  const unmarked = (body: string): unknown =>
+    (answers.get('a', () => jsonTextReply(200, body)) as HttpReply).body;
+  assert.deepEqual([unmarked('one'), unmarked('two')], ['one', 'two']);
+  assert.deepEqual([ask(undefined, 'one'), ask(undefined, 'two')], ['one', 'two']);
 });
 
 it('a write that comes while an answer is made keeps it from being kept', async () => {
-  let revision = 1;
-  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => revision });
-  let resolve: (answer: string) => void = () => undefined;
-  const slow = new Promise<string>((settle) => {
+  const { source, ask, answers } = open();
+  let resolve: (reply: HttpReply) => void = () => undefined;
+  const slow = new Promise<HttpReply>((settle) => {
     resolve = settle;
   });
-  const first = answers.get('a', () => slow);
-  revision = 2;
-  resolve('old');
-  assert.equal(await first, 'old');
+  const first = answers.get('a', async (_records, keep) => keep(await slow));
+  source.value = 2;
+  resolve(jsonTextReply(200, 'old'));
+  assert.equal((await first).body, 'old');
+  assert.equal(ask('a', 'new'), 'new');
+});
+
+it('keys and replies stay within their bytes, and the oldest give way', () => {
+  const { source, ask } = open(6_000);
+  for (let number = 0; number < 50; number += 1) ask(`k${number}`, 'x'.repeat(40));
+  const kept = Array.from({ length: 50 }, (_, number) => ask(`k${49 - number}`, 'again'));
   assert.equal(
-    answers.get('a', () => 'new'),
-    'new',
+    kept.findIndex((body) => body === 'again'),
+    Math.floor(6_000 / 583),
   );
+  // What is out of date counts, and gives way like the rest.
+  source.value = 2;
+  ask('new', 'y');
+  assert.equal(ask('new', 'again'), 'y');
+  ask('too large', 'x'.repeat(3_001));
+  assert.equal(ask('too large', 'again'), 'again');
 });
 
-it('an answer made before a write is not kept after it, though others are', () => {
-  let revision = 1;
-  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => revision });
-  const before = answers.revision();
-  revision = 2;
-  answers.find('b');
-  answers.keep('a', 'old', before);
-  assert.equal(answers.find('a'), undefined);
-});
-
-it('keys and answers stay within their bytes', () => {
-  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => 1 });
-  answers.find('start');
-  for (let number = 0; number < 50; number += 1) answers.keep(`k${number}`, 'x'.repeat(30), 1);
-  const kept = Array.from({ length: 50 }, (_, number) => answers.find(`k${number}`));
-  const bytes = kept.filter((answer) => answer !== undefined).length * 262;
-  assert.ok(bytes > 0 && bytes <= 1_000, `${bytes}`);
-  answers.keep('too large', 'x'.repeat(401), 1);
-  assert.equal(answers.find('too large'), undefined);
-});
-
-it('nothing is kept without bytes for it, or where the store cannot tell its revision', () => {
-  for (const options of [
-    { bytesMax: 0, revision: () => 1 },
-    { bytesMax: 1_000, revision: () => undefined },
-  ]) {
-    const answers = createAnswerCache(options);
-    assert.equal(
-      answers.get('a', () => 'one'),
-      'one',
-    );
-    assert.equal(
-      answers.get('a', () => 'two'),
-      'two',
-    );
+it('nothing is kept without bytes for it, or where the source cannot tell what it is in', () => {
+  const { ask } = open(0);
+  assert.deepEqual([ask('a', 'one'), ask('a', 'two')], ['one', 'two']);
+  const read = () => ({ isCurrent: () => false });
+  const answers = createAnswerCache({ bytesMax: 10_000, read });
+  for (const body of ['one', 'two']) {
+    const reply = answers.get('a', (_records, keep) => keep(jsonTextReply(200, body)));
+    assert.equal((reply as HttpReply).body, body);
   }
 });
 

@@ -2,13 +2,17 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { createAnswerCache } from '../../dist/http/answer-cache.js';
-import { cachedListReply, listReply } from '../../dist/http/json-list.js';
+import { type AnswerCache, createAnswerCache } from '../../dist/http/answer-cache.js';
+import { listReply } from '../../dist/http/json-list.js';
 import type { HttpReply } from '../../dist/http/message.js';
 import { startServer } from '../support/server.ts';
 
 async function bodyOf({ body }: HttpReply): Promise<string> {
   return body instanceof Readable ? text(body) : String(body);
+}
+
+function openAnswers(bytesMax: number): AnswerCache<unknown> {
+  return createAnswerCache({ bytesMax, read: () => ({ isCurrent: () => true }) });
 }
 
 const toJson = (item: unknown): string => JSON.stringify(item);
@@ -24,7 +28,8 @@ test('a small list is one buffer, a large one a stream of the same array', async
   ];
   for (const [count, length, streamed] of rows) {
     const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
-    const reply = listReply(items, toJson);
+    const list = (): readonly string[] => items;
+    const reply = await listReply(openAnswers(0), { key: 'a', list, toJson });
     assert.equal(reply.body instanceof Readable, streamed);
     assert.deepEqual(reply.headers, ['Content-Type', 'application/json; charset=utf-8']);
     assert.ok((await bodyOf(reply)) === JSON.stringify(items));
@@ -33,13 +38,13 @@ test('a small list is one buffer, a large one a stream of the same array', async
 
 test('a kept list is made once, a large one is not kept', async () => {
   let asked = 0;
-  const answers = createAnswerCache({ bytesMax: 1_000, revision: () => 1 });
+  const answers = openAnswers(1_000);
   const list = (key: string, items: readonly string[]): Promise<string> => {
     const ask = (): readonly string[] => {
       asked += 1;
       return items;
     };
-    return Promise.resolve(cachedListReply(answers, { key, list: ask, toJson })).then(bodyOf);
+    return Promise.resolve(listReply(answers, { key, list: ask, toJson })).then(bodyOf);
   };
   assert.equal(await list('small', ['a']), '["a"]');
   assert.equal(await list('small', ['b']), '["a"]');

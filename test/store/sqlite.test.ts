@@ -101,23 +101,29 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   });
 
   it('shares one transaction among the writes that arrive together', async (context) => {
-    const store = await openFile(await newSqliteFile(context));
+    const path = await newSqliteFile(context);
+    const store = await openFile(path);
     context.after(() => store.close());
-    const before = store.revision() ?? 0;
+    const other = await openFile(path);
+    context.after(() => other.close());
+    const before = other.versions()?.posts ?? 0;
     const titles = Array.from({ length: 50 }, (_, at) => `post ${at}`);
-    await Promise.all(
-      titles.map(async (title) => store.posts.create({ title, content: 'x', authorId: null })),
-    );
-    assert.equal(store.revision(), before + 1);
+    const seen = titles.map(async (title) => {
+      await store.posts.create({ title, content: 'x', authorId: null });
+      return other.versions()?.posts;
+    });
+    // Another connection sees one commit.
+    assert.deepEqual(new Set(await Promise.all(seen)), new Set([before + 1]));
   });
 
-  it('moves its revision when another process writes', async (context) => {
+  it('moves its versions when another process writes', async (context) => {
     const path = await newSqliteFile(context);
     const [one, other] = [await openFile(path), await openFile(path)];
     context.after(() => Promise.all([one.close(), other.close()]));
-    const before = one.revision();
+    const before = { ...one.versions() };
     await other.posts.create({ title: 'from there', content: 'x', authorId: null });
-    assert.notEqual(one.revision(), before);
+    assert.notEqual(one.versions()?.posts, before.posts);
+    assert.deepEqual(one.versions(), one.versions());
     assert.equal((await one.posts.list())[0]?.title, 'from there');
   });
 

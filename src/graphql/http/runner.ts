@@ -2,10 +2,12 @@
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import type { Answer, AnswerCache } from '../../http/answer-cache.ts';
+import type { AnswerCache, Keep } from '../../http/answer-cache.ts';
 import { parseJson } from '../../http/json.ts';
 import type { HttpReply } from '../../http/message.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { Reading } from '../../store/reading.ts';
+import type { Records } from '../../store/store.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest } from '../engine.ts';
 import { type Call, type CostConfig, createOperations } from './operations.ts';
@@ -37,97 +39,87 @@ export interface Runner {
 export interface RunnerDeps {
   readonly engine: Engine;
   readonly streams: EventStreams;
-  readonly answers: AnswerCache;
+  readonly answers: AnswerCache<Reading>;
   readonly config: CostConfig & Pick<Config, 'graphqlHttpDraft'>;
 }
 
 export function createRunner({ engine, streams, answers, config }: RunnerDeps): Runner {
   const operations = createOperations(engine, config);
 
-  const toCall = ({ requestId, viewer, showCost }: RequestFacts, readsOnly: boolean): Call => {
-    return { scope: { requestId, viewer, budget: engine.createBudget() }, readsOnly, showCost };
+  const toCall = (facts: RequestFacts, readsOnly: boolean, records: Records): Call => {
+    const { requestId, viewer, showCost } = facts;
+    const scope = { requestId, viewer, records, budget: engine.createBudget() };
+    return { scope, readsOnly, showCost };
   };
-  const runBatch = (body: readonly unknown[], facts: RequestFacts, keep: Keep): Reply => {
-    checkBatch(body);
-    const call = toCall(facts, false);
-    return whileHeld(call, () =>
-      andThen(operations.runBatch(body, call), ({ json, repeatable }) => {
-        if (repeatable) keep(json);
-        // One status cannot stand for several results.
-        return resultReply(json, typeFor(facts), 200);
-      }),
-    );
-  };
-  const run = (body: unknown, facts: RequestFacts, keep: Keep): Reply => {
-    if (Array.isArray(body)) return runBatch(body, facts, keep);
-    const call = toCall(facts, false);
-    const request = decodeRequest(body);
-    if (wantsEvents(facts.accept)) {
-      return whileHeld(call, () => streams.run(request, call.scope, false));
-    }
-    return answerTo(request, call, { type: typeFor(facts), keep });
-  };
-  const answerTo = (request: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
-    whileHeld(call, () =>
-      andThen(operations.run(request, call), ({ result, json, repeatable }) => {
-        if (repeatable) keep(json);
-        return resultReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
-      }),
-    );
-  /** Equal bytes are the same request: until something is written, a query has the same result. */
+  const runBatch = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions): Reply =>
+    andThen(operations.runBatch(body, call), ({ json, repeatable }) => {
+      // One status cannot stand for several results.
+      const reply = resultReply(json, type, 200);
+      return repeatable ? keep(reply) : reply;
+    });
+  const runOne = (request: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
+    andThen(operations.run(request, call), ({ result, json, repeatable }) => {
+      const reply = resultReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
+      return repeatable ? keep(reply) : reply;
+    });
+  /** Equal keys are the same request: until something is written, a query has the same result. */
+  const runValue = (value: () => unknown, facts: RequestFacts, key?: string): Reply =>
+    answers.get(key, (records, keep) => {
+      const body = value();
+      const options = { type: typeFor(facts), keep };
+      if (Array.isArray(body)) {
+        checkBatch(body);
+        return held(toCall(facts, false, records), (call) => runBatch(body, call, options));
+      }
+      const request = decodeRequest(body);
+      return held(toCall(facts, false, records), (call) =>
+        wantsEvents(facts.accept)
+          ? streams.run(request, call.scope, false)
+          : runOne(request, call, options),
+      );
+    });
   const post = (body: Buffer, facts: RequestFacts): Reply => {
-    if (facts.showCost || wantsEvents(facts.accept)) {
-      return run(parseJson(body), facts, keepNothing);
-    }
-    const type = typeFor(facts);
-    // While the cache is empty no key is made: a series of mutations does without.
-    const known = answers.isEmpty() ? undefined : answers.find(toKey(type, body));
-    if (known !== undefined) return resultReply(known, type, 200);
-    const revision = answers.revision();
-    const keep: Keep =
-      revision === undefined
-        ? keepNothing
-        : (answer) => answers.keep(toKey(type, body), answer, revision);
-    return run(parseJson(body), facts, keep);
+    const isKept = !facts.showCost && !wantsEvents(facts.accept) && body.length <= keyBytesMax;
+    return runValue(() => parseJson(body), facts, isKept ? toKey(typeFor(facts), body) : undefined);
   };
-  const get = (query: string, facts: RequestFacts): Reply => {
-    const call = toCall(facts, true);
-    const request = decodeQueryString(query);
-    if (wantsEvents(facts.accept)) {
-      return whileHeld(call, () => streams.run(request, call.scope, true));
-    }
-    const type = negotiateType(facts.accept);
-    if (type === undefined) throw notAcceptable();
-    return answerTo(request, call, { type, keep: keepNothing });
-  };
+  const get = (query: string, facts: RequestFacts): Reply =>
+    answers.get(undefined, (records, keep) => {
+      const request = decodeQueryString(query);
+      return held(toCall(facts, true, records), (call) => {
+        if (wantsEvents(facts.accept)) return streams.run(request, call.scope, true);
+        const type = negotiateType(facts.accept);
+        if (type === undefined) throw notAcceptable();
+        return runOne(request, call, { type, keep });
+      });
+    });
 
   return {
     post: (body, facts) => refusable(facts, () => post(body, facts)),
-    runValue: (body, facts) => run(body, facts, keepNothing),
+    runValue: (body, facts) => runValue(() => body, facts),
     get: (query, facts) => refusable(facts, () => get(query, facts)),
   };
 }
 
 /** Runs a call and releases its budget, whether it succeeds or fails. */
-function whileHeld({ scope }: Call, run: () => Reply): Reply {
+function held(call: Call, run: (call: Call) => Reply): Reply {
+  const { budget } = call.scope;
   let reply: Reply | undefined;
   try {
-    reply = run();
+    reply = run(call);
   } finally {
-    if (reply === undefined || !isPromise(reply)) scope.budget.release();
+    if (reply === undefined || !isPromise(reply)) budget.release();
   }
-  return isPromise(reply) ? reply.finally(() => scope.budget.release()) : reply;
+  return isPromise(reply) ? reply.finally(() => budget.release()) : reply;
 }
 
-/** Caches a response for equal requests. */
-type Keep = (answer: Answer) => void;
 /** The media type of a response, and how it is cached. */
 interface ResponseOptions {
   readonly type: ResponseType;
   readonly keep: Keep;
 }
 
-const keepNothing: Keep = () => undefined;
+/** To look for a longer body would cost more than it is likely to save. */
+const keyBytesMax = 65_536;
 
 function toKey(type: ResponseType, body: Buffer): string {
   return `POST ${type} ${body.toString('latin1')}`;

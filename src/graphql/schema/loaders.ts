@@ -6,7 +6,7 @@
 
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Author, Comment, Post } from '../../store/model.ts';
-import type { Store } from '../../store/store.ts';
+import type { Records } from '../../store/store.ts';
 
 export interface Loaders {
   /** Announces posts that an operation is about to read: what belongs to them is loaded at once. */
@@ -21,17 +21,17 @@ const noComments: readonly Comment[] = [];
 const noPosts: readonly Post[] = [];
 
 /** Loaders for one operation. */
-export function createLoaders(store: Store): Loaders {
+export function createLoaders(store: Records): Loaders {
   return store.answersAtOnce ? new DirectLoaders(store) : new BatchLoaders(store);
 }
 
 /** Reads each record by itself, from a store that returns values: batching would save nothing. */
 class DirectLoaders implements Loaders {
-  readonly #store: Store;
+  readonly #store: Records;
   /** Made of many posts each: once for an author. */
   #postsOfAuthor: Map<string, MaybePromise<readonly Post[]>> | undefined;
 
-  constructor(store: Store) {
+  constructor(store: Records) {
     this.#store = store;
   }
 
@@ -63,7 +63,7 @@ class BatchLoaders implements Loaders {
   readonly #authors: Loader<Author>;
   readonly #posts: Loader<readonly Post[]>;
 
-  constructor({ comments, authors, posts }: Store) {
+  constructor({ comments, authors, posts }: Records) {
     this.#comments = new Loader({
       find: (id) => comments.list(id),
       findAll: (ids) => comments.byPosts(ids),

@@ -30,7 +30,7 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, , context, info]: Call<unknown>) =>
-      andThen(context.deps.store.posts.list(), (posts) => {
+      andThen(context.records.posts.list(), (posts) => {
         context.loaders.expectPosts(posts);
         return context.chargeList(posts, info);
       }),
@@ -38,7 +38,7 @@ export const resolvers: Resolvers = {
       const id = toId(postId);
       if (id === undefined) return null;
       context.chargeObject(info);
-      return context.deps.store.posts.find(id);
+      return context.records.posts.find(id);
     },
   },
 
@@ -86,7 +86,7 @@ function createPost(
     refuseBlank('title', title);
     refuseBlank('content', content);
     const authorId = writer?.id ?? null;
-    return andThen(context.deps.store.posts.create({ title, content, authorId }), ({ id }) => id);
+    return andThen(context.records.posts.create({ title, content, authorId }), ({ id }) => id);
   });
 }
 
@@ -99,7 +99,7 @@ function addComment(
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();
     // As in REST (R7), and as R24 has it: first the post, then what is said about it.
-    if (isBlank(content)) return andThen(context.deps.store.posts.find(id), refuseBlankComment);
+    if (isBlank(content)) return andThen(context.records.posts.find(id), refuseBlankComment);
     return andThen(context.deps.comments.add(id, content), (comment) => {
       if (comment === undefined) throw noPost();
       return comment.id;

@@ -46,7 +46,7 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
     todos: createTodos(context),
     articles: createArticles(pool),
     // Other nodes write too: an answer of before is never known to be good still.
-    revision: () => undefined,
+    versions: () => undefined,
     async ping() {
       await pool.read((sql) => sql`SELECT 1`);
     },

@@ -6,18 +6,20 @@ import { escapeText } from '../text-escape.ts';
 import { createChange, createInsert, createSelect, renewAuthor } from './statements.ts';
 import type { SqliteContext } from './writes.ts';
 
-type Context = Pick<SqliteContext, 'database' | 'writes' | 'now'>;
+type Context = Omit<SqliteContext, 'createId'>;
 
-export function createKeptAccounts({ database, writes, now }: Context): KeptAccounts {
+export function createKeptAccounts(context: Context): KeptAccounts {
+  const { database, writes, now } = context;
   const find = createSelect(database, 'accounts', toAccount)('WHERE username = ?');
   const list = createSelect(database, 'accounts', toPerson)('ORDER BY username');
-  const add = createInsert(database, 'accounts', 'ON CONFLICT DO NOTHING');
-  const addAuthor = createInsert(database, 'authors', renewAuthor);
-  const setHash = createChange(
-    database,
-    'UPDATE accounts SET password_hash = ? WHERE username = ?',
-  );
-  const remove = createChange(database, 'DELETE FROM accounts WHERE username = ?');
+  const add = createInsert(context, 'accounts', 'ON CONFLICT DO NOTHING');
+  const addAuthor = createInsert(context, 'authors', renewAuthor);
+  const setHash = createChange(context, [
+    'UPDATE',
+    'accounts',
+    'SET password_hash = ? WHERE username = ?',
+  ]);
+  const remove = createChange(context, ['DELETE FROM', 'accounts', 'WHERE username = ?']);
 
   return {
     find: (username) => find.first(escapeText(username)),

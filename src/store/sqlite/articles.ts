@@ -6,12 +6,13 @@ import type { Articles } from '../store.ts';
 import { createInsert, createSelect } from './statements.ts';
 import type { SqliteContext } from './writes.ts';
 
-export function createArticles({ database, writes }: SqliteContext): Articles {
+export function createArticles(context: SqliteContext): Articles {
+  const { database, writes } = context;
   const select = createSelect(database, 'articles', toArticle);
   const list = select('ORDER BY id');
   const find = select('WHERE id = ?');
   const keep = createInsert(
-    database,
+    context,
     'articles',
     'ON CONFLICT (id) DO UPDATE SET document = excluded.document',
   );

@@ -7,14 +7,19 @@ import { escapeText } from '../text-escape.ts';
 import { createChange, createInsert, createSelect } from './statements.ts';
 import type { SqliteContext } from './writes.ts';
 
-export function createPosts({ database, writes, createId, now }: SqliteContext): Posts {
+export function createPosts(context: SqliteContext): Posts {
+  const { database, writes, createId, now } = context;
   const select = createSelect(database, 'posts', toPost);
   const list = select('ORDER BY seq DESC');
   const find = select('WHERE id = ?');
   const byAuthors = select('WHERE author_id IN (SELECT value FROM json_each(?)) ORDER BY seq DESC');
-  const insert = createInsert(database, 'posts');
-  const update = createChange(database, 'UPDATE posts SET title = ?, content = ? WHERE id = ?');
-  const remove = createChange(database, 'DELETE FROM posts WHERE id = ?');
+  const insert = createInsert(context, 'posts');
+  const update = createChange(context, [
+    'UPDATE',
+    'posts',
+    'SET title = ?, content = ? WHERE id = ?',
+  ]);
+  const remove = createChange(context, ['DELETE FROM', 'posts', 'WHERE id = ?']);
 
   return {
     list: () => list.all(),
@@ -35,13 +40,14 @@ export function createPosts({ database, writes, createId, now }: SqliteContext):
   };
 }
 
-export function createComments({ database, writes, createId, now }: SqliteContext): Comments {
+export function createComments(context: SqliteContext): Comments {
+  const { database, writes, createId, now } = context;
   const hasPost = database.prepare('SELECT 1 FROM posts WHERE id = ?');
   const select = createSelect(database, 'comments', toComment);
   const find = select('WHERE id = ?');
   const list = select('WHERE post_id = ? ORDER BY seq');
   const byPosts = select('WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY seq');
-  const insert = createInsert(database, 'comments');
+  const insert = createInsert(context, 'comments');
 
   return {
     find: (id) => find.first(id),

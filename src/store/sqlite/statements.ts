@@ -2,6 +2,7 @@
 
 import { columnsOf, type NewRow, type Row, type Table } from '../rows.ts';
 import type { Database, Value } from './database.ts';
+import type { SqliteTables } from './writes.ts';
 
 export interface Query<T> {
   first(...values: readonly Value[]): T | undefined;
@@ -28,7 +29,7 @@ export function createSelect<T>(
 
 /** False where the row was not stored because of `onConflict`. */
 export function createInsert(
-  database: Database,
+  { database, versions }: SqliteTables,
   table: Table,
   onConflict = '',
 ): (row: NewRow) => boolean {
@@ -41,17 +42,21 @@ export function createInsert(
     const values = Object.entries(row).map(([name, value]) => {
       return [name, typeof value === 'boolean' ? Number(value) : value] as const;
     });
+    versions[table] += 1;
     return Number(statement.run(Object.fromEntries(values)).changes) > 0;
   };
 }
 
-/** An UPDATE or DELETE; false where it found no row. */
+/** `UPDATE` or `DELETE FROM` a table, and `rest`; false where it found no row. */
 export function createChange(
-  database: Database,
-  sql: string,
+  { database, versions }: SqliteTables,
+  [verb, table, rest]: readonly ['UPDATE' | 'DELETE FROM', Table, string],
 ): (...values: readonly Value[]) => boolean {
-  const statement = database.prepare(sql);
-  return (...values) => Number(statement.run(...values).changes) > 0;
+  const statement = database.prepare(`${verb} ${table} ${rest}`);
+  return (...values) => {
+    versions[table] += 1;
+    return Number(statement.run(...values).changes) > 0;
+  };
 }
 
 /** The authors of accounts are written again and again (R20). */

@@ -6,11 +6,12 @@ import type { Todos } from '../store.ts';
 import { createInsert, createSelect } from './statements.ts';
 import type { SqliteContext } from './writes.ts';
 
-export function createTodos({ database, writes, createId }: SqliteContext): Todos {
+export function createTodos(context: SqliteContext): Todos {
+  const { database, writes, createId } = context;
   const select = createSelect(database, 'todos', toTodo);
   const list = select('ORDER BY seq');
   const find = select('WHERE id = ?');
-  const insert = createInsert(database, 'todos');
+  const insert = createInsert(context, 'todos');
   return {
     list: () => list.all(),
     find: (id) => find.first(id),

@@ -4,6 +4,7 @@
  */
 
 import { AppError } from '../../errors.ts';
+import type { Table } from '../rows.ts';
 import type { Database } from './database.ts';
 
 export interface Writes {
@@ -15,13 +16,16 @@ export interface Writes {
   run<T>(write: () => T): Promise<T>;
   /** Commits what waits, now. */
   flush(): void;
-  /** Moved on by every transaction. */
-  readonly revision: number;
+}
+
+/** The tables, and a number for each that every statement moves on that writes to it. */
+export interface SqliteTables {
+  readonly database: Database;
+  readonly versions: Record<Table, number>;
 }
 
 /** What the parts of the driver share. */
-export interface SqliteContext {
-  readonly database: Database;
+export interface SqliteContext extends SqliteTables {
   readonly writes: Writes;
   readonly createId: () => string;
   readonly now: () => string;
@@ -41,7 +45,6 @@ export function createWrites(database: Database): Writes {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   let waiting: Waiting[] = [];
-  let revision = 0;
 
   const flush = (): void => {
     const batch = waiting;
@@ -57,15 +60,11 @@ export function createWrites(database: Database): Writes {
       for (const { fail } of batch) fail(fault);
       return;
     }
-    revision += 1;
     for (const { acknowledge } of batch) acknowledge();
   };
 
   return {
     flush,
-    get revision() {
-      return revision;
-    },
     run<T>(write: () => T) {
       if (waiting.length >= waitingMax) return Promise.reject(busy());
       // Requests are read in one phase of the loop; `setImmediate` comes right after it.

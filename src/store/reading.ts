@@ -1,0 +1,60 @@
+/** The records as one answer reads them: which areas it needs, and in which versions. */
+
+import type { Area, Articles, Authors, Comments, Posts, Records, Store, Todos } from './store.ts';
+import type { Versions } from './store.ts';
+
+export function createVersions(): Versions {
+  return { posts: 0, comments: 0, authors: 0, todos: 0, articles: 0 };
+}
+
+/**
+ * Reaching for an area notes its version, before anything is read there. So no answer can be made
+ * from an area that it is not known to belong to.
+ */
+export class Reading implements Records {
+  readonly #store: Store;
+  readonly #seen: Partial<Record<Area, number | undefined>> = {};
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  get answersAtOnce(): boolean {
+    return this.#store.answersAtOnce;
+  }
+  get posts(): Posts {
+    this.#note('posts');
+    return this.#store.posts;
+  }
+  get comments(): Comments {
+    this.#note('posts');
+    this.#note('comments');
+    return this.#store.comments;
+  }
+  get authors(): Authors {
+    this.#note('authors');
+    return this.#store.authors;
+  }
+  get todos(): Todos {
+    this.#note('todos');
+    return this.#store.todos;
+  }
+  get articles(): Articles {
+    this.#note('articles');
+    return this.#store.articles;
+  }
+
+  /** True while nothing was written to what was read, as far as the store can tell. */
+  isCurrent(): boolean {
+    const now = this.#store.versions();
+    if (now === undefined) return false;
+    for (const area in this.#seen) {
+      if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #note
+    }
+    return true;
+  }
+
+  #note(area: Area): void {
+    if (!(area in this.#seen)) this.#seen[area] = this.#store.versions()?.[area];
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Random histories of reads and writes over all areas: every answer that may be a kept one beside
+ * the same made anew, over REST and GraphQL, on every store that is at hand.
+ */
+
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
+import { readConfig } from '../../dist/config.js';
+import { createComments } from '../../dist/domain/comments.js';
+import { createIdSource } from '../../dist/domain/ids.js';
+import { createTopic } from '../../dist/domain/topic.js';
+import { AppError } from '../../dist/errors.js';
+import { createEngine } from '../../dist/graphql/engine.js';
+import { createRunner } from '../../dist/graphql/http/runner.js';
+import { createArticleHandlers } from '../../dist/handlers/articles.js';
+import { createCommentHandlers } from '../../dist/handlers/comments.js';
+import { createPostHandlers } from '../../dist/handlers/posts.js';
+import { createTodoHandlers } from '../../dist/handlers/todos.js';
+import { createAnswerCache } from '../../dist/http/answer-cache.js';
+import type { Handler, HttpReply, HttpRequest } from '../../dist/http/message.js';
+import { createMemoryPool } from '../../dist/memory-pool.js';
+import type { Comment } from '../../dist/store/model.js';
+import { openStore } from '../../dist/store/open.js';
+import { Reading } from '../../dist/store/reading.js';
+import type { Store } from '../../dist/store/store.js';
+import { rounds } from '../support/long.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { unweighed } from '../support/topic.js';
+import { driverOptions } from '../store/driver-suite.js';
+
+const numRuns = rounds('ANSWER_HISTORIES', { short: 15, long: 500 });
+
+const queries: readonly string[] = [
+  '{ allPosts { id title } }',
+  '{ allPosts { title author { name } comments { content } } }',
+  '{ allPosts { author { email posts { title comments { id } } } } }',
+  '{ __schema { queryType { name } } }',
+  '[{"query":"{ allPosts { id } }"},{"query":"{ allPosts { comments { content } } }"}]',
+];
+
+/** What the service answers to reads, with a cache of `bytesMax` over the store. */
+function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<readonly string[]> {
+  const config = readConfig({});
+  const log = (): void => undefined;
+  const answers = createAnswerCache({ bytesMax, read: () => new Reading(store) });
+  const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
+  const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
+  const shared = { store, comments, answers, config };
+  const posts = createPostHandlers({ ...shared, viewer: () => undefined });
+  const ofComments = createCommentHandlers(shared);
+  const todos = createTodoHandlers(shared);
+  const articles = createArticleHandlers(shared);
+  const pool = createMemoryPool(config.waitingBytesMax);
+  const engine = createEngine({
+    ...shared,
+    commentAdded: topic,
+    log,
+    writesNeedToken: false,
+    pool,
+  });
+  const streams = { size: 0, run: () => assert.fail('no stream'), close: () => undefined };
+  const graphql = createRunner({ engine, streams, answers, config });
+
+  const get = (handler: Handler, id = ''): Promise<string> =>
+    textOf(async () =>
+      handler({ params: { id }, header: () => undefined } as unknown as HttpRequest),
+    );
+  const ask = (query: string): Promise<string> => {
+    const body = Buffer.from(query.startsWith('[') ? query : JSON.stringify({ query }));
+    const facts = {
+      requestId: 'test',
+      accept: undefined,
+      showCost: false,
+      viewer: () => undefined,
+    };
+    return textOf(async () => graphql.post(body, facts));
+  };
+  return ({ post, comment, todo }) =>
+    Promise.all([
+      get(posts.list),
+      get(posts.find, post),
+      get(ofComments.list, post),
+      get(ofComments.find, comment),
+      get(todos.list),
+      get(todos.find, todo),
+      get(articles.list),
+      get(articles.find, '1'),
+      ask(`{ postById(postId: "${post}") { title author { name } comments { content } } }`),
+      ...queries.map(ask),
+    ]);
+}
+
+async function textOf(answer: () => Promise<HttpReply>): Promise<string> {
+  try {
+    const { status, body } = await answer();
+    assert.ok(typeof body === 'string' || Buffer.isBuffer(body));
+    return `${status} ${body.toString()}`;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return error.code;
+  }
+}
+
+/** The records that are asked for one by one: the last ones that were written. */
+interface Ids {
+  post: string;
+  comment: string;
+  todo: string;
+}
+
+type Write = (store: Store, ids: Ids, text: string) => Promise<unknown>;
+
+const writes: Readonly<Record<string, Write>> = {
+  async createPost({ posts }, ids, title) {
+    const post = await posts.create({ title, content: 'a', authorId: null });
+    ids.post = post.id;
+  },
+  updatePost: async ({ posts }, { post }, title) => posts.update(post, { title, content: title }),
+  removePost: async ({ posts }, { post }) => posts.remove(post),
+  async comment({ comments }, ids, content) {
+    const comment = await comments.add(ids.post, content);
+    ids.comment = comment?.id ?? ids.comment;
+  },
+  async createTodo({ todos }, ids, title) {
+    ids.todo = (await todos.create({ title, completed: false })).id;
+  },
+  saveArticle: async ({ articles }, _ids, title) => articles.save({ title }),
+  changeArticle: async ({ articles }, _ids, title) =>
+    articles.change(1, (article) => ({ ...article, title })),
+  changeArticles: async ({ articles }, _ids, title) =>
+    articles.changeAll((all) => all.map((article) => ({ ...article, title }))),
+};
+
+interface Step {
+  readonly write: string;
+  readonly text: string;
+  /** By the other process, where the store has one. */
+  readonly isForeign: boolean;
+  /** Read while the write is under way, too. */
+  readonly isBeside: boolean;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  write: fc.constantFrom(...Object.keys(writes)),
+  text: fc.string({ maxLength: 8 }),
+  isForeign: fc.boolean(),
+  isBeside: fc.boolean(),
+});
+
+/** `foreign`: the same records, over a connection of its own. */
+async function compare(store: Store, foreign: Store, steps: readonly Step[]): Promise<void> {
+  const [kept, anew] = [createReads(store, 1_000_000), createReads(store, 0)];
+  const [first] = await store.posts.list();
+  const ids: Ids = { post: first?.id ?? '', comment: first?.id ?? '', todo: first?.id ?? '' };
+  for (const { write, text, isForeign, isBeside } of steps) {
+    const writing = writes[write]?.(isForeign ? foreign : store, ids, text);
+    const reading = isBeside ? kept({ ...ids }) : undefined;
+    await Promise.all([writing, reading]);
+    const expected = await anew(ids);
+    assert.deepEqual(await kept(ids), expected);
+    assert.deepEqual(await kept(ids), expected);
+  }
+}
+
+const stores: readonly (readonly [string, string | false, Opening])[] = [
+  ['in memory', false, () => Promise.resolve('memory:')],
+  ['in a SQLite file', skipSqlite, async (context) => toSqliteUrl(await newSqliteFile(context))],
+];
+type Opening = (context: TestContext) => Promise<string>;
+
+describe('no kept answer is older than the last acknowledged write', () => {
+  for (const [name, skip, open] of stores) {
+    it(name, { skip }, async (context) => {
+      const history = fc.array(step, { minLength: 1, maxLength: 15 });
+      const property = fc.asyncProperty(history, async (steps) => {
+        const url = await open(context);
+        const options = { ...driverOptions(), createId: createIdSource(() => new Date()) };
+        const store = await openStore(url, options);
+        const foreign = url === 'memory:' ? store : await openStore(url, options);
+        try {
+          await compare(store, foreign, steps);
+        } finally {
+          await Promise.all([store.close(), foreign.close()]);
+        }
+      });
+      await fc.assert(property, { numRuns });
+    });
+  }
+});
+
+it('a write to one area leaves the answers from the others', async () => {
+  const store = await openStore('memory:', driverOptions());
+  const [post] = await store.posts.list();
+  const id = post?.id ?? '';
+  const answers = createAnswerCache({ bytesMax: 1_000_000, read: () => new Reading(store) });
+  const asked: Readonly<Record<string, (records: Reading) => unknown>> = {
+    posts: ({ posts }) => posts.list(),
+    comments: ({ comments }) => comments.list(id),
+    todos: ({ todos }) => todos.list(),
+    articles: ({ articles }) => articles.list(),
+    nothing: () => undefined,
+  };
+  const remade = (): readonly string[] => {
+    const names: string[] = [];
+    for (const [name, read] of Object.entries(asked)) {
+      answers.get(name, (records, keep) => {
+        names.push(name);
+        read(records);
+        return keep({ status: 200, headers: [], body: name });
+      });
+    }
+    return names;
+  };
+  const remadeAfter = async (write: string): Promise<readonly string[]> => {
+    await writes[write]?.(store, { post: id, comment: '', todo: '' }, 'text');
+    return remade();
+  };
+  assert.deepEqual(remade(), Object.keys(asked));
+  assert.deepEqual(remade(), []);
+  assert.deepEqual(await remadeAfter('comment'), ['comments']);
+  assert.deepEqual(await remadeAfter('createTodo'), ['todos']);
+  assert.deepEqual(await remadeAfter('changeArticle'), ['articles']);
+  assert.deepEqual(await remadeAfter('updatePost'), ['posts', 'comments']);
+});
