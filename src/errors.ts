@@ -24,6 +24,7 @@ export const httpStatusOf = {
   content_too_large: 413,
   target_too_long: 414,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   unsupported_expectation: 417,
   invalid_body: 422,
   too_many_requests: 429,
@@ -54,6 +55,8 @@ export interface ErrorFacts {
   /** Media types that would do, for `Accept` or `Accept-Patch` (415). */
   readonly accept?: string;
   readonly acceptPatch?: string;
+  /** What there is, for `Content-Range` (416). */
+  readonly contentRange?: string;
   /** Whole seconds to wait, for `Retry-After` (429, 503). */
   readonly retryAfterSeconds?: number;
   /** The version of WebSocket that is spoken here (RFC 6455 §4.4). */

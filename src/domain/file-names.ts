@@ -50,3 +50,16 @@ export function mediaTypeOf(storedName: string): string {
     extension.length < storedName.length && typeOfExtension.get(extension.toLowerCase());
   return known || 'application/octet-stream';
 }
+
+/**
+ * `Content-Disposition` that saves a file under its name (RFC 6266). Old clients get the name
+ * without what is not plain in a quoted text; some of them take an escape by `%` for one.
+ */
+export function toDisposition(storedName: string): string {
+  const plain = storedName.replaceAll(/[^ -~]|["%\\]/g, '_');
+  // RFC 8187 §3.2.1 has fewer characters that need no escape than a component of a URI.
+  const escape = (character: string): string =>
+    `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  const extended = encodeURIComponent(storedName).replaceAll(/['()*]/g, escape);
+  return `attachment; filename="${plain}"; filename*=UTF-8''${extended}`;
+}

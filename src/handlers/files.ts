@@ -1,15 +1,17 @@
 /** Files over REST (Spec §4.4, R18, R19). */
 
 import { Readable } from 'node:stream';
-import { mediaTypeOf } from '../domain/file-names.ts';
+import { mediaTypeOf, toDisposition } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
-import { invalidBody } from '../errors.ts';
+import { AppError, invalidBody } from '../errors.ts';
+import { matchesEtag } from '../http/etag.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import type { MultipartRules } from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
+import { toByteRange } from '../http/range.ts';
 import type { Log } from '../log.ts';
-import { andThen } from '../maybe-promise.ts';
-import type { Snapshot, Uploads } from '../store/uploads.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { Snapshot, Uploads, WrittenFile } from '../store/uploads.ts';
 
 export interface FileHandlersOptions {
   readonly uploads: Uploads;
@@ -52,10 +54,25 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
     }
   };
 
+  const openFile = (request: HttpRequest): MaybePromise<Opened> =>
+    andThen(uploads.open(request.params['name'] ?? ''), (snapshot) => {
+      const [file] = snapshot.files;
+      if (file !== undefined) return { file, snapshot };
+      void snapshot.release();
+      throw new AppError('not_found', 'There is no file of this name.');
+    });
+
   return {
     uploadSimple: (request) => receive(request, { isFile: isSimpleFile, filesMin: 1 }),
     uploadList: (request) => receive(request, { isFile: () => true, filesMin: 0 }),
     download: () => andThen(uploads.open(), toReply),
+    find: (request) => andThen(openFile(request), (opened) => toFileReply(request, opened)),
+    remove: async (request) => {
+      const { file, snapshot } = await openFile(request);
+      await snapshot.release();
+      await uploads.remove(file);
+      return emptyReply(204);
+    },
   } satisfies Record<string, Handler>;
 }
 
@@ -74,14 +91,44 @@ function isSimpleFile(partName: string): boolean {
 /** A file that is gone ends the stream. */
 function toReply(snapshot: Snapshot): HttpReply {
   const boundary = createBoundary();
-  const body = Readable.from(writeMultipart(boundary, toParts(snapshot)), {
-    objectMode: false,
-    highWaterMark: downloadBytesMax / 4,
-  });
-  // At the end, and where it is never read.
-  body.once('close', () => void snapshot.release());
+  const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
   const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
   return { status: 200, headers, body, streamBytesMax: downloadBytesMax };
+}
+
+/** Lets go of the files at its end, also where it is never read. */
+function toStream(snapshot: Snapshot, content: AsyncIterable<Buffer>): Readable {
+  const options = { objectMode: false, highWaterMark: downloadBytesMax / 4 };
+  const body = Readable.from(content, options);
+  return body.once('close', () => void snapshot.release());
+}
+
+interface Opened {
+  readonly file: WrittenFile;
+  readonly snapshot: Snapshot;
+}
+
+/** One file, or a range of it (RFC 9110 §14), where the client does not have it (§13). */
+function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpReply {
+  // A file on the disk is never written to again.
+  const etag = `"${file.temporaryName}"`;
+  const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
+  let body: Readable | undefined;
+  try {
+    if (matchesEtag(request.header('if-none-match'), etag)) return emptyReply(304, headers);
+    const isAsked = request.method === 'GET' && (request.header('if-range') ?? etag) === etag;
+    const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
+    const { start, end } = range ?? { start: 0, end: file.size };
+    headers.push('Content-Type', mediaTypeOf(file.storedName));
+    headers.push('Content-Disposition', toDisposition(file.storedName));
+    if (range !== undefined)
+      headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
+    body = toStream(snapshot, snapshot.read(file, { start, end }));
+    const facts = { streamBytes: end - start, streamBytesMax: downloadBytesMax };
+    return { status: range === undefined ? 200 : 206, headers, body, ...facts };
+  } finally {
+    if (body === undefined) void snapshot.release();
+  }
 }
 
 /** Spec §4.4 rule 3: one fixed part, with the names and the text of R18, then the stored files. */

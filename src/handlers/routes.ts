@@ -63,6 +63,8 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('POST', '/api/multiparts/simple', { handler: writing(files.uploadSimple) }),
     route('POST', '/api/multiparts/list', { handler: writing(files.uploadList) }),
     route('GET', '/api/multiparts', { handler: files.download, ...multipart }),
+    route('GET', '/api/multiparts/{name}', { handler: files.find }),
+    route('DELETE', '/api/multiparts/{name}', { handler: writing(files.remove) }),
     // Spec §4.5
     route('GET', '/api/todos', { handler: todos.list, ...json }),
     route('POST', '/api/todos', { handler: writing(todos.create) }),

@@ -38,6 +38,8 @@ export interface HttpReply {
   readonly headers: readonly string[];
   /** Text and bytes are sent with their length; a stream is sent chunked, with back-pressure. */
   readonly body: string | Buffer | Readable | undefined;
+  /** Of a stream, where it is known before: sent as `Content-Length`, and not chunked. */
+  readonly streamBytes?: number;
   /** What a stream holds in memory at a time, in bytes; 0 where it counts that by itself. */
   readonly streamBytesMax?: number;
 }

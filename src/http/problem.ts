@@ -47,6 +47,7 @@ export function toProblemText({ code, message, facts }: AppError): ProblemText {
   if (facts.allow !== undefined) headers.push('Allow', facts.allow);
   if (facts.accept !== undefined) headers.push('Accept', facts.accept);
   if (facts.acceptPatch !== undefined) headers.push('Accept-Patch', facts.acceptPatch);
+  if (facts.contentRange !== undefined) headers.push('Content-Range', facts.contentRange);
   if (facts.webSocketVersion !== undefined) {
     headers.push('Sec-WebSocket-Version', facts.webSocketVersion);
   }

@@ -16,13 +16,16 @@ export interface FileList {
 }
 
 export interface FileIndex {
-  list(): MaybePromise<FileList>;
+  /** With a name: of the file of this name alone. */
+  list(storedName?: string): MaybePromise<FileList>;
   /**
    * All of them at one moment, each in place of the one of its name; the stored names differ.
    * Gives how many were replaced. Throws `storage_full` where more than `filesMax` would be kept:
    * then nothing has changed. After any other error they may be kept, or be kept later.
    */
   commit(files: readonly WrittenFile[]): MaybePromise<number>;
+  /** Takes a file out of the list, as if it were replaced; fine where it is in none. */
+  remove(file: WrittenFile): MaybePromise<void>;
   /**
    * Settles whether these files on disk, whose commit has failed, are stored: those that are not
    * now never will be. Gives the names of the latter.

@@ -31,11 +31,20 @@ export interface Upload {
   close(): Promise<void>;
 }
 
+/** From `start` to before `end`. */
+interface Bytes {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** The stored files of one moment, in the order in which they came (R2). */
 export interface Snapshot {
   readonly files: readonly WrittenFile[];
-  /** The bytes of one of the files. Throws where they are not there as they were written. */
-  read(file: WrittenFile): AsyncGenerator<Buffer, void, undefined>;
+  /**
+   * The bytes of one of the files, or a range of them. Throws where they are not there as they were
+   * written.
+   */
+  read(file: WrittenFile, range?: Bytes): AsyncGenerator<Buffer, void, undefined>;
   /** Lets go of the files; those that were replaced meanwhile are removed. Never rejects. */
   release(): Promise<void>;
 }
@@ -43,10 +52,12 @@ export interface Snapshot {
 export interface Uploads {
   begin(): Upload;
   /**
-   * What is stored now, held until its `release()`. Throws `overloaded` where a database has the
-   * index and does not answer.
+   * What is stored now, or what has this name of it, held until its `release()`. Throws
+   * `overloaded` where a database has the index and does not answer.
    */
-  open(): MaybePromise<Snapshot>;
+  open(storedName?: string): MaybePromise<Snapshot>;
+  /** Its readers keep it; fine where it has been replaced or removed meanwhile. */
+  remove(file: WrittenFile): Promise<void>;
   /** What is on its way then fails with `draining`. */
   close(): Promise<void>;
 }

@@ -17,6 +17,7 @@ const doubtful: FileIndex = {
   commit: away,
   abandon: (names) => names,
   removable: () => [],
+  remove: () => undefined,
   forget: () => undefined,
   replaced: () => [],
 };

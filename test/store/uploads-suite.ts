@@ -94,6 +94,80 @@ export function describeUploads(driver: UploadsDriver): void {
       ]);
     });
 
+    it('gives one file by its name, as it is then, and none by another', async (t) => {
+      const { one, other } = await open(t);
+      const names = ['a', 'A', '__proto__', 'ä\0'];
+      await store(one, Object.fromEntries(names.map((name) => [name, `${name} 1`])));
+      for (const name of names) assert.deepEqual(await readOne(other, name), `${name} 1`);
+      await store(one, { A: 'two' });
+      assert.equal(await readOne(other, 'A'), 'two');
+      for (const name of ['b', '', 'a%', 'toString']) {
+        const snapshot = await other.open(name);
+        assert.deepEqual(snapshot.files, []);
+        await snapshot.release();
+      }
+    });
+
+    it('reads any range of a file', async (t) => {
+      const { one } = await open(t);
+      const content = Array.from({ length: 40_000 }, (_, at) => at).join(' ');
+      await store(one, { a: content });
+      const snapshot = await one.open('a');
+      const [file] = snapshot.files;
+      assert.ok(file !== undefined);
+      const place = fc.nat({ max: content.length });
+      await fc.assert(
+        fc.asyncProperty(place, place, async (from, to) => {
+          const [start, end] = [Math.min(from, to), Math.max(from, to)];
+          const found = await readFile(snapshot, file, { start, end });
+          assert.equal(found.toString(), content.slice(start, end));
+        }),
+        { numRuns: 30 },
+      );
+      await snapshot.release();
+    });
+
+    it('removes a file for all nodes, and keeps it for its readers', async (t) => {
+      const { one, other } = await open(t, { storedFilesMax: 2 });
+      await store(one, { a: 'first', b: '2' });
+      const snapshot = await other.open('a');
+      const [file] = snapshot.files;
+      assert.ok(file !== undefined);
+      await one.remove(file);
+      await other.remove(file);
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), [['b', '2']]);
+      await store(other, { a: 'second' });
+      await one.remove(file);
+      assert.equal((await readFile(snapshot, file)).toString(), 'first');
+      await snapshot.release();
+      assert.deepEqual(await readAll(one), [
+        ['b', '2'],
+        ['a', 'second'],
+      ]);
+    });
+
+    it('removes and replaces at once, without a mix or a file that is lost', async (t) => {
+      const { one, other } = await open(t);
+      await store(one, { a: '0', b: 'stays' });
+      const names = ['a', 'c'];
+      await Promise.all(
+        Array.from({ length: 30 }, async (_, at) => {
+          const [node, rival] = at % 2 ? [one, other] : [other, one];
+          const name = names[at % 3 ? 0 : 1] ?? '';
+          await store(node, { [name]: `${at}` });
+          const snapshot = await rival.open(name);
+          await Promise.all(snapshot.files.map((file) => rival.remove(file)));
+          await snapshot.release();
+        }),
+      );
+      const left = await readAll(other);
+      assert.deepEqual(await readAll(one), left);
+      assert.deepEqual(
+        left.filter(([name]) => name !== 'a' && name !== 'c'),
+        [['b', 'stays']],
+      );
+    });
+
     it('keeps storedFilesMax files over all nodes, and replaces beyond', async (t) => {
       const { one, other } = await open(t, { storedFilesMax: 2 });
       await store(one, { a: '1', b: '1' });
@@ -171,8 +245,18 @@ export function describeUploads(driver: UploadsDriver): void {
       const { one } = await open(t);
       await one.close();
       await assert.rejects(store(one, { a: '2' }), withCode('draining'));
+      await assert.rejects(async () => one.open('a'), withCode('draining'));
     });
   });
+}
+
+async function readOne(uploads: Uploads, name: string): Promise<string> {
+  const snapshot = await uploads.open(name);
+  const [file] = snapshot.files;
+  assert.ok(file !== undefined && file.storedName === name);
+  const content = await readFile(snapshot, file);
+  await snapshot.release();
+  return content.toString();
 }
 
 function hash(content: string): string {

@@ -87,9 +87,13 @@ export async function store(
   }
 }
 
-export async function readFile(snapshot: Snapshot, file: WrittenFile): Promise<Buffer> {
+export async function readFile(
+  snapshot: Snapshot,
+  file: WrittenFile,
+  range?: { readonly start: number; readonly end: number },
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of snapshot.read(file)) chunks.push(chunk);
+  for await (const chunk of snapshot.read(file, range)) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

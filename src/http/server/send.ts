@@ -47,6 +47,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
     takeRoom(reply.streamBytesMax ?? 0, response, outlet.pool.open());
+    if (reply.streamBytes !== undefined) headers.push('Content-Length', String(reply.streamBytes));
     response.writeHead(reply.status, headers);
     sendStream(body, asked, outlet.log);
     return;

@@ -82,17 +82,17 @@ export async function removeFiles(
   return { gone, left };
 }
 
-/** The bytes of a file of `size` bytes. Throws where they are not there. */
+/** The bytes of a file from `start` to before `end`. Throws where they are not there. */
 export async function* readContent(
   files: FileOperations,
   path: string,
-  size: number,
+  { start, end }: { readonly start: number; readonly end: number },
 ): AsyncGenerator<Buffer, void, undefined> {
   const descriptor = await files.open(path);
   try {
-    let position = 0;
-    while (position < size) {
-      const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, size - position));
+    let position = start;
+    while (position < end) {
+      const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, end - position));
       const bytes = await files.read(descriptor, chunk, position);
       if (bytes === 0) throw new Error('a stored file is shorter than it was');
       position += bytes;

@@ -15,7 +15,13 @@ export function createRunIndex(filesMax: number): FileIndex {
   const replaced = new Map<string, Replaced>();
   let change = 0;
   return {
-    list: () => ({ files: Array.from(stored.values(), ({ file }) => file), change }),
+    list(storedName) {
+      if (storedName === undefined) {
+        return { files: Array.from(stored.values(), ({ file }) => file), change };
+      }
+      const found = stored.get(storedName);
+      return { files: found === undefined ? [] : [found.file], change };
+    },
     commit(files) {
       const added = files.filter(({ storedName }) => !stored.has(storedName)).length;
       if (stored.size + added > filesMax) throw tooManyFiles(filesMax);
@@ -28,6 +34,13 @@ export function createRunIndex(filesMax: number): FileIndex {
         stored.set(file.storedName, { file, came: change });
       }
       return files.length - added;
+    },
+    remove({ storedName, temporaryName }) {
+      const found = stored.get(storedName);
+      if (found?.file.temporaryName !== temporaryName) return;
+      change += 1;
+      stored.delete(storedName);
+      replaced.set(temporaryName, { came: found.came, went: change });
     },
     // A commit in memory says whether it has stored its files: none that it has comes here.
     abandon(temporaryNames) {

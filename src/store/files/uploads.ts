@@ -100,9 +100,16 @@ export class IndexedUploads implements Uploads {
     };
   }
 
-  open(): MaybePromise<Snapshot> {
+  open(storedName?: string): MaybePromise<Snapshot> {
     this.#checkOpen();
-    return andThen(this.#options.index.list(), (list) => this.#hold(list));
+    return andThen(this.#options.index.list(storedName), (list) => this.#hold(list));
+  }
+
+  async remove(file: WrittenFile): Promise<void> {
+    this.#checkOpen();
+    await this.#options.index.remove(file);
+    this.#replaced += 1;
+    await this.#sweepRun();
   }
 
   /**
@@ -206,7 +213,8 @@ export class IndexedUploads implements Uploads {
     let released = false;
     return {
       files: listed,
-      read: (file) => readContent(files, this.#toPath(file.temporaryName), file.size),
+      read: ({ temporaryName, size }, range = { start: 0, end: size }) =>
+        readContent(files, this.#toPath(temporaryName), range),
       release: async () => {
         if (released) return;
         released = true;

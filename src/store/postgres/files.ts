@@ -15,11 +15,13 @@ export function createFileIndex(
   { filesMax, graceSeconds }: FileIndexOptions,
 ): FileIndex {
   return {
-    async list() {
+    async list(storedName) {
       const rows = await pool.readAll(
         (sql) => sql`SELECT stored_name, disk_name, size,
             (SELECT last FROM inkwell.file_changes) AS change
-          FROM inkwell.files ORDER BY seq`,
+          FROM inkwell.files
+          WHERE ${storedName === undefined} OR stored_name = ${escapeText(storedName ?? '')}
+          ORDER BY seq`,
         (row) => ({ file: toFile(row), change: Number(row['change']) }),
       );
       return { files: rows.map(({ file }) => file), change: rows[0]?.change ?? 0 };
@@ -36,6 +38,7 @@ export function createFileIndex(
       if (replaced < 0) throw tooManyFiles(filesMax);
       return replaced;
     },
+    remove: createRemove(pool, graceSeconds),
     async abandon(temporaryNames) {
       const rows = await pool.write(
         (sql) => sql`SELECT inkwell.abandon_files(
@@ -69,5 +72,21 @@ export function createFileIndex(
     },
     replaced: () =>
       pool.readAll((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`, toDiskName),
+  };
+}
+
+/** The row that counts commits is locked first, as a commit does it. */
+function createRemove(pool: PostgresContext['pool'], graceSeconds: number): FileIndex['remove'] {
+  return async ({ temporaryName }) => {
+    await pool.write(
+      (sql) => sql`WITH turn AS (
+          UPDATE inkwell.file_changes SET last = last + 1 RETURNING last
+        ), gone AS (
+          DELETE FROM inkwell.files USING turn WHERE disk_name = ${temporaryName}
+          RETURNING disk_name, change, last
+        )
+        INSERT INTO inkwell.replaced_files
+        SELECT disk_name, change, last, now() + make_interval(secs => ${graceSeconds}) FROM gone`,
+    );
   };
 }

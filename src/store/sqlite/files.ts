@@ -9,11 +9,9 @@ import { tooManyFiles } from '../uploads.ts';
 export function createFileIndex(context: SqliteContext, options: FileIndexOptions): FileIndex {
   const { database, writes } = context;
   const { filesMax, graceSeconds } = options;
-  const list = database.prepare(
-    `SELECT stored_name, disk_name, size,
-       (SELECT last FROM file_changes) AS change
-     FROM files ORDER BY seq`,
-  );
+  const columns = 'stored_name, disk_name, size, (SELECT last FROM file_changes) AS change';
+  const list = database.prepare(`SELECT ${columns} FROM files ORDER BY seq`);
+  const find = database.prepare(`SELECT ${columns} FROM files WHERE stored_name = ?`);
   const replaced = database.prepare('SELECT disk_name FROM replaced_files');
   const forget = database.prepare('DELETE FROM replaced_files WHERE disk_name = ?');
   const hold = database.prepare(
@@ -29,11 +27,12 @@ export function createFileIndex(context: SqliteContext, options: FileIndexOption
   const expiry = (): number => Date.now() + graceSeconds * 1000;
 
   return {
-    list() {
-      const rows = list.all();
+    list(storedName) {
+      const rows = storedName === undefined ? list.all() : find.all(escapeText(storedName));
       return { files: rows.map(toFile), change: Number(rows[0]?.['change'] ?? 0) };
     },
     commit: createCommit(context, filesMax, expiry),
+    remove: createRemove(context, expiry),
     abandon: createAbandon(context, expiry),
     removable(reading) {
       if (replaced.get() === undefined) return [];
@@ -84,6 +83,24 @@ function createCommit(
         keep.run(name, temporaryName, size, change);
       }
       return entries.length - added;
+    });
+}
+
+function createRemove(
+  { database, writes }: SqliteContext,
+  expiry: () => number,
+): FileIndex['remove'] {
+  const next = database.prepare('UPDATE file_changes SET last = last + 1');
+  const give = database.prepare(
+    `INSERT INTO replaced_files
+     SELECT disk_name, change, (SELECT last FROM file_changes), ? FROM files WHERE disk_name = ?`,
+  );
+  const remove = database.prepare('DELETE FROM files WHERE disk_name = ?');
+  return ({ temporaryName }) =>
+    writes.run(() => {
+      next.run();
+      give.run(expiry(), temporaryName);
+      remove.run(temporaryName);
     });
 }
 

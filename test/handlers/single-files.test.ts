@@ -1,0 +1,244 @@
+/** One stored file by its name: whole, in ranges, only where it is new, and its removal. */
+
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import * as fc from 'fast-check';
+import { toByteRange } from '../../dist/http/range.js';
+import { withCode } from '../support/errors.js';
+import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
+import { startServer, type TestServer } from '../support/server.js';
+
+const text = 'The quick brown fox jumps over the lazy dog.';
+
+async function put(server: TestServer, name: string, content: Buffer | string): Promise<string> {
+  const sent = await post(server, 'list', form({ any: file(content, name) }));
+  assert.equal(sent.status, 200);
+  return `/api/multiparts/${encodeURIComponent(name)}`;
+}
+
+suite('GET /api/multiparts/{name}', () => {
+  test('gives the bytes with their type, name and length', async (t) => {
+    const server = await startServer(t);
+    for (const [name, type, disposition] of [
+      ['a.txt', 'text/plain', `filename="a.txt"; filename*=UTF-8''a.txt`],
+      ['B.SVG', 'application/svg+xml', `filename="B.SVG"; filename*=UTF-8''B.SVG`],
+      ['c', 'application/octet-stream', `filename="c"; filename*=UTF-8''c`],
+      [
+        'ä %20 "q".txt',
+        'text/plain',
+        `filename="_ _20 _q_.txt"; filename*=UTF-8''%C3%A4%20%2520%20%22q%22.txt`,
+      ],
+      [
+        "it's (1)*",
+        'application/octet-stream',
+        `filename="it's (1)*"; filename*=UTF-8''it%27s%20%281%29%2A`,
+      ],
+      ['simple.txt', 'text/plain', `filename="simple.txt"; filename*=UTF-8''simple.txt`],
+    ] as const) {
+      const path = await put(server, name, text);
+      const answer = await server.fetch(path);
+      assert.equal(answer.status, 200, name);
+      assert.equal(await answer.text(), text);
+      assert.equal(answer.headers.get('content-type'), type);
+      assert.equal(answer.headers.get('content-disposition'), `attachment; ${disposition}`);
+      assert.equal(answer.headers.get('content-length'), `${text.length}`);
+      assert.equal(answer.headers.get('accept-ranges'), 'bytes');
+      assert.equal(answer.headers.get('cache-control'), 'no-cache');
+    }
+  });
+
+  test('gives a large file byte for byte, and an empty one', async (t) => {
+    const server = await startServer(t);
+    const bytes = Buffer.alloc(3_000_001, 'abcdefg');
+    const large = await server.fetch(await put(server, 'large', bytes));
+    assert.ok(Buffer.from(await large.arrayBuffer()).equals(bytes));
+    const empty = await server.fetch(await put(server, 'empty', ''));
+    assert.equal(empty.headers.get('content-length'), '0');
+    assert.equal(await empty.text(), '');
+  });
+
+  test('HEAD answers the same without the bytes', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    const [get, head] = [await server.fetch(path), await server.fetch(path, { method: 'HEAD' })];
+    const compared = ({ headers }: Response): unknown[] =>
+      [...headers].filter(([name]) => !/^(?:x-request-id|date|connection|keep-alive)$/.test(name));
+    assert.equal(head.status, 200);
+    assert.deepEqual(compared(head), compared(get));
+    assert.equal(await head.text(), '');
+    const range = { method: 'HEAD', headers: { Range: 'bytes=0-0' } };
+    assert.equal((await server.fetch(path, range)).status, 200);
+  });
+
+  test('a name that is not stored is 404, and so is one that looks like a path', async (t) => {
+    const server = await startServer(t);
+    await put(server, 'a.txt', text);
+    for (const name of ['b.txt', 'A.txt', 'abc.text', '..%2Fa.txt', '%2Fetc%2Fpasswd', '%00']) {
+      const answer = await server.fetch(`/api/multiparts/${name}`);
+      assert.deepEqual(await refusal(answer), [404, 'not_found'], name);
+    }
+    assert.equal((await server.fetch('/api/multiparts/')).status, 404);
+    assert.equal((await server.fetch('/api/multiparts/%zz')).status, 400);
+  });
+
+  test('a tag changes with each upload, and only then', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    const tag = async (): Promise<string> => (await server.fetch(path)).headers.get('etag') ?? '';
+    const first = await tag();
+    assert.match(first, /^"[^"]+"$/);
+    assert.equal(await tag(), first);
+    const ask = (value: string): Promise<Response> =>
+      server.fetch(path, { headers: { 'If-None-Match': value } });
+    for (const value of [first, `W/${first}`, `"x", ${first}`, '*']) {
+      const answer = await ask(value);
+      assert.equal(answer.status, 304, value);
+      assert.equal(answer.headers.get('etag'), first);
+      assert.equal(answer.headers.get('cache-control'), 'no-cache');
+      assert.equal(await answer.text(), '');
+    }
+    assert.equal((await ask('"x"')).status, 200);
+    await put(server, 'a.txt', text);
+    assert.notEqual(await tag(), first);
+    assert.equal((await ask(first)).status, 200);
+  });
+});
+
+suite('Range', () => {
+  test('one range is 206 with its place; a suffix counts from the end', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    for (const [range, start, end] of [
+      ['bytes=0-0', 0, 1],
+      ['bytes=4-8', 4, 9],
+      ['bytes=40-', 40, 44],
+      ['bytes=-4', 40, 44],
+      ['bytes=-999', 0, 44],
+      ['bytes=10-999999999999999999999', 10, 44],
+      ['BYTES= 1-2 ', 1, 3],
+    ] as const) {
+      const answer = await server.fetch(path, { headers: { Range: range } });
+      assert.equal(answer.status, 206, range);
+      assert.equal(answer.headers.get('content-range'), `bytes ${start}-${end - 1}/44`);
+      assert.equal(answer.headers.get('content-length'), `${end - start}`);
+      assert.equal(await answer.text(), text.slice(start, end));
+    }
+  });
+
+  test('a range beyond the end is 416 and says how long the file is', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    for (const range of ['bytes=44-', 'bytes=44-50', 'bytes=-0', `bytes=${'9'.repeat(400)}-`]) {
+      const answer = await server.fetch(path, { headers: { Range: range } });
+      assert.equal(answer.headers.get('content-range'), 'bytes */44');
+      assert.deepEqual(await refusal(answer), [416, 'range_not_satisfiable'], range);
+    }
+    const empty = await put(server, 'empty', '');
+    const first = await server.fetch(empty, { headers: { Range: 'bytes=0-' } });
+    assert.equal(first.status, 416);
+    const last = await server.fetch(empty, { headers: { Range: 'bytes=-1' } });
+    assert.equal(last.status, 200);
+  });
+
+  test('what is no single range of bytes is ignored', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    for (const range of [
+      'bytes=0-0,2-2',
+      'bytes=5-4',
+      'bytes=',
+      'bytes=-',
+      'lines=0-1',
+      '0-1',
+      'bytes=a-',
+    ]) {
+      const answer = await server.fetch(path, { headers: { Range: range } });
+      assert.equal(answer.status, 200, range);
+      assert.equal(await answer.text(), text);
+    }
+  });
+
+  test('If-Range gives the range of the same file, and all of another', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    const etag = (await server.fetch(path)).headers.get('etag') ?? '';
+    const ask = (condition: string, range = 'bytes=0-2'): Promise<Response> =>
+      server.fetch(path, { headers: { Range: range, 'If-Range': condition } });
+    assert.equal((await ask(etag)).status, 206);
+    assert.equal((await ask(etag, 'bytes=99-')).status, 416);
+    for (const other of ['"x"', `W/${etag}`, 'Sun, 22 Nov 2026 03:00:00 GMT']) {
+      assert.equal((await ask(other)).status, 200, other);
+      assert.equal((await ask(other, 'bytes=99-')).status, 200, other);
+    }
+    const unchanged = { Range: 'bytes=0-2', 'If-None-Match': etag };
+    assert.equal((await server.fetch(path, { headers: unchanged })).status, 304);
+  });
+
+  test('any range is cut as RFC 9110 §14.1.2 says', () => {
+    const number = fc.nat({ max: 12 });
+    fc.assert(
+      fc.property(fc.option(number), fc.option(number), number, (first, last, size) => {
+        fc.pre(first !== null || last !== null);
+        const header = `bytes=${first ?? ''}-${last ?? ''}`;
+        const places = Array.from({ length: size }, (_, at) => at);
+        const asked = places.filter((at) =>
+          first === null ? at >= size - (last ?? 0) : at >= first && at <= (last ?? size),
+        );
+        const isInvalid = first !== null && last !== null && last < first;
+        if (isInvalid || (first === null && size === 0 && last !== 0)) {
+          assert.equal(toByteRange(header, size), undefined);
+        } else if (asked.length === 0) {
+          assert.throws(() => toByteRange(header, size), withCode('range_not_satisfiable'));
+        } else {
+          const range = toByteRange(header, size);
+          assert.deepEqual(places.slice(range?.start, range?.end), asked);
+        }
+      }),
+    );
+  });
+});
+
+suite('DELETE /api/multiparts/{name}', () => {
+  test('removes the file, its bytes too; a second time it is 404', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    await put(server, 'b.txt', text);
+    const answer = await server.fetch(path, { method: 'DELETE' });
+    assert.equal(answer.status, 204);
+    assert.equal(await answer.text(), '');
+    for (const method of ['GET', 'DELETE']) {
+      assert.deepEqual(await refusal(await server.fetch(path, { method })), [404, 'not_found']);
+    }
+    assert.deepEqual(
+      (await stored(server)).map(([name]) => name),
+      ['b.txt'],
+    );
+    assert.equal((await filesOnDisk(server)).length, 1);
+  });
+
+  test('needs a token where writes do', async (t) => {
+    const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
+    const answer = await server.fetch('/api/multiparts/a.txt', { method: 'DELETE' });
+    assert.deepEqual(await refusal(answer), [401, 'missing_token']);
+  });
+
+  test('leaves a download that is under way whole', async (t) => {
+    const server = await startServer(t);
+    const bytes = Buffer.alloc(8_000_000, 'x');
+    const path = await put(server, 'large', bytes);
+    const answer = await server.fetch(path);
+    assert.equal((await server.fetch(path, { method: 'DELETE' })).status, 204);
+    assert.equal((await answer.arrayBuffer()).byteLength, bytes.length);
+    const after = await server.fetch('/hello');
+    assert.equal(after.status, 200);
+  });
+
+  test('the paths of the two uploads stay what they were', async (t) => {
+    const server = await startServer(t);
+    for (const path of ['/api/multiparts/simple', '/api/multiparts/list']) {
+      const answer = await server.fetch(path);
+      assert.equal(answer.headers.get('allow'), 'POST, OPTIONS');
+      assert.deepEqual(await refusal(answer), [405, 'method_not_allowed']);
+    }
+  });
+});
