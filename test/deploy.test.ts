@@ -11,6 +11,7 @@ import { projectFolder } from './support/source.js';
 const read = (path: string): string => readFileSync(join(projectFolder, path), 'utf8');
 const dockerfile = read('deploy/Dockerfile');
 const compose = read('deploy/compose.yaml');
+const kubernetes = read('deploy/kubernetes.yaml');
 const unit = read('deploy/inkwell.service');
 const { devDependencies } = JSON.parse(read('package.json')) as {
   readonly devDependencies: Readonly<Record<string, string>>;
@@ -56,6 +57,7 @@ describe('the examples', () => {
     const [, environment = ''] = /^ {2}environment:\n((?: {4}.*\n)+)/m.exec(compose) ?? [];
     const set = [
       ...[...environment.matchAll(/^ +([A-Z_]+):/gm)].map(([, name]) => name),
+      ...[...kubernetes.matchAll(/^ +- \{ name: ([A-Z_]+), value/gm)].map(([, name]) => name),
       ...[...unit.matchAll(/^Environment=([A-Z_]+)=/gm)].map(([, name]) => name),
       ...[...dockerfile.matchAll(/(?<=^ENV .*)\b([A-Z_]+)=/gm)].map(([, name]) => name),
     ];
