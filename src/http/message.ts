@@ -28,8 +28,29 @@ export interface HttpRequest {
    * rejects and is answered to nobody.
    */
   readBody(bytesMax: number): Promise<Buffer>;
-  /** The body as a stream, for endpoints that must not hold it in memory. */
-  streamBody(): Readable;
+  /**
+   * Gives the body to `sink` while it comes, for endpoints that must not hold it in memory. Nothing
+   * is given before this returns.
+   */
+  streamBody(sink: BodySink): BodyFlow;
+}
+
+/** Takes a body while it comes. Must not throw. */
+export interface BodySink {
+  take(bytes: Buffer): void;
+  /** The last call, unless it is `cut`. */
+  end(): void;
+  /** The last call: the client went away before its body was whole. */
+  cut(): void;
+}
+
+/** Where a sink has its bytes from. */
+export interface BodyFlow {
+  /** Stops reading from the client. Nothing is given until `resume` but, perhaps, `cut`. */
+  pause(): void;
+  resume(): void;
+  /** Nothing is given any more, and what still comes is thrown away. */
+  leave(): void;
 }
 
 /** One answer. `headers` is flat: name, value, name, value, and holds no `Content-Length`. */

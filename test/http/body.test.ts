@@ -1,4 +1,4 @@
-/** Bodies whose client has left before anybody asks for them. */
+/** Bodies that nobody asks for yet, and those whose client has left. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -157,3 +157,48 @@ test('a client that leaves after its upload was refused harms nobody', async (t)
   other.send(get('/hello'));
   assert.equal((await other.answer()).status, 200);
 });
+
+/** How a handler leaves a body alone for the time being. */
+const waiters = {
+  'nobody asks for': () => undefined,
+  'its reader pauses': (request: HttpRequest) => {
+    const flow = request.streamBody({
+      take: () => flow.pause(),
+      end: () => undefined,
+      cut: () => undefined,
+    });
+  },
+};
+
+for (const [how, wait] of Object.entries(waiters)) {
+  test(`a large body that ${how} is not read meanwhile`, async (t) => {
+    const sent = 64 * 1024 * 1024;
+    const asked = gate();
+    const open = gate();
+    let bytesRead = (): number => 0;
+    const { port } = await startHttp(t, {
+      routes: {
+        'POST /': async (request) => {
+          const { socket } = (request as Request).incoming;
+          bytesRead = () => socket.bytesRead;
+          wait(request);
+          asked.open();
+          await open.opened;
+          return textReply(200, '');
+        },
+      },
+    });
+    const client = await connectRaw(t, port);
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${sent}\r\n\r\n`);
+    client.send(Buffer.alloc(sent));
+    await asked.opened;
+    let before = -1;
+    for (let quiet = 0; quiet < 500; quiet = bytesRead() === before ? quiet + 1 : 0) {
+      before = bytesRead();
+      await turn();
+    }
+    assert.ok(bytesRead() < 1024 * 1024, `${bytesRead()} bytes were read`);
+    open.open();
+    client.destroy();
+  });
+}

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import type { ByteSource } from '../../dist/byte-source.js';
-import type { HttpRequest } from '../../dist/http/message.js';
+import type { BodyFlow, BodySink, HttpRequest } from '../../dist/http/message.js';
 import { type PartHead, readMultipart } from '../../dist/http/multipart/read.js';
 import { withCode } from './errors.js';
 
@@ -50,6 +50,31 @@ export interface ReadPart extends PartHead {
   readonly bytes: Buffer;
 }
 
+/** The bytes of a stream, as those of a request come. */
+function flow(source: Readable, sink: BodySink): BodyFlow {
+  const take = (bytes: Buffer): void => sink.take(bytes);
+  const end = (): void => {
+    detach();
+    sink.end();
+  };
+  const fail = (): void => {
+    detach();
+    sink.cut();
+  };
+  const detach = (): void => {
+    source.off('data', take).off('end', end).off('error', fail).off('close', fail);
+  };
+  source.on('data', take).on('end', end).on('error', fail).on('close', fail);
+  return {
+    pause: () => void source.pause(),
+    resume: () => void source.resume(),
+    leave() {
+      detach();
+      source.resume();
+    },
+  };
+}
+
 export function toRequest(source: Readable, headers: Record<string, string> = {}): HttpRequest {
   const all = new Map(Object.entries({ 'content-type': multipartType, ...headers }));
   return {
@@ -62,7 +87,7 @@ export function toRequest(source: Readable, headers: Record<string, string> = {}
     host: '',
     header: (name) => all.get(name),
     readBody: () => Promise.reject(new Error('not used')),
-    streamBody: () => source,
+    streamBody: (sink) => flow(source, sink),
   };
 }
 

@@ -11,7 +11,7 @@ import { ClientGone } from '../server/body.ts';
 import { type OwnOrigins, refuseForeign } from '../cross-site.ts';
 import { GatheredBytes } from '../server/gathered-bytes.ts';
 import { parseMediaType } from '../media-type.ts';
-import type { HttpRequest } from '../message.ts';
+import type { BodyFlow, BodySink, HttpRequest } from '../message.ts';
 import { Batches } from './batches.ts';
 import { busboyBoundary, MultipartGuard } from './guard.ts';
 import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
@@ -47,9 +47,7 @@ export async function readMultipart(
   if (Number(request.header('content-length')) > rules.uploadBytesMax) {
     throw tooLarge('The multipart body', rules.uploadBytesMax);
   }
-  const source = request.streamBody();
-  if (source.destroyed) throw new ClientGone('The request ended early.');
-  const reading = new MultipartReading(source, boundary, rules);
+  const reading = new MultipartReading(request, boundary, rules);
   try {
     for (let batch = await reading.parts.next(); batch.length > 0;) {
       for (const { head, content } of batch) {
@@ -108,9 +106,9 @@ const batchBytesMax = 1024 * 1024;
 const batchChunksMax = 256;
 
 /** One body on its way: source → guard → busboy → `parts`. */
-class MultipartReading {
+class MultipartReading implements BodySink {
   readonly parts: Batches<Part>;
-  readonly #source: Readable;
+  readonly #source: BodyFlow;
   readonly #rules: MultipartRules;
   readonly #guard: MultipartGuard;
   readonly #busboy: Busboy;
@@ -122,8 +120,7 @@ class MultipartReading {
   #delivered = 0;
   #failure: Error | undefined;
 
-  constructor(source: Readable, boundary: string, rules: MultipartRules) {
-    this.#source = source;
+  constructor(request: HttpRequest, boundary: string, rules: MultipartRules) {
     this.#rules = rules;
     // No more is taken while a part waits.
     this.parts = new Batches({ countMax: 1, bytesMax: Infinity, onTaken: this.#resume });
@@ -141,27 +138,20 @@ class MultipartReading {
       head: (block) => this.#announce(block),
       write: (bytes) => this.#busboy.write(bytes),
     });
-    source
-      .on('data', this.#onData)
-      .on('end', this.#onEnd)
-      .on('error', this.#onCut)
-      .on('close', this.#onCut)
-      .resume();
+    this.#source = request.streamBody(this);
   }
 
   /** Ends it for this reason; gives the first one where it has ended before. */
   stop(error: unknown): Error {
     if (this.#failure !== undefined) return this.#failure;
     this.#failure = error instanceof Error ? error : new Error('a part was refused');
-    this.#detach();
-    // What still comes is thrown away: a short rest must not block the connection.
-    this.#source.resume();
+    this.#source.leave();
     this.#content?.fail(this.#failure);
     this.parts.fail(this.#failure);
     return this.#failure;
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  take(chunk: Buffer): void {
     try {
       this.#bodyBytes += chunk.length;
       const { uploadBytesMax } = this.#rules;
@@ -171,22 +161,21 @@ class MultipartReading {
     } catch (error) {
       this.stop(error);
     }
-  };
+  }
 
-  readonly #onEnd = (): void => {
+  end(): void {
     try {
-      this.#detach();
       this.#guard.end();
       this.#busboy.end();
     } catch (error) {
       this.stop(error);
     }
-  };
+  }
 
   /** The connection broke: there is nobody to answer, but the parts must be let go. */
-  readonly #onCut = (): void => {
+  cut(): void {
     this.stop(new ClientGone('The request ended early.'));
-  };
+  }
 
   readonly #resume = (): void => {
     if (this.#failure === undefined && !this.#mustWait()) this.#source.resume();
@@ -231,13 +220,5 @@ class MultipartReading {
   /** busboy's own messages stay here. */
   #refuse(): void {
     this.stop(invalidMultipart('a part cannot be read'));
-  }
-
-  #detach(): void {
-    this.#source
-      .off('data', this.#onData)
-      .off('end', this.#onEnd)
-      .off('error', this.#onCut)
-      .off('close', this.#onCut);
   }
 }

@@ -1,9 +1,9 @@
 /** A request's body: read whole within a limit, or handed on as a stream. */
 
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import { uncountedBytesMax } from '../../memory-pool.ts';
+import type { BodyFlow, BodySink } from '../message.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
 
 /** True where the message says that a body follows (RFC 9112 §6.3). */
@@ -29,8 +29,10 @@ export type TakeRoom = (bytes: number) => void;
 /** What the values of a JSON text can take beside it, as a multiple of its bytes. */
 const parsedBytesPerByte = 8;
 
-/** What is taken of a body that nobody reads yet. */
+/** What is read of a body that nobody takes. */
 const aheadBytesMax = 16_384;
+/** Pieces below this are given together, when the packets of this iteration are read. */
+const smallPieceBytes = 1_024;
 
 interface Reader {
   readonly bytesMax: number;
@@ -43,17 +45,21 @@ interface Reader {
  * A body on its way. It is gathered from the start, also while its request waits: Node would keep
  * each piece as an object, and a client can send each byte by itself.
  */
-export class RequestBody {
+export class RequestBody implements BodyFlow {
   readonly #incoming: IncomingMessage;
   readonly #bytes = new GatheredBytes();
+  /** Who waits for all of it, or takes it while it comes. */
   #reader: Reader | undefined;
-  #stream: BodyStream | undefined;
-  #state: 'coming' | 'whole' | 'cut' = 'coming';
+  #sink: BodySink | undefined;
+  #state: 'coming' | 'whole' | 'cut' | 'left' = 'coming';
   #roomTaken = 0;
+  #isPaused = false;
+  #isFlushDue = false;
 
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming;
-    incoming.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
+    if (!hasBody(incoming)) this.#state = 'whole';
+    else incoming.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
   }
 
   /**
@@ -65,43 +71,89 @@ export class RequestBody {
   read(bytesMax: number, takeRoom: TakeRoom): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
-      this.#reader = { bytesMax, takeRoom, resolve, reject };
-      this.#advance(this.#reader);
-      if (this.#state === 'coming') this.#incoming.socket.resume();
+      const reader = { bytesMax, takeRoom, resolve, reject };
+      this.#reader = reader;
+      this.resume();
+      this.#advance(reader);
     });
   }
 
-  /** The body as a stream, for a reader that must not hold it in memory. */
-  stream(): Readable {
-    this.leave();
-    const early = this.#bytes.take();
-    if (this.#state === 'whole') return Readable.from([early], { objectMode: false });
-    if (this.#state === 'cut') return this.#incoming;
-    return (this.#stream = new BodyStream(this.#incoming, early));
+  /** For who must not hold it in memory. Nothing is given to `sink` before this returns. */
+  stream(sink: BodySink): BodyFlow {
+    this.#sink = sink;
+    this.resume();
+    return this;
   }
 
-  /** What follows is another reader's; without one it is thrown away. */
+  pause(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    // No earlier: after each piece, Node 20 resumes the socket in a tick of its own.
+    queueMicrotask(() => {
+      const { complete, socket } = this.#incoming;
+      // Behind a whole body another request may wait to be read.
+      if (this.#isPaused && !complete) socket.pause();
+    });
+  }
+
+  resume(): void {
+    this.#flushSoon();
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    if (!this.#incoming.complete) this.#incoming.socket.resume();
+  }
+
   leave(): void {
+    this.#state = 'left';
+    this.#sink = undefined;
     this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
-    this.#stream?.leave();
-    if (this.#state === 'coming') this.#incoming.socket.resume();
+    this.resume();
   }
 
   readonly #onData = (piece: Buffer): void => {
+    const isSmall = piece.length < smallPieceBytes;
+    if (!isSmall) this.#flush();
     this.#bytes.add(piece);
     if (this.#reader !== undefined) this.#advance(this.#reader);
-    else if (this.#bytes.length > aheadBytesMax) this.#incoming.socket.pause();
+    else if (this.#sink === undefined) {
+      if (this.#bytes.length > aheadBytesMax) this.pause();
+    } else if (isSmall) this.#flushSoon();
+    else this.#flush();
   };
 
-  readonly #onEnd = (): void => {
-    this.#state = 'whole';
-    if (this.#reader !== undefined) this.#advance(this.#reader);
-  };
+  readonly #onEnd = (): void => this.#finish('whole');
 
-  readonly #onClose = (): void => {
-    if (this.#state === 'coming') this.#state = 'cut';
-    if (this.#reader !== undefined) this.#advance(this.#reader);
-  };
+  readonly #onClose = (): void => this.#finish('cut');
+
+  #finish(state: 'whole' | 'cut'): void {
+    if (this.#state !== 'coming') return;
+    this.#state = state;
+    if (this.#reader === undefined) this.#flush();
+    else this.#advance(this.#reader);
+  }
+
+  /** Gives the sink what has come. With what it takes it may pause, or leave. */
+  #flush(): void {
+    if (this.#state === 'cut') this.#endSink()?.cut();
+    if (this.#isPaused) return;
+    if (this.#bytes.length > 0) this.#sink?.take(this.#bytes.take());
+    if (this.#state === 'whole' && !this.#isPaused) this.#endSink()?.end();
+  }
+
+  #flushSoon(): void {
+    if (this.#isFlushDue || (this.#bytes.length === 0 && this.#state === 'coming')) return;
+    this.#isFlushDue = true;
+    setImmediate(() => {
+      this.#isFlushDue = false;
+      this.#flush();
+    });
+  }
+
+  #endSink(): BodySink | undefined {
+    const sink = this.#sink;
+    this.#sink = undefined;
+    return sink;
+  }
 
   /** Settling twice does nothing. */
   #advance({ bytesMax, takeRoom, resolve, reject }: Reader): void {
@@ -122,61 +174,6 @@ export class RequestBody {
     if (this.#bytes.length <= uncountedBytesMax || bytes <= this.#roomTaken) return;
     takeRoom(bytes - this.#roomTaken);
     this.#roomTaken = bytes;
-  }
-}
-
-/** Pieces below this are copied together until the packets of this iteration are read. */
-const smallPieceBytes = 1_024;
-
-/** A body with the back-pressure of its reader, which a client that sends tiny pieces pays for. */
-class BodyStream extends Readable {
-  readonly #incoming: IncomingMessage;
-  readonly #small = new GatheredBytes();
-
-  constructor(incoming: IncomingMessage, early: Buffer) {
-    super();
-    this.#incoming = incoming;
-    incoming.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
-    this.#give(early);
-  }
-
-  leave(): void {
-    this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
-  }
-
-  override _read(): void {
-    // Behind a whole body another request may wait: then reading stays stopped.
-    if (!this.#incoming.complete) this.#incoming.socket.resume();
-  }
-
-  readonly #onData = (piece: Buffer): void => {
-    if (piece.length >= smallPieceBytes) {
-      this.#flush();
-      this.#give(piece);
-      return;
-    }
-    if (this.#small.length === 0) setImmediate(() => this.#flush());
-    this.#small.add(piece);
-  };
-
-  readonly #onEnd = (): void => {
-    this.#flush();
-    this.push(null);
-  };
-
-  readonly #onClose = (): void => {
-    // Without an error: the reader may have left, and one that nobody handles ends the process.
-    if (!this.#incoming.complete) this.destroy();
-  };
-
-  #flush(): void {
-    this.#give(this.#small.take());
-  }
-
-  /** The rest of the packet comes all the same, and is gathered; the next one waits. */
-  #give(bytes: Buffer): void {
-    if (bytes.length === 0 || this.destroyed || this.readableEnded) return;
-    if (!this.push(bytes) && !this.#incoming.complete) this.#incoming.socket.pause();
   }
 }
 

@@ -1,13 +1,12 @@
 /** One request as handlers see it, around Node's own message. */
 
 import type { ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Params } from '../../router.ts';
-import { declaredLength, type RequestBody } from './body.ts';
+import { declaredLength, RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
-import type { HttpRequest } from '../message.ts';
+import type { BodyFlow, BodySink, HttpRequest } from '../message.ts';
 
 /** The other half, and how the client waits for it. */
 export interface Exchange {
@@ -66,11 +65,11 @@ export class Request implements HttpRequest {
     return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
   }
 
-  streamBody(): Readable {
+  streamBody(sink: BodySink): BodyFlow {
     const { 'content-length': length } = this.incoming.headers;
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
     if (this.awaited) this.invite();
-    return this.body?.stream() ?? this.incoming;
+    return (this.body ?? new RequestBody(this.incoming)).stream(sink);
   }
 
   /** Gives back the memory of the body. */
