@@ -14,7 +14,7 @@ import { createIdSource } from './domain/ids.ts';
 import { formatLocalDateTime } from './domain/local-date-time.ts';
 import { createTopic, type Topic } from './domain/topic.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
-import { createAccountHandlers, createGuards } from './handlers/accounts.ts';
+import { createAccountHandlers, createWritingGuard } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
@@ -125,7 +125,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     articles: createArticleHandlers({ store, answers, config }),
     graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
     health,
-    guards: createGuards({ bearer, config }),
+    writing: createWritingGuard({ bearer, config }),
   });
 
   return {

@@ -11,18 +11,13 @@ import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import { decodeObject } from './input.ts';
 
-export interface AccountHandlers {
-  /** `POST /auth/login` (Spec §4.3, R21). */
-  readonly login: Handler;
-  /** `GET /profile` (Spec §2.5, R22). */
-  readonly profile: Handler;
-}
-
 export interface AccountHandlersDeps {
   readonly login: Login;
   readonly bearer: Bearer;
   readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
 }
+
+export type AccountHandlers = Readonly<Record<'login' | 'profile', Handler>>;
 
 export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
   const { bearer, config } = deps;
@@ -40,33 +35,29 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
   };
 
   return {
+    /** `POST /auth/login` (Spec §4.3, R21). */
     async login(request) {
       // Read first: once a peer has hung up it has no address that a failure could count against.
       const address = clientAddress(request);
       const { username, password } = decodeLogin(await readJson(request, config.bodyBytesMax));
       return privateReply({ access_token: await deps.login({ username, password, address }) });
     },
+    /** `GET /profile` (Spec §2.5, R22). */
     profile: (request) => andThen(bearer.authenticate(request), toProfile),
   };
 }
 
-export interface Guards {
-  /** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */
-  readonly writing: (handler: Handler) => Handler;
-}
-
-export interface GuardsDeps {
+export interface WritingGuardDeps {
   readonly bearer: Bearer;
   readonly config: Pick<Config, 'requireAuth'>;
 }
 
-export function createGuards({ bearer, config }: GuardsDeps): Guards {
-  return {
-    writing(handler) {
-      if (config.requireAuth !== 'writes') return handler;
-      return (request) => andThen(bearer.authenticate(request), () => handler(request));
-    },
-  };
+/** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */
+export type WritingGuard = (handler: Handler) => Handler;
+
+export function createWritingGuard({ bearer, config }: WritingGuardDeps): WritingGuard {
+  if (config.requireAuth !== 'writes') return (handler) => handler;
+  return (handler) => (request) => andThen(bearer.authenticate(request), () => handler(request));
 }
 
 /** R21. Blank strings are no fault of the body: they are wrong like any other. */

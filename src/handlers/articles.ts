@@ -16,25 +16,10 @@ import {
   type HttpRequest,
   jsonReply,
 } from '../http/message.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { andThen } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import type { Store } from '../store/store.ts';
-
-export interface ArticleHandlers {
-  /** `GET /api/articles` */
-  readonly list: Handler;
-  /** `GET /api/articles/{id}` */
-  readonly find: Handler;
-  /** `POST /api/articles` */
-  readonly create: Handler;
-  /** `PATCH /api/articles` */
-  readonly patchAll: Handler;
-  /** `PATCH /api/articles/{id}` */
-  readonly patchOne: Handler;
-  /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
-  readonly redirect: Handler;
-}
 
 export interface ArticleDeps {
   readonly store: Store;
@@ -47,11 +32,29 @@ const mergePatchType = 'application/merge-patch+json';
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
 
+export type ArticleHandlers = Readonly<
+  Record<'list' | 'find' | 'create' | 'patchAll' | 'patchOne' | 'redirect', Handler>
+>;
+
 /** The handlers; `{id}` of a path is the parameter `id`. */
 export function createArticleHandlers({ store, answers, config }: ArticleDeps): ArticleHandlers {
   const { articles } = store;
   const { bodyBytesMax } = config;
-  const withPatch = createPatchReader(bodyBytesMax);
+  // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
+  let patches: typeof PatchModule | undefined;
+
+  /** The patch in a body whose media type is one of `types` (else 415). */
+  const readPatch = async (
+    request: HttpRequest,
+    types: readonly string[],
+  ): Promise<PatchModule.Patch> => {
+    const type = getPatchType(request.header('content-type'), types);
+    const body = parseJson(await request.readBody(bodyBytesMax));
+    patches ??= await import('../domain/patch.ts');
+    const { toJsonPatch, toMergePatch } = patches;
+    return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+  };
+
   const everyArticle: JsonList<Reading, Article> = {
     key: 'GET /api/articles',
     list: (records) => records.articles.list(),
@@ -77,53 +80,25 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
       return emptyReply(201, ['Location', `/articles/${saved.id}`]);
     },
 
-    patchAll: (request) =>
-      withPatch(request, collectionTypes, (patch) =>
-        andThen(
-          articles.changeAll((all) => toPatchedArticles(all, patch(all), bodyBytesMax)),
-          () => emptyReply(204),
-        ),
-      ),
-
-    patchOne(request) {
-      const id = getId(request);
-      return withPatch(request, itemTypes, (patch) => {
-        const change = (article: Article): Article =>
-          toPatchedArticle(article, patch(article), bodyBytesMax);
-        return andThen(articles.change(id, change), (saved) => {
-          if (saved === undefined) throw noSuchArticle();
-          return emptyReply(204);
-        });
-      });
+    async patchAll(request) {
+      const patch = await readPatch(request, collectionTypes);
+      await articles.changeAll((all) => toPatchedArticles(all, patch(all), bodyBytesMax));
+      return emptyReply(204);
     },
 
+    async patchOne(request) {
+      const id = getId(request);
+      const patch = await readPatch(request, itemTypes);
+      const change = (article: Article): Article =>
+        toPatchedArticle(article, patch(article), bodyBytesMax);
+      if ((await articles.change(id, change)) === undefined) throw noSuchArticle();
+      return emptyReply(204);
+    },
+
+    /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
     redirect(request) {
       return emptyReply(308, ['Location', `/api/articles/${getId(request)}`]);
     },
-  };
-}
-
-/** Reads the patch in a body whose media type is one of `types` (else 415), and uses it. */
-type WithPatch = (
-  request: HttpRequest,
-  types: readonly string[],
-  use: (patch: PatchModule.Patch) => MaybePromise<HttpReply>,
-) => Promise<HttpReply>;
-
-function createPatchReader(bodyBytesMax: number): WithPatch {
-  // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
-  let loaded: typeof PatchModule | undefined;
-  const load = async (): Promise<typeof PatchModule> =>
-    (loaded = await import('../domain/patch.ts'));
-
-  return (request, types, use) => {
-    const type = getPatchType(request.header('content-type'), types);
-    return request.readBody(bodyBytesMax).then((bytes) => {
-      const body = parseJson(bytes);
-      return andThen(loaded ?? load(), ({ toJsonPatch, toMergePatch }) =>
-        use(type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body)),
-      );
-    });
   };
 }
 
@@ -137,13 +112,8 @@ function getPatchType(contentType: string | undefined, types: readonly string[])
     }
   }
   const acceptPatch = types.join(', ');
-  throw new AppError(
-    'unsupported_media_type',
-    `The patch must be ${types.join(' or ')} in UTF-8.`,
-    {
-      acceptPatch,
-    },
-  );
+  const message = `The patch must be ${types.join(' or ')} in UTF-8.`;
+  throw new AppError('unsupported_media_type', message, { acceptPatch });
 }
 
 /** R4: an id that is not well formed names nothing that exists. */

@@ -14,18 +14,14 @@ import type { Records, Store } from '../store/store.ts';
 import { decodeTexts } from './input.ts';
 import { getPost, noPost } from './posts.ts';
 
-export interface CommentHandlers {
-  readonly list: Handler;
-  readonly add: Handler;
-  readonly find: Handler;
-}
-
 export interface CommentDeps {
   readonly store: Store;
   readonly comments: CommentRules;
   readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
+
+export type CommentHandlers = Readonly<Record<'list' | 'add' | 'find', Handler>>;
 
 export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
   const { store, comments, answers, config } = deps;

@@ -27,9 +27,16 @@ const downloadBytesMax = 256 * 1024;
 /** Loaded with the first upload, to keep the start short. */
 const loadReader = () => import('../http/multipart/read.ts');
 
-export type FileHandlers = ReturnType<typeof createFileHandlers>;
+export type FileHandlers = Readonly<
+  Record<'uploadSimple' | 'uploadList' | 'download' | 'find' | 'remove', Handler>
+>;
 
-export function createFileHandlers({ uploads, config, log, createUuid }: FileHandlersOptions) {
+export function createFileHandlers({
+  uploads,
+  config,
+  log,
+  createUuid,
+}: FileHandlersOptions): FileHandlers {
   /** All files of a request, or none of them (R18). */
   const receive = async (request: HttpRequest, { isFile, filesMin }: Rules): Promise<HttpReply> => {
     const upload = uploads.begin();
@@ -73,7 +80,7 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
       await uploads.remove(file);
       return emptyReply(204);
     },
-  } satisfies Record<string, Handler>;
+  };
 }
 
 interface Rules {

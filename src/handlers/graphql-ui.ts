@@ -8,12 +8,7 @@ export interface GraphqlUiOptions {
   readonly folder: string;
 }
 
-export interface GraphqlUiHandlers {
-  /** `/graphql-ui`: the page's relative addresses need the slash. */
-  readonly redirect: Handler;
-  /** Everything under `/graphql-ui/`. */
-  readonly file: Handler;
-}
+export type GraphqlUiHandlers = Readonly<Record<'redirect' | 'file', Handler>>;
 
 const root = '/graphql-ui/';
 
@@ -46,10 +41,12 @@ const headers: readonly string[] = [
 export function createGraphqlUiHandlers(options: GraphqlUiOptions): GraphqlUiHandlers {
   const files = createStaticFiles({ folder: options.folder, headers });
   return {
+    /** `/graphql-ui`: the page's relative addresses need the slash. */
     redirect: (request) => {
       const query = request.query === '' ? '' : `?${request.query}`;
       return emptyReply(308, ['Location', `${root}${query}`]);
     },
+    /** Everything under `/graphql-ui/`. */
     file: (request) => {
       const name = request.params['*'] ?? '';
       return files.reply(request, name === '' ? 'index.html' : name);

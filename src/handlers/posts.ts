@@ -13,14 +13,6 @@ import type { Reading } from '../store/reading.ts';
 import type { Records, Store } from '../store/store.ts';
 import { decodeTexts } from './input.ts';
 
-export interface PostHandlers {
-  readonly list: Handler;
-  readonly create: Handler;
-  readonly find: Handler;
-  readonly update: Handler;
-  readonly remove: Handler;
-}
-
 export interface PostDeps {
   readonly store: Store;
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
@@ -28,6 +20,10 @@ export interface PostDeps {
   readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
+
+export type PostHandlers = Readonly<
+  Record<'list' | 'create' | 'find' | 'update' | 'remove', Handler>
+>;
 
 export function createPostHandlers({ store, viewer, answers, config }: PostDeps): PostHandlers {
   const { posts } = store;

@@ -4,7 +4,7 @@
 
 import type { Endpoint } from '../http/server/listener.ts';
 import type { RouteOf } from '../router.ts';
-import type { AccountHandlers, Guards } from './accounts.ts';
+import type { AccountHandlers, WritingGuard } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
 import type { FileHandlers } from './files.ts';
@@ -25,7 +25,7 @@ export interface Handlers {
   readonly articles: ArticleHandlers;
   readonly graphqlUi: GraphqlUiHandlers;
   readonly health: HealthHandlers;
-  readonly guards: Guards;
+  readonly writing: WritingGuard;
 }
 
 export type Route = RouteOf<Endpoint>;
@@ -35,7 +35,7 @@ const multipart = { produces: 'multipart/form-data' } as const;
 
 export function createRoutes(handlers: Handlers): readonly Route[] {
   const { graphql, posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
-  const { writing } = handlers.guards;
+  const { writing } = handlers;
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
   };

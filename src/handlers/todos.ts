@@ -13,17 +13,13 @@ import type { Reading } from '../store/reading.ts';
 import type { Store } from '../store/store.ts';
 import { decodeTodo } from './input.ts';
 
-export interface TodoHandlers {
-  readonly list: Handler;
-  readonly create: Handler;
-  readonly find: Handler;
-}
-
 export interface TodoDeps {
   readonly store: Store;
   readonly answers: AnswerCache<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax' | 'publicUrl'>;
 }
+
+export type TodoHandlers = Readonly<Record<'list' | 'create' | 'find', Handler>>;
 
 export function createTodoHandlers({ store, answers, config }: TodoDeps): TodoHandlers {
   const all: JsonList<Reading, Todo> = {
