@@ -15,33 +15,23 @@ const fileBytes = 1_024;
 /** Pages that a database's driver keeps, where the records are not in memory. */
 const driverBytes = 64 * MiB;
 
-type Bounds = Pick<
-  Config,
-  | 'connectionsMax'
-  | 'waitingBytesMax'
-  | 'memoryStoreBytesMax'
-  | 'storeUrl'
-  | 'answerCacheBytesMax'
-  | 'storedFilesMax'
->;
-
 /** V8's space for new objects at its largest, in bytes: it grew with version 13 (Node 24). */
 export function newSpaceBytes(v8Version: string): number {
   return Number.parseInt(v8Version, 10) >= 13 ? 192 * MiB : 48 * MiB;
 }
 
 /** In bytes. `newSpace`: what `newSpaceBytes` says of the running V8. */
-export function sumOfBounds(bounds: Bounds, newSpace: number): number {
-  const isInMemory = bounds.storeUrl === '' || bounds.storeUrl === 'memory:';
+export function sumOfBounds(config: Config, newSpace: number): number {
+  const isInMemory = config.storeUrl === '' || config.storeUrl === 'memory:';
   return (
     programBytes +
     newSpace +
     passwordBytes +
-    bounds.connectionsMax * connectionBytes +
-    bounds.waitingBytesMax +
-    (isInMemory ? bounds.memoryStoreBytesMax : driverBytes) +
-    bounds.answerCacheBytesMax +
+    config.connectionsMax * connectionBytes +
+    config.waitingBytesMax +
+    (isInMemory ? config.memoryStoreBytesMax : driverBytes) +
+    config.answerCacheBytesMax +
     documentsKeptMax * documentBytes +
-    bounds.storedFilesMax * fileBytes
+    config.storedFilesMax * fileBytes
   );
 }

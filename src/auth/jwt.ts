@@ -5,6 +5,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 
 /** What a token says (Spec §5 rule 2). Times are whole seconds since 1970. */
@@ -199,7 +200,7 @@ function parseObject(bytes: Buffer): Members | undefined {
   } catch {
     return undefined;
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (!isObject(value)) return undefined;
   // Names are unique (RFC 7515 §4, RFC 7519 §4). JSON.parse keeps the last of equal ones: then
   // the value has fewer members than the text.
   if (countMembers(text) !== countMembers(JSON.stringify(value))) return undefined;

@@ -3,13 +3,12 @@
 import type { Bearer } from '../auth/bearer.ts';
 import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
-import { invalidBody } from '../errors.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
 import type { Handler, HttpReply } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { decodeObject } from './input.ts';
+import { decodeTexts } from './input.ts';
 
 export interface AccountHandlersDeps {
   readonly login: Login;
@@ -39,7 +38,9 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
     async login(request) {
       // Read first: once a peer has hung up it has no address that a failure could count against.
       const address = clientAddress(request);
-      const { username, password } = decodeLogin(await readJson(request, config.bodyBytesMax));
+      const body = await readJson(request, config.bodyBytesMax);
+      // R21: blank strings are no fault of the body, they are wrong like any other.
+      const { username, password } = decodeTexts(body, ['username', 'password'], true);
       return privateReply({ access_token: await deps.login({ username, password, address }) });
     },
     /** `GET /profile` (Spec §2.5, R22). */
@@ -58,19 +59,6 @@ export type WritingGuard = (handler: Handler) => Handler;
 export function createWritingGuard({ bearer, config }: WritingGuardDeps): WritingGuard {
   if (config.requireAuth !== 'writes') return (handler) => handler;
   return (handler) => (request) => andThen(bearer.authenticate(request), () => handler(request));
-}
-
-/** R21. Blank strings are no fault of the body: they are wrong like any other. */
-function decodeLogin(body: unknown): { username: string; password: string } {
-  const { username, password } = decodeObject(body);
-  if (typeof username === 'string' && typeof password === 'string') return { username, password };
-  const faults = Object.entries({ username, password })
-    .filter(([, value]) => typeof value !== 'string')
-    .map(([name, value]) => {
-      const message = value === undefined ? 'is required' : 'must be a string';
-      return { pointer: `/${name}`, message };
-    });
-  throw invalidBody(faults);
 }
 
 /** R22: neither a token nor a profile belongs in a cache. */

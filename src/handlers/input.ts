@@ -10,25 +10,26 @@ export function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
   return body;
 }
 
-/** The named members, each a text that is not blank. */
+/** The named members, each a text, and one that is not blank unless it may be. */
 export function decodeTexts<const N extends string>(
   body: unknown,
   names: readonly N[],
+  mayBeBlank = false,
 ): Readonly<Record<N, string>> {
   const members = decodeObject(body);
   const faults: FieldError[] = [];
   for (const name of names) {
-    const message = textFault(members[name]);
+    const message = textFault(members[name], mayBeBlank);
     if (message !== undefined) faults.push({ pointer: `/${name}`, message });
   }
   if (faults.length > 0) throw invalidBody(faults);
   return members as Record<N, string>; // each was checked above
 }
 
-function textFault(value: unknown): string | undefined {
+function textFault(value: unknown, mayBeBlank = false): string | undefined {
   if (value === undefined) return 'is required';
   if (typeof value !== 'string') return 'must be a string';
-  return isBlank(value) ? 'must not be blank' : undefined;
+  return isBlank(value) && !mayBeBlank ? 'must not be blank' : undefined;
 }
 
 /** A todo as a client sends it (R13): its own id is ignored. */

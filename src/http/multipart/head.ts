@@ -115,15 +115,16 @@ const extendedPattern =
 function decodeExtended(value: string): string {
   const [, charset, encoded] = extendedPattern.exec(value) ?? [];
   if (charset === undefined || encoded === undefined) throw badFileName();
-  const bytes = Buffer.from(
-    encoded.replaceAll(/%(..)/g, (_all, hex: string) =>
-      String.fromCharCode(Number.parseInt(hex, 16)),
-    ),
-    'latin1',
-  );
-  if (charset.toLowerCase() !== 'utf-8') return bytes.toString('latin1');
-  if (!isUtf8(bytes)) throw badFileName();
-  return bytes.toString('utf8');
+  if (charset.toLowerCase() !== 'utf-8') {
+    const toCharacter = (_all: string, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16));
+    return encoded.replaceAll(/%(..)/g, toCharacter);
+  }
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    throw badFileName();
+  }
 }
 
 function badFileName(): AppError {

@@ -103,7 +103,7 @@ export async function* readContent(
   }
 }
 
-/** A disk that is nearly full takes a part of a batch before it says so. */
+/** A disk that is nearly full takes a part of a batch before it says so: seldom, so it is copied. */
 async function writeWhole(
   files: FileOperations,
   descriptor: number,
@@ -116,18 +116,7 @@ async function writeWhole(
     const taken = await files.write(descriptor, rest);
     if (taken === 0) throw new Error('the file system took nothing and gave no reason');
     left -= taken;
-    if (left > 0) rest = dropFirst(rest, taken);
+    if (left > 0) rest = [Buffer.concat(rest).subarray(taken)];
   }
   return size;
-}
-
-/** The chunks without their first `bytes` bytes. */
-function dropFirst(chunks: readonly Buffer[], bytes: number): readonly Buffer[] {
-  let skip = bytes;
-  const first = chunks.findIndex((chunk) => {
-    if (chunk.length > skip) return true;
-    skip -= chunk.length;
-    return false;
-  });
-  return chunks.slice(first).map((chunk, index) => (index === 0 ? chunk.subarray(skip) : chunk));
 }
