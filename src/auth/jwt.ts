@@ -40,10 +40,8 @@ export const tokenLengthMax = 4_096;
 export const verifiedTokensMax = 1_000;
 
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
-  const signing = createKey(secrets[0]);
-  const keys = [signing, ...secrets.slice(1).map(createKey)];
-  // Made with the first token, as the key's id is.
-  let header: string | undefined;
+  const signing = createSecretKey(secrets[0]);
+  const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
   // Keyed by the whole text: a token that differs anywhere is another one. Only good tokens come
   // in, so that nobody without a key can fill it.
   const verified = new Map<string, Claims>();
@@ -60,9 +58,9 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
     sign({ username, email, roles }) {
       const iat = Math.floor(now().getTime() / 1000);
       const exp = iat + ttlSeconds;
-      header ??= toSegment({ alg: 'HS256', typ: 'JWT', kid: signing.id() });
+      const header = toSegment({ alg: 'HS256', typ: 'JWT', kid: toKeyId(signing) });
       const input = `${header}.${toSegment({ sub: username, email, roles, iat, exp })}`;
-      return `${input}.${toSignature(signing.secret, input)}`;
+      return `${input}.${toSignature(signing, input)}`;
     },
 
     verify(token) {
@@ -80,25 +78,13 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
   };
 }
 
-interface Key {
-  readonly secret: KeyObject;
-  /** What a token's header calls it (`kid`, RFC 7515 §4.1.4). */
-  readonly id: () => string;
-}
-
-function createKey(bytes: Buffer): Key {
-  const secret = createSecretKey(bytes);
-  // Late: the first use of a cryptographic hash costs a fifth of the start.
-  let id: string | undefined;
-  return { secret, id: () => (id ??= toSignature(secret, keyIdLabel).slice(0, keyIdLength)) };
-}
-
 /**
- * An HMAC under the key tells no more of it than each token does. What is signed of a token has a
- * dot in it: no token is ever this label.
+ * What a token's header calls a key (`kid`, RFC 7515 §4.1.4). An HMAC under the key tells no more
+ * of it than each token does. What is signed of a token has a dot in it: it is never this label.
  */
-const keyIdLabel = 'inkwell key id';
-const keyIdLength = 8;
+function toKeyId(key: KeyObject): string {
+  return toSignature(key, 'inkwell key id').slice(0, 8);
+}
 
 /** What a good signature vouches for. */
 export interface Signed {
@@ -136,11 +122,15 @@ const compactForm = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
  * other, so that an unknown one is refused; without it any key will do (RFC 7515 §4.1.4: it is a
  * hint that may be left out). Nothing of a token is read before its signature was found good.
  */
-function readToken(keys: readonly Key[], token: string, nowSeconds: number): Claims | undefined {
-  for (const { secret, id } of keys) {
-    const signed = verifySignature(secret, token);
+function readToken(
+  keys: readonly KeyObject[],
+  token: string,
+  nowSeconds: number,
+): Claims | undefined {
+  for (const key of keys) {
+    const signed = verifySignature(key, token);
     if (signed === undefined) continue;
-    if (signed.keyId !== undefined && signed.keyId !== id()) return undefined;
+    if (signed.keyId !== undefined && signed.keyId !== toKeyId(key)) return undefined;
     return decodeClaims(parseObject(signed.payload), nowSeconds);
   }
   return undefined;

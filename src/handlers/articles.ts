@@ -9,13 +9,7 @@ import type { AnswerCache } from '../http/answer-cache.ts';
 import { type JsonList, listReply } from '../http/json-list.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
-import {
-  emptyReply,
-  type Handler,
-  type HttpReply,
-  type HttpRequest,
-  jsonReply,
-} from '../http/message.ts';
+import { emptyReply, type Handler, type HttpRequest, jsonReply } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';

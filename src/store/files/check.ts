@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { FileIndex } from '../file-index.ts';
+import type { WrittenFile } from '../uploads.ts';
 import type { FileOperations } from './operations.ts';
 
 export interface CheckOptions {
@@ -32,14 +33,16 @@ const namesLogged = 5;
 export async function checkUploads(options: CheckOptions): Promise<void> {
   const { folder, log, isOver } = options;
   try {
-    const { strays, young, missing } = await compare(options);
-    if (isOver() || strays.length + missing.length === 0) return;
-    const isHarmless = young === strays.length && missing.length === 0;
+    const { strays, missing } = await compare(options);
+    if (isOver() || strays.size + missing.length === 0) return;
+    const now = Date.now();
+    const young = [...strays.values()].filter((at) => now - at < youngMilliseconds).length;
+    const isHarmless = young === strays.size && missing.length === 0;
     log(isHarmless ? 'info' : 'warn', 'stored files and their index differ', {
       folder,
-      filesWithoutEntry: strays.length,
+      filesWithoutEntry: strays.size,
       youngerThanAnHour: young,
-      files: toText(strays),
+      files: toText([...strays.keys()]),
       entriesWithoutFile: missing.length,
       entries: toText(missing),
     });
@@ -49,17 +52,11 @@ export async function checkUploads(options: CheckOptions): Promise<void> {
   }
 }
 
-interface Differences {
-  /** Names in the folder. */
-  readonly strays: readonly string[];
-  /** How many of them may be on their way into the index. */
-  readonly young: number;
-  /** Stored names, each with the name on disk. */
-  readonly missing: readonly string[];
-}
-
-/** The folder first: a second look at a file tells what has come or gone meanwhile. */
-async function compare(options: CheckOptions): Promise<Differences> {
+/**
+ * Files without an entry, and entries without a file as text. The folder first: a second look at a
+ * file tells what has come or gone meanwhile.
+ */
+async function compare(options: CheckOptions) {
   const { folder, files, index, isOwn, isOver } = options;
   const found = new Set(await files.listNames(folder, namesMax));
   const entries = (await index.list()).files;
@@ -67,22 +64,21 @@ async function compare(options: CheckOptions): Promise<Differences> {
     ...entries.map(({ temporaryName }) => temporaryName),
     ...(await index.replaced()),
   ]);
-  const strays: string[] = [];
-  let young = 0;
-  for (const name of found) {
-    if (known.has(name) || isOwn(name) || isOver()) continue;
-    const modifiedAt = await files.modifiedAt(join(folder, name));
-    if (modifiedAt === undefined) continue;
-    strays.push(name);
-    if (Date.now() - modifiedAt < youngMilliseconds) young += 1;
-  }
-  const missing: string[] = [];
-  for (const { storedName, temporaryName } of entries) {
-    if (found.has(temporaryName) || isOver()) continue;
-    if ((await files.modifiedAt(join(folder, temporaryName))) !== undefined) continue;
-    missing.push(`${storedName} (${temporaryName})`);
-  }
-  return { strays, young, missing };
+  const lookAt = async (names: readonly string[]): Promise<Map<string, number>> => {
+    const times = new Map<string, number>();
+    for (const name of names) {
+      const modifiedAt = isOver() ? undefined : await files.modifiedAt(join(folder, name));
+      if (modifiedAt !== undefined) times.set(name, modifiedAt);
+    }
+    return times;
+  };
+  const strays = await lookAt([...found].filter((name) => !known.has(name) && !isOwn(name)));
+  const unseen = entries.filter(({ temporaryName }) => !found.has(temporaryName));
+  const late = await lookAt(unseen.map(({ temporaryName }) => temporaryName));
+  const missing = unseen.filter(({ temporaryName }) => !late.has(temporaryName));
+  const toEntry = ({ storedName, temporaryName }: WrittenFile) =>
+    `${storedName} (${temporaryName})`;
+  return { strays, missing: missing.map(toEntry) };
 }
 
 function toText(names: readonly string[]): string | undefined {

@@ -103,7 +103,7 @@ export async function* readContent(
   }
 }
 
-/** A disk that is nearly full takes a part of a batch before it says so: seldom, so it is copied. */
+/** A disk that is nearly full takes a part of a batch before it says so; the rest is copied. */
 async function writeWhole(
   files: FileOperations,
   descriptor: number,
