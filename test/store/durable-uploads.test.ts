@@ -79,11 +79,18 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     const more = { directory, storedFilesMax: 2 };
     const nodes = [await openDurable(one, t, more), await openDurable(other, t, more)];
     // Every commit gets as far as it can before any of them may change the index.
-    const text = 'BEGIN; LOCK TABLE inkwell.files IN SHARE MODE; SELECT pg_sleep(0.7); COMMIT';
-    const locked = server.query(url, text);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 100);
-    });
+    const locked = server.query(
+      url,
+      `DO $$ BEGIN
+        LOCK TABLE inkwell.files IN SHARE MODE;
+        WHILE (SELECT count(*) FROM pg_locks WHERE NOT granted) < 6 LOOP
+          PERFORM pg_sleep(0.01);
+        END LOOP;
+      END $$`,
+    );
+    const asked = `SELECT 1 FROM pg_locks WHERE granted AND mode = 'ShareLock'
+      AND relation = 'inkwell.files'::regclass`;
+    while ((await server.query(url, asked)).length === 0);
     const outcomes = await Promise.allSettled(
       Array.from({ length: 6 }, async (_, at) => {
         await store(nodes[at % 2]?.uploads ?? assert.fail(), { [`file ${at}`]: '' });
