@@ -11,10 +11,10 @@ import {
   assertWhole,
   createFuzzer,
   type Fuzzer,
-  logIn,
   seed,
   smallStore as env,
 } from './support/fuzzer.js';
+import { logIn } from './support/login.js';
 import type { Gap } from './support/prober-process.js';
 import { assertServed, describeGap, startProber } from './support/prober.js';
 import { type Measure, type Program, runProgram } from './support/program.js';
@@ -67,7 +67,7 @@ test(`${requestsMax} requests that are almost right do no harm`, async (t) => {
 async function logInOften(url: string): Promise<void> {
   // As many at once as the service checks at once.
   for (let count = 0; count < warmUpLogins; count += 2) {
-    await Promise.all([logIn(url), logIn(url)]);
+    await Promise.all([logIn({ url }), logIn({ url })]);
   }
 }
 

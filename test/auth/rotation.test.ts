@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
-import { startServer } from '../support/server.js';
+import { askProfile, logIn } from '../support/login.js';
+import { startServer, type TestServer } from '../support/server.js';
 
 const [one, two] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const now = (): Date => new Date(1_700_000_000_000);
@@ -52,25 +53,8 @@ test('a key id that is exchanged for that of the other key breaks the signature'
 
 const [old, young] = ['the old secret of thirty-two bytes', 'the new secret of thirty-two bytes'];
 
-interface Node {
-  readonly url: string;
-}
-
-async function logIn({ url }: Node): Promise<string> {
-  const answer = await fetch(`${url}/auth/login`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: '{"username":"user","password":"password"}',
-  });
-  assert.equal(answer.status, 200);
-  const { access_token: token } = (await answer.json()) as { readonly access_token: string };
-  return token;
-}
-
-async function statusOf({ url }: Node, token: string): Promise<number> {
-  const headers = { authorization: `Bearer ${token}` };
-  return (await fetch(`${url}/profile`, { headers })).status;
-}
+const statusOf = async (node: TestServer, token: string): Promise<number> =>
+  (await askProfile(node, `Bearer ${token}`)).status;
 
 /** What the header of a token calls its key. */
 const toKeyId = (token: string): unknown =>

@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, it, test, type TestContext } from 'node:test';
 import { runAccounts } from '../../dist/commands/accounts.js';
 import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
+import { askLogin, askProfile, logIn } from '../support/login.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { startServer } from '../support/server.js';
@@ -18,23 +19,6 @@ type Env = Readonly<Record<string, string>>;
 
 /** A server on the same store. */
 type Node = Pick<NodeProcess, 'url'>;
-
-const logIn = (node: Node, username: string, password: string): Promise<Response> =>
-  fetch(`${node.url}/auth/login`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ username, password }),
-  });
-
-async function tokenOf(node: Node, username: string, password: string): Promise<string> {
-  const answer = await logIn(node, username, password);
-  assert.equal(answer.status, 200);
-  const { access_token: token } = (await answer.json()) as { readonly access_token: string };
-  return token;
-}
-
-const profile = (node: Node, token: string): Promise<Response> =>
-  fetch(`${node.url}/profile`, { headers: { authorization: `Bearer ${token}` } });
 
 /** As a process of its own. */
 const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
@@ -77,7 +61,7 @@ describe('on SQLite', { skip: skipSqlite }, () => {
     assert.deepEqual(['posts', 'todos', 'articles'].map(count), [0, 0, 0]);
     const node = await startNode(t, env);
     assert.deepEqual(['posts', 'todos', 'articles'].map(count), [3, 3, 2]);
-    assert.equal((await logIn(node, 'ann', 'ink')).status, 200);
+    assert.equal((await askLogin(node, 'ann', 'ink')).status, 200);
   });
 });
 
@@ -102,11 +86,11 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('what it changes counts at the next login, without a restart', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const node = await startServer(t, { env });
-    assert.equal((await logIn(node, 'ann', 'ink')).status, 401);
+    assert.equal((await askLogin(node, 'ann', 'ink')).status, 401);
     const adding = accounts('add ann --email ann@example.org --role USER --role A', env, 'ink\n');
     await succeeds(adding, 'Added "ann".\n');
-    const token = await tokenOf(node, 'ann', 'ink');
-    const found = await (await profile(node, token)).json();
+    const token = await logIn(node, 'ann', 'ink');
+    const found = await (await askProfile(node, `Bearer ${token}`)).json();
     const { id, ...rest } = found as Record<string, unknown>;
     assert.deepEqual(rest, { username: 'ann', email: 'ann@example.org', roles: ['USER', 'A'] });
 
@@ -121,15 +105,15 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
 
     await succeeds(here('passwd ann', env, 'blot\n'), 'Changed the password of "ann".\n');
-    assert.equal((await logIn(node, 'ann', 'ink')).status, 401);
-    assert.equal((await logIn(node, 'ann', 'blot')).status, 200);
-    assert.equal((await profile(node, token)).status, 200);
+    assert.equal((await askLogin(node, 'ann', 'ink')).status, 401);
+    assert.equal((await askLogin(node, 'ann', 'blot')).status, 200);
+    assert.equal((await askProfile(node, `Bearer ${token}`)).status, 200);
 
     await succeeds(here('remove ann', env), 'Removed "ann".\n');
-    assert.equal((await profile(node, token)).status, 401);
-    assert.equal((await logIn(node, 'ann', 'blot')).status, 401);
+    assert.equal((await askProfile(node, `Bearer ${token}`)).status, 401);
+    assert.equal((await askLogin(node, 'ann', 'blot')).status, 401);
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
-    assert.equal((await logIn(node, 'user', 'password')).status, 200);
+    assert.equal((await askLogin(node, 'user', 'password')).status, 200);
   });
 
   it('lists what is kept by name, and no hash', async (t) => {
@@ -185,7 +169,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     assert.match(added.shown, /Password: \r\nThe same again: \r\nAdded "ann"\./);
     for (const { shown } of [refused, left, added]) assert.doesNotMatch(shown, /secret/);
     const node = await startServer(t, { env });
-    assert.equal((await logIn(node, 'ann', 'secret ink')).status, 200);
+    assert.equal((await askLogin(node, 'ann', 'secret ink')).status, 200);
   });
 }
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
@@ -11,7 +12,6 @@ import { assertWithin } from '../support/pace.js';
 keepOthersServed();
 
 const subscription = 'subscription { commentAdded { content } }';
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const eventOf = (content: string): string => nextEvent({ data: { commentAdded: { content } } });
 
 /** A stream that has begun. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
@@ -8,8 +9,6 @@ import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
 keepOthersServed();
 
 const subscription = 'subscription { commentAdded { content } }';
-
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 test('a query answers with one next and complete', async (t) => {
   const endpoint = await startEndpoint(t);

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
 const protocols = ['graphql-transport-ws'];
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const short = 'subscription { commentAdded { id } }';
 const long = `subscription { commentAdded { ${aliases('content')} } }`;
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
 import { askUpgrade, connectByHand, connectReady, upgradeLines } from '../support/ws-clients.js';
@@ -15,7 +16,6 @@ const subscription = 'subscription { commentAdded { content } }';
 const subscribe = (id: string, query: string): object => {
   return { id, type: 'subscribe', payload: { query } };
 };
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 const big = { data: { big: 'x'.repeat(200_000) } };
 const withExecute =
   (execute: Engine['execute']) =>

@@ -8,22 +8,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { hashPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { askLogin, askProfile, logIn } from '../support/login.js';
+import { startServer } from '../support/server.js';
 
 const secret = 'a secret of thirty-two bytes, or more';
-
-const login = (server: TestServer, username: unknown, password: unknown): Promise<Response> =>
-  server.send('POST', '/auth/login', { username, password });
-
-async function tokenOf(server: TestServer, username: string): Promise<string> {
-  const answer = await login(server, username, 'password');
-  assert.equal(answer.status, 200);
-  const { access_token: token } = (await answer.json()) as { access_token: string };
-  return token;
-}
-
-const profile = (server: TestServer, authorization?: string): Promise<Response> =>
-  server.fetch('/profile', authorization === undefined ? {} : { headers: { authorization } });
 
 /** Status, and what a problem says to programs. */
 async function problemOf(answer: Response) {
@@ -35,7 +23,7 @@ async function problemOf(answer: Response) {
 
 test('a login gives a token, and the token gives the profile', async (t) => {
   const server = await startServer(t);
-  const answer = await login(server, 'admin', 'password');
+  const answer = await askLogin(server, 'admin', 'password');
   assert.equal(answer.status, 200);
   assert.equal(answer.headers.get('cache-control'), 'no-store');
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -43,7 +31,7 @@ test('a login gives a token, and the token gives the profile', async (t) => {
   assert.deepEqual(Object.keys(body), ['access_token']);
 
   for (const scheme of ['Bearer', 'bearer']) {
-    const found = await profile(server, `${scheme} ${body['access_token']}`);
+    const found = await askProfile(server, `${scheme} ${body['access_token']}`);
     assert.equal(found.status, 200);
     assert.equal(found.headers.get('cache-control'), 'no-store');
     const account = (await found.json()) as Record<string, unknown>;
@@ -55,8 +43,8 @@ test('a login gives a token, and the token gives the profile', async (t) => {
 
 test('an unknown user and a wrong password get the same answer', async (t) => {
   const server = await startServer(t);
-  const wrong = await login(server, 'user', 'guess');
-  const unknown = await login(server, 'nobody', 'guess');
+  const wrong = await askLogin(server, 'user', 'guess');
+  const unknown = await askLogin(server, 'nobody', 'guess');
   assert.equal(wrong.status, 401);
   assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
   assert.equal(unknown.status, 401);
@@ -107,17 +95,17 @@ test('a login ignores other members, and wants JSON', async (t) => {
 
 test('the profile needs a good token: the challenge says what was wrong', async (t) => {
   const server = await startServer(t);
-  const good = await tokenOf(server, 'user');
+  const good = await logIn(server);
   const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good];
   for (const authorization of missing) {
-    const answer = await profile(server, authorization);
+    const answer = await askProfile(server, authorization);
     assert.equal(answer.status, 401);
     assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
     assert.equal((await problemOf(answer)).code, 'missing_token');
   }
   const invalid = ['Bearer', 'Bearer x', `Bearer ${good}x`, `Bearer ${good} ${good}`];
   for (const authorization of invalid) {
-    const answer = await profile(server, authorization);
+    const answer = await askProfile(server, authorization);
     assert.equal(answer.status, 401);
     const challenge = answer.headers.get('www-authenticate');
     assert.equal(challenge, 'Bearer realm="inkwell", error="invalid_token"');
@@ -127,7 +115,7 @@ test('the profile needs a good token: the challenge says what was wrong', async 
 
 test('a token is read from the header only', async (t) => {
   const server = await startServer(t);
-  const token = await tokenOf(server, 'user');
+  const token = await logIn(server);
   const cookie = { headers: { cookie: `access_token=${token}` } };
   assert.equal((await server.fetch(`/profile?access_token=${token}`)).status, 401);
   assert.equal((await server.fetch('/profile', cookie)).status, 401);
@@ -136,17 +124,17 @@ test('a token is read from the header only', async (t) => {
 test('a token lives for sixty seconds to the millisecond', async (t) => {
   const clock = { milliseconds: 1_800_000_000_000 };
   const server = await startServer(t, { now: () => new Date(clock.milliseconds) });
-  const token = await tokenOf(server, 'user');
+  const token = await logIn(server);
   clock.milliseconds += 59_999;
-  assert.equal((await profile(server, `Bearer ${token}`)).status, 200);
+  assert.equal((await askProfile(server, `Bearer ${token}`)).status, 200);
   clock.milliseconds += 1;
-  assert.equal((await profile(server, `Bearer ${token}`)).status, 401);
+  assert.equal((await askProfile(server, `Bearer ${token}`)).status, 401);
 });
 
 test('a token is signed with the secret of the setting, and lives as long as it says', async (t) => {
   const env = { JWT_SECRET: secret, TOKEN_TTL_SECONDS: '5' };
   const server = await startServer(t, { env });
-  const token = await tokenOf(server, 'user');
+  const token = await logIn(server);
   const [header = '', payload = '', signature] = token.split('.');
   const expected = createHmac('sha256', secret).update(`${header}.${payload}`).digest('base64url');
   assert.equal(signature, expected);
@@ -156,15 +144,15 @@ test('a token is signed with the secret of the setting, and lives as long as it 
   };
   assert.equal(exp - iat, 5);
   const unsigned = Buffer.from('{"alg":"none"}').toString('base64url');
-  assert.equal((await profile(server, `Bearer ${unsigned}.${payload}.`)).status, 401);
+  assert.equal((await askProfile(server, `Bearer ${unsigned}.${payload}.`)).status, 401);
 });
 
 test('without a secret each run has its own, and says so once', async (t) => {
   const one = await startServer(t);
   const other = await startServer(t);
-  const token = await tokenOf(one, 'user');
-  assert.equal((await profile(one, `Bearer ${token}`)).status, 200);
-  assert.equal((await profile(other, `Bearer ${token}`)).status, 401);
+  const token = await logIn(one);
+  assert.equal((await askProfile(one, `Bearer ${token}`)).status, 200);
+  assert.equal((await askProfile(other, `Bearer ${token}`)).status, 401);
   const notices = one.logged.filter((record) => JSON.stringify(record).includes('JWT_SECRET'));
   assert.equal(notices.length, 1);
 });
@@ -178,11 +166,11 @@ test('a file of accounts replaces the demo accounts; in production there are non
   await writeFile(usersFile, JSON.stringify([ann]));
   const env = { USERS_FILE: usersFile, NODE_ENV: 'production' };
   const server = await startServer(t, { env });
-  assert.equal((await login(server, 'ann', 'ink')).status, 200);
-  assert.equal((await login(server, 'user', 'password')).status, 401);
+  assert.equal((await askLogin(server, 'ann', 'ink')).status, 200);
+  assert.equal((await askLogin(server, 'user', 'password')).status, 401);
 
   const bare = await startServer(t, { env: { NODE_ENV: 'production' } });
-  assert.equal((await login(bare, 'user', 'password')).status, 401);
+  assert.equal((await askLogin(bare, 'user', 'password')).status, 401);
 
   await writeFile(usersFile, '[{}]');
   await assert.rejects(
@@ -201,7 +189,7 @@ test('with REQUIRE_AUTH=writes whatever changes data needs a token, and reading 
     ['POST', '/api/todos'],
   ] as const;
   const body = JSON.stringify({ title: 'Hello', content: 'again' });
-  const token = await tokenOf(server, 'user');
+  const token = await logIn(server);
   for (const [method, path] of writes) {
     const headers = { 'content-type': 'application/json' };
     const refused = await server.fetch(path, { method, body, headers });
@@ -230,17 +218,17 @@ test('a post without a token has no author to need; a bad token is refused, noth
   const before = await count();
   assert.equal((await create('Bearer x')).status, 401);
   assert.equal(await count(), before);
-  assert.equal((await create(`Bearer ${await tokenOf(server, 'user')}`)).status, 201);
+  assert.equal((await create(`Bearer ${await logIn(server)}`)).status, 201);
   assert.equal((await server.send('POST', '/posts', JSON.parse(body))).status, 201);
   assert.equal(await count(), before + 2);
 });
 
 test('neither a password nor a token is ever logged', async (t) => {
   const server = await startServer(t);
-  const token = await tokenOf(server, 'user');
-  await login(server, 'user', 'a wrong secret word');
-  await profile(server, `Bearer ${token}`);
-  await profile(server, `Bearer ${token}x`);
+  const token = await logIn(server);
+  await askLogin(server, 'user', 'a wrong secret word');
+  await askProfile(server, `Bearer ${token}`);
+  await askProfile(server, `Bearer ${token}x`);
   const log = JSON.stringify(server.logged);
   assert.doesNotMatch(log, /secret word|"password"|eyJ/);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.js';
+import { logIn } from '../support/login.js';
 import { keepOthersServed } from '../support/prober.js';
 
 keepOthersServed();
@@ -267,9 +268,7 @@ test('patches that come together lose no update', async (t) => {
 
 test('with REQUIRE_AUTH=writes every change needs a token, and reading does not', async (t) => {
   const server = await start(t, { REQUIRE_AUTH: 'writes' });
-  const login = { username: 'user', password: 'password' };
-  const answer = await server.send('POST', '/auth/login', login);
-  const { access_token: token } = (await answer.json()) as { access_token: string };
+  const token = await logIn(server);
   const writes = [
     ['POST', '/api/articles', 'application/json', '{"title":"x"}', 201],
     ['PATCH', '/api/articles', jsonPatch, '[]', 204],

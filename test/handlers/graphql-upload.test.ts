@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { logIn } from '../support/login.js';
 import { filesOnDisk, type Part, send, stored } from '../support/graphql-upload.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
 import { type LogRecord, startServer } from '../support/server.js';
@@ -281,11 +282,7 @@ test('with REQUIRE_AUTH=writes an upload needs a token', async (context) => {
   ];
   assert.equal((await send(server, parts)).status, 401);
   assert.equal((await send(server, parts, { Authorization: 'Bearer x' })).status, 401);
-  const login = await server.send('POST', '/auth/login', {
-    username: 'user',
-    password: 'password',
-  });
-  const { access_token: token } = (await login.json()) as { access_token: string };
+  const token = await logIn(server);
   const granted = await send(server, parts, { Authorization: `Bearer ${token}` });
   assert.deepEqual(granted.body, { data: { upload: true } });
 });

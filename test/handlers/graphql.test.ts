@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { logIn } from '../support/login.js';
 import { codes, get, post } from '../support/graphql-http.js';
 import { startServer, type TestServer } from '../support/server.js';
 
@@ -40,11 +41,7 @@ test('a post made here is read by REST, and the other way round', async (context
 
 test('the account of a token is the author, a bad token is refused', async (context) => {
   const server = await start(context);
-  const login = await server.send('POST', '/auth/login', {
-    username: 'user',
-    password: 'password',
-  });
-  const { access_token: token } = (await login.json()) as { access_token: string };
+  const token = await logIn(server);
   const request = { query: createPost, variables: { input: { title: 'a', content: 'b' } } };
   const made = await post(server, request, { Authorization: `Bearer ${token}` });
   const { createPost: postId } = (made.body as { data: { createPost: string } }).data;

@@ -2,10 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { askLogin } from '../support/login.js';
 import { startServer, type TestServer } from '../support/server.js';
-
-const login = (server: TestServer, username: string, password: string): Promise<Response> =>
-  server.send('POST', '/auth/login', { username, password });
 
 /** The status for a client whose address is told by a header alone. */
 async function loginBehind(server: TestServer, client: string, password: string): Promise<number> {
@@ -26,17 +24,17 @@ test('after too many failures an account has to wait, and no other one', async (
     monotonicNow: () => clock.milliseconds,
   });
   for (let time = 0; time < 2; time += 1) {
-    assert.equal((await login(server, 'user', 'guess')).status, 401);
+    assert.equal((await askLogin(server, 'user', 'guess')).status, 401);
   }
-  const refused = await login(server, 'user', 'password');
+  const refused = await askLogin(server, 'user', 'password');
   assert.equal(refused.status, 429);
   assert.equal(refused.headers.get('retry-after'), '60');
   assert.equal(((await refused.json()) as { code: string }).code, 'too_many_requests');
-  assert.equal((await login(server, 'admin', 'password')).status, 200);
+  assert.equal((await askLogin(server, 'admin', 'password')).status, 200);
   // A clock that is set back prolongs nothing.
   clock.date -= 3_600_000;
   clock.milliseconds += 60_000;
-  assert.equal((await login(server, 'user', 'password')).status, 200);
+  assert.equal((await askLogin(server, 'user', 'password')).status, 200);
 });
 
 test('behind a trusted proxy an account is locked for one client, not for all', async (t) => {

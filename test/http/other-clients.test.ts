@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { testAtLength } from '../support/long.ts';
 import { startServer } from '../support/server.ts';
 
 interface Ran {
@@ -54,7 +55,8 @@ public class Client {
 }
 `;
 
-test("Java's HttpClient and HttpURLConnection are served", async (t) => {
+// Java compiles its program first: seconds of processor time.
+testAtLength("Java's HttpClient and HttpURLConnection are served", async (t) => {
   const script = await writeScript(t, 'Client.java', java);
   const server = await startServer(t);
   const { found, output } = await run('java', '-XX:TieredStopAtLevel=1', script, server.url);

@@ -5,6 +5,7 @@ import { mutate, mutateBytes } from './fuzz-mutate.js';
 import { createRandom, type Random } from './fuzz-random.js';
 import type { FuzzRequest, Known } from './fuzz-request.js';
 import { seeds } from './fuzz-routes.js';
+import { logIn } from './login.js';
 import { exchange, type Reply, toBytes } from './fuzz-wire.js';
 import type { Program } from './program.js';
 
@@ -24,17 +25,6 @@ export const smallStore = {
   KEEP_ALIVE_SECONDS: '1',
 };
 
-export async function logIn(url: string): Promise<string> {
-  const login = await fetch(`${url}/auth/login`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: '{"username":"user","password":"password"}',
-  });
-  assert.equal(login.status, 200);
-  const { access_token: token } = (await login.json()) as { readonly access_token: string };
-  return token;
-}
-
 /** Ids and a token that requests can be made with. */
 async function know(url: string, random: Random): Promise<Known> {
   const ids = async (path: string): Promise<string[]> => {
@@ -43,7 +33,7 @@ async function know(url: string, random: Random): Promise<Known> {
   };
   const posts = await ids('/posts');
   const comments = await ids(`/posts/${posts[0] ?? ''}/comments`);
-  return { random, posts, comments, todos: await ids('/api/todos'), token: await logIn(url) };
+  return { random, posts, comments, todos: await ids('/api/todos'), token: await logIn({ url }) };
 }
 
 /** The requests of one connection. */

@@ -1,0 +1,30 @@
+/** Logins over the wire, on any server. */
+
+import assert from 'node:assert/strict';
+
+/** `http://127.0.0.1:port` of it. */
+interface Served {
+  readonly url: string;
+}
+
+export function askLogin({ url }: Served, username: unknown, password: unknown): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ username, password });
+  return fetch(`${url}/auth/login`, { method: 'POST', headers, body });
+}
+
+/** The token of a login that succeeds; of a demo account by default. */
+export async function logIn(
+  server: Served,
+  username = 'user',
+  password = 'password',
+): Promise<string> {
+  const answer = await askLogin(server, username, password);
+  assert.equal(answer.status, 200);
+  const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+  return token;
+}
+
+export function askProfile({ url }: Served, authorization?: string): Promise<Response> {
+  return fetch(`${url}/profile`, authorization === undefined ? {} : { headers: { authorization } });
+}
