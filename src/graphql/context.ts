@@ -8,7 +8,7 @@ import type { Account, Comment } from '../store/model.ts';
 import type { Records, Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
-import { createLoaders, type Loaders } from './schema/loaders.ts';
+import { Loaders } from './schema/loaders.ts';
 import { Slices } from './slices.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -61,7 +61,7 @@ export class GraphqlContext {
   }
 
   get loaders(): Loaders {
-    return (this.#loaders ??= createLoaders(this.records));
+    return (this.#loaders ??= new Loaders(this.records));
   }
 
   /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */

@@ -42,18 +42,24 @@ async function serializeInPieces(
   scheduler: Scheduler,
 ): Promise<Serialized> {
   const pieces: Buffer[] = [];
+  let text = '';
+  const keep = (): boolean => {
+    const piece = Buffer.from(text);
+    text = '';
+    pieces.push(piece);
+    return budget.coversJson(piece.length);
+  };
   // Yield first: the execution has used this iteration of the loop.
   let end = 0;
-  for (const text of toPieces(result)) {
-    if (performance.now() > end) {
-      await scheduler.yield();
-      end = performance.now() + sliceMilliseconds;
-    }
-    const piece = Buffer.from(text);
-    if (!budget.coversJson(piece.length)) return refused(budget);
-    pieces.push(piece);
+  for (const piece of toPieces(result)) {
+    text += piece;
+    if (text.length < pieceLength) continue;
+    if (!keep()) return refused(budget);
+    if (performance.now() < end) continue;
+    await scheduler.yield();
+    end = performance.now() + sliceMilliseconds;
   }
-  return { result, json: Buffer.concat(pieces) };
+  return keep() ? { result, json: Buffer.concat(pieces) } : refused(budget);
 }
 
 /** The refusal that replaces a result over its budget. */
@@ -72,42 +78,18 @@ export function toBudgetRefusal(refusal: Budget['refusal']): GraphqlResult {
 export function* toPieces(value: unknown): Generator<string> {
   if (typeof value === 'string') yield* toPiecesOfText(value);
   else if (lengthOf(value, pieceLength) <= pieceLength) yield JSON.stringify(value);
-  else if (Array.isArray(value)) yield* toPiecesOfList(value);
-  else yield* toPiecesOfObject(value as object); // nothing else is that long
-}
-
-function* toPiecesOfObject(value: object): Generator<string> {
-  let separator = '{';
-  for (const [name, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    yield `${separator}${JSON.stringify(name)}:`;
-    yield* toPieces(member);
-    separator = ',';
-  }
-  yield separator === '{' ? '{}' : '}';
-}
-
-/** As many items in one go as are short enough together. */
-function* toPiecesOfList(list: readonly unknown[]): Generator<string> {
-  let separator = '[';
-  let start = 0;
-  while (start < list.length) {
-    let end = start;
-    let length = 0;
-    do {
-      length += lengthOf(list[end], pieceLength);
-      if (length <= pieceLength) end += 1;
-    } while (length <= pieceLength && end < list.length);
-    if (end > start) yield `${separator}${JSON.stringify(list.slice(start, end)).slice(1, -1)}`;
-    else {
-      yield separator;
-      yield* toPieces(list[start]);
-      end += 1;
+  else {
+    const isList = Array.isArray(value);
+    let separator = isList ? '[' : '{';
+    // Nothing else is that long.
+    for (const [name, member] of isList ? value.entries() : Object.entries(value as object)) {
+      if (member === undefined) continue;
+      yield isList ? separator : `${separator}${JSON.stringify(name)}:`;
+      yield* toPieces(member);
+      separator = ',';
     }
-    separator = ',';
-    start = end;
+    yield isList ? ']' : '}';
   }
-  yield ']';
 }
 
 function* toPiecesOfText(text: string): Generator<string> {

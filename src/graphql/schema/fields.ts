@@ -12,17 +12,16 @@ export type CountFields = (selection: Selection) => number;
 /** Remembers what was counted: documents are kept, and asked for again and again. */
 export function createFieldCounts(): CountFields {
   const counts = new WeakMap<FieldNode, number>();
-  const countOf = (node: FieldNode, fragments: Fragments): number => {
-    let count = counts.get(node);
-    if (count === undefined) {
-      count = countIn(node.selectionSet, fragments, new Set());
-      counts.set(node, count);
-    }
-    return count;
-  };
   return ({ fieldNodes, fragments }) => {
     let fields = 0;
-    for (const node of fieldNodes) fields += countOf(node, fragments);
+    for (const node of fieldNodes) {
+      let count = counts.get(node);
+      if (count === undefined) {
+        count = countIn(node.selectionSet, fragments, new Set());
+        counts.set(node, count);
+      }
+      fields += count;
+    }
     return fields;
   };
 }
