@@ -11,7 +11,7 @@ import {
   execute,
   type ExecutionArgs,
   type ExecutionResult,
-  GraphQLError,
+  getOperationAST,
   type GraphQLSchema,
   type OperationDefinitionNode,
   OperationTypeNode,
@@ -23,17 +23,25 @@ import type { MemoryPool } from '../memory-pool.ts';
 import { Budget } from './budget.ts';
 import { type ContextDeps, GraphqlContext, type RequestScope } from './context.ts';
 import { createDocuments } from './documents/documents.ts';
-import { errorsMax, type GraphqlError, toFieldErrors, toPlainError } from './errors.ts';
+import {
+  errorsMax,
+  type GraphqlError,
+  refuseRequest,
+  RequestError,
+  toFieldErrors,
+} from './errors.ts';
 import { createFieldCounts } from './schema/fields.ts';
 import {
+  aliasesMax,
+  directivesMax,
   type DocumentLimits,
   type DocumentMeasures,
   hasTooManyValues,
 } from './documents/limits.ts';
-import { createDocumentTexts, type TrustedDocuments } from './documents/persisted.ts';
+import { createFindText, type TrustedDocuments } from './documents/persisted.ts';
 import type { GraphqlResult } from './result.ts';
 import { createSchema } from './schema/schema.ts';
-import { serialize, type Serialized, toBudgetRefusal } from './serialize.ts';
+import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 
 /** One operation as a client asks for it, decoded: every member has its type or is absent. */
@@ -62,16 +70,19 @@ export interface RefusedRequest {
 
 export type Prepared = ReadyOperation | RefusedRequest;
 
-/**
- * Executes one event and makes its JSON, within the budget of the subscription, which the
- * caller releases when the JSON is delivered. Throws or rejects as `Engine.execute` does.
- */
-export type MakeEvent = () => MaybePromise<Answer>;
-
-/** A subscription that runs, or the result that refuses it. */
+/** A subscription that runs, or why it does not. */
 export type Subscription =
-  | { readonly kind: 'stream'; readonly events: AsyncIterableIterator<MakeEvent> }
-  | { readonly kind: 'refused'; readonly result: GraphqlResult };
+  | {
+      readonly kind: 'stream';
+      /** Its `return()` ends the source at once; `next()` rejects with what the source rejects with. */
+      readonly events: AsyncIterator<unknown>;
+      /**
+       * Executes one event and makes its JSON, within the budget of the subscription, which the
+       * caller releases when the JSON is delivered. Throws or rejects as `Engine.execute` does.
+       */
+      readonly toJson: (event: unknown) => MaybePromise<Answer>;
+    }
+  | RefusedRequest;
 
 export interface Engine {
   readonly schema: GraphQLSchema;
@@ -86,12 +97,15 @@ export interface Engine {
    * small. Throws, or rejects with, `overloaded` where all requests together hold too much.
    */
   execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
-  /** A result of `execute` as JSON, within the same budget. Throws or rejects as that does. */
-  serialize(result: GraphqlResult, budget: Budget): MaybePromise<Serialized>;
+  /** The same with its JSON, within the same budget. `showCost`: adds `extensions.cost`. */
+  respond(
+    operation: ReadyOperation,
+    scope: RequestScope,
+    showCost?: boolean,
+  ): MaybePromise<SerializedResult>;
   /**
    * Subscriptions. Each event has the whole budget of `scope`, which must be this subscription's
-   * own; one beyond it is a result that says so. `return()` of the events ends the source at once,
-   * and `next()` rejects with what the source rejects with.
+   * own; one beyond it is a result that says so. Rejects where the source cannot be opened.
    */
   subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
 }
@@ -138,40 +152,44 @@ export function createEngine(deps: EngineDeps): Engine {
     return result.data === undefined ? { errors } : { errors, data: result.data };
   };
 
+  const executeReady: Engine['execute'] = (operation, scope) => {
+    const objects = objectsOfSchemaIn(operation.measures);
+    if (!scope.budget.covers(objects, objects * objectOfSchemaBytes)) {
+      return toBudgetRefusal(scope.budget.refusal);
+    }
+    return andThen(execute(toArgs(operation, scope)), (result) => toResult(result, scope));
+  };
+
   return {
     schema,
     scheduler,
     createBudget: () => new Budget(limits),
     prepare: createPrepare(schema, deps),
-    execute(operation, scope) {
-      const { budget } = scope;
-      const objects = objectsOfSchemaIn(operation.measures);
-      if (!budget.covers(objects, objects * objectOfSchemaBytes)) {
-        return toBudgetRefusal(budget.refusal);
-      }
-      return andThen(execute(toArgs(operation, scope)), (result) => toResult(result, scope));
-    },
-    serialize: (result, budget) => serialize(result, budget, scheduler),
+    execute: executeReady,
+    respond: (operation, scope, showCost = false) =>
+      andThen(executeReady(operation, scope), (result) => {
+        const shown = showCost
+          ? { ...result, extensions: toCost(operation, scope, config) }
+          : result;
+        return serialize(shown, scope.budget, scheduler);
+      }),
     async subscribe(operation, scope) {
-      try {
-        const source = await createSourceEventStream(toArgs(operation, scope));
-        if (!(Symbol.asyncIterator in source)) {
-          return { kind: 'refused', result: toResult(source, scope) };
-        }
-        const make = (rootValue: unknown): MaybePromise<Answer> => {
+      const source = await createSourceEventStream(toArgs(operation, scope));
+      if (!(Symbol.asyncIterator in source)) {
+        return { kind: 'refused', errors: toResult(source, scope).errors ?? [] };
+      }
+      return {
+        kind: 'stream',
+        events: source[Symbol.asyncIterator](),
+        toJson(rootValue) {
           scope.budget.renew();
           const executed = execute({ ...toArgs(operation, scope), rootValue });
-          const made = andThen(executed, (result) =>
+          const serialized = andThen(executed, (result) =>
             serialize(toResult(result, scope), scope.budget, scheduler),
           );
-          return andThen(made, ({ json }) => json);
-        };
-        return { kind: 'stream', events: mapEvents(source, make) };
-      } catch (error) {
-        // graphql-js rethrows errors that are not GraphQLErrors.
-        const errors = [new GraphQLError('', { originalError: toError(error) })];
-        return { kind: 'refused', result: toResult({ errors }, scope) };
-      }
+          return andThen(serialized, ({ json }) => json);
+        },
+      };
     },
   };
 }
@@ -181,27 +199,36 @@ function createPrepare(
   schema: GraphQLSchema,
   { config, trustedDocuments }: EngineDeps,
 ): Engine['prepare'] {
-  const documents = createDocuments(schema, config);
-  const texts = createDocumentTexts(trustedDocuments);
-  return (request) => {
-    const found = texts.find(request);
-    if (found.kind === 'missing') return { kind: 'refused', errors: [found.error] };
-    const document = documents.read(found.text);
-    if (document.kind === 'invalid') return { kind: 'refused', errors: document.errors };
-    const chosen = chooseOperation(document.operations, request.operationName);
-    if (typeof chosen === 'string') {
-      return { kind: 'refused', errors: [toPlainError('BAD_USER_INPUT', chosen)] };
-    }
+  const readDocument = createDocuments(schema, config);
+  const findText = createFindText(trustedDocuments);
+
+  const toReady = (request: GraphqlRequest): ReadyOperation => {
     const { operationName, variables } = request;
-    if (hasTooManyValues(variables)) return tooManyValues;
+    const { document, measures } = readDocument(findText(request));
+    const definition = getOperationAST(document, operationName);
+    if (definition == null) {
+      throw refuseRequest('BAD_USER_INPUT', 'The request must name one operation of its document.');
+    }
+    // graphql-js shows an input whole in each error about it: 60,000 members take it a second.
+    if (hasTooManyValues(variables)) {
+      throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
+    }
     return {
       kind: 'ready',
-      operation: chosen.operation,
-      document: document.document,
+      operation: definition.operation,
+      document,
       operationName,
-      variables: toKept(chosen, variables),
-      measures: document.measures,
+      variables: toKept(definition, variables),
+      measures,
     };
+  };
+  return (request) => {
+    try {
+      return toReady(request);
+    } catch (error) {
+      if (error instanceof RequestError) return { kind: 'refused', errors: error.errors };
+      throw error;
+    }
   };
 }
 
@@ -211,19 +238,25 @@ function toKept(
   variables: GraphqlRequest['variables'],
 ): GraphqlRequest['variables'] {
   if (operation !== OperationTypeNode.SUBSCRIPTION || variables === undefined) return variables;
-  const kept = new Map<string, unknown>();
-  for (const { variable } of variableDefinitions) {
-    const name = variable.name.value;
-    if (Object.hasOwn(variables, name)) kept.set(name, variables[name]);
-  }
-  return Object.fromEntries(kept);
+  const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
 }
 
-/** graphql-js shows an input whole in each error about it: 60,000 members take it a second. */
-const tooManyValues: RefusedRequest = {
-  kind: 'refused',
-  errors: [toPlainError('PAYLOAD_TOO_LARGE', 'The variables hold too many values.')],
-};
+/** What an operation took, beside its limits (R26: a batch shares the objects). */
+function toCost(
+  { measures: { depth, aliases, directives } }: ReadyOperation,
+  { budget }: RequestScope,
+  { graphqlObjectsMax, graphqlDepthMax }: EngineDeps['config'],
+): Readonly<Record<string, unknown>> {
+  return {
+    cost: {
+      objects: { spent: budget.spent, max: graphqlObjectsMax },
+      depth: { spent: depth, max: graphqlDepthMax },
+      aliases: { spent: aliases, max: aliasesMax },
+      directives: { spent: directives, max: directivesMax },
+    },
+  };
+}
 
 /** An answer about the schema, whole: so many objects … */
 const objectsOfSchema = 500;
@@ -235,44 +268,4 @@ const listsOfSchemaMax = 3;
 /** Its resolvers are those of graphql-js: what aliases may multiply is charged in advance. */
 function objectsOfSchemaIn({ introspections, aliases }: DocumentMeasures): number {
   return introspections * objectsOfSchema * (1 + aliases) ** listsOfSchemaMax;
-}
-
-/** The operation that is meant, or a sentence that says why there is none. */
-function chooseOperation(
-  operations: readonly OperationDefinitionNode[],
-  name: string | undefined,
-): OperationDefinitionNode | string {
-  const [first] = operations;
-  if (first === undefined) return 'The document has no operation.';
-  if (name === undefined) {
-    return operations.length === 1 ? first : 'The request must name one of its operations.';
-  }
-  const named = operations.find((operation) => operation.name?.value === name);
-  return named ?? 'The document has no operation of this name.';
-}
-
-/** Events → how each is made. */
-function mapEvents(
-  source: AsyncIterable<unknown>,
-  make: (event: unknown) => MaybePromise<Answer>,
-): AsyncIterableIterator<MakeEvent> {
-  const events = source[Symbol.asyncIterator]();
-  const end = { value: undefined, done: true } as const;
-  return {
-    async next() {
-      const event = await events.next();
-      return event.done === true ? end : { value: () => make(event.value), done: false };
-    },
-    async return() {
-      await events.return?.();
-      return end;
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
-}
-
-function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

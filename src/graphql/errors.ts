@@ -61,6 +61,21 @@ export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlE
   return { ...place(error), message: cut(error.message), extensions: { code } };
 }
 
+/** A request that cannot run, thrown on the way to its operation. At least one error. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  readonly errors: readonly GraphqlError[];
+
+  constructor(errors: readonly GraphqlError[]) {
+    super('The request cannot run.');
+    this.errors = errors;
+  }
+}
+
+export function refuseRequest(code: GraphqlCode, message: string): RequestError {
+  return new RequestError([toPlainError(code, message)]);
+}
+
 /** Of one result: enough to find a mistake by, and an answer stays small. */
 export const errorsMax = 20;
 

@@ -11,7 +11,7 @@ import { toRefusal } from './errors.ts';
 import { sliceMilliseconds, type Scheduler } from './scheduler.ts';
 
 /** A result beside its JSON: `result` is a refusal where the JSON would have been too long. */
-export interface Serialized {
+export interface SerializedResult {
   readonly result: GraphqlResult;
   readonly json: Answer;
 }
@@ -29,7 +29,7 @@ export function serialize(
   result: GraphqlResult,
   budget: Budget,
   scheduler: Scheduler,
-): MaybePromise<Serialized> {
+): MaybePromise<SerializedResult> {
   if (budget.refusal !== undefined) return refused(budget);
   if (budget.bytes > wholeBytesMax) return serializeInPieces(result, budget, scheduler);
   const json = toAnswer(JSON.stringify(result));
@@ -40,7 +40,7 @@ async function serializeInPieces(
   result: GraphqlResult,
   budget: Budget,
   scheduler: Scheduler,
-): Promise<Serialized> {
+): Promise<SerializedResult> {
   const pieces: Buffer[] = [];
   let text = '';
   const keep = (): boolean => {
@@ -63,7 +63,7 @@ async function serializeInPieces(
 }
 
 /** The refusal that replaces a result over its budget. */
-function refused({ refusal }: Budget): Serialized {
+function refused({ refusal }: Budget): SerializedResult {
   const result = toBudgetRefusal(refusal);
   return { result, json: JSON.stringify(result) };
 }

@@ -18,14 +18,14 @@ async function runBatch(length: number, milliseconds: number) {
   const engine = {
     scheduler,
     prepare: () => ({ kind: 'ready', operation: 'query', document: parse('{a}') }),
-    execute() {
+    respond() {
       const end = performance.now() + milliseconds;
       while (performance.now() < end);
-      return { data: { others } };
+      const result = { data: { others } };
+      return { result, json: JSON.stringify(result) };
     },
-    serialize: (result: unknown) => ({ result, json: JSON.stringify(result) }),
   } as unknown as Engine;
-  const operations = createOperations(engine, {} as never);
+  const operations = createOperations(engine);
   const requests = Array.from({ length }, () => ({ query: '{a}' }));
   const call = { scope: {}, readsOnly: false, showCost: false } as never;
   let going = true;

@@ -3,13 +3,8 @@ import { test } from 'node:test';
 import { createTopic } from '../../dist/domain/topic.js';
 import { AppError } from '../../dist/errors.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
-import {
-  createBench,
-  type Opening,
-  operationOf,
-  Reader,
-  toEvents,
-} from '../support/subscriptions.js';
+import type { Subscription } from '../../dist/graphql/engine.js';
+import { createBench, operationOf, Reader, streamOf } from '../support/subscriptions.js';
 import { unweighed } from '../support/topic.js';
 
 /** Long enough for an event to come to its members: on a busy machine it yields in between. */
@@ -93,10 +88,10 @@ test('who left gets nothing, not even an ending', async () => {
 
 test('a source that opens after its last member left is ended at once', async () => {
   const source = createTopic<GraphqlResult>({ ...unweighed, queueMax: 1 });
-  let open: (opening: Opening) => void = () => undefined;
+  let open: (opening: Subscription) => void = () => undefined;
   const { subscriptions } = createBench(() => new Promise((resolve) => void (open = resolve)));
   subscriptions.join(one, new Reader())();
-  open({ kind: 'stream', events: toEvents(source.subscribe()) });
+  open(streamOf(source));
   await turn();
   assert.equal(source.size, 0);
 });
@@ -128,12 +123,10 @@ test('more members than one turn can serve all get the events, in order', async 
 });
 
 test('a source that ends completes its members', async () => {
-  const results = (async function* events(): AsyncGenerator<GraphqlResult> {
+  const results = async function* events(): AsyncGenerator<GraphqlResult> {
     yield { data: { a: 1 } };
-  })();
-  const { subscriptions } = createBench(() =>
-    Promise.resolve({ kind: 'stream', events: toEvents(results) }),
-  );
+  };
+  const { subscriptions } = createBench(() => Promise.resolve(streamOf({ subscribe: results })));
   const reader = new Reader();
   subscriptions.join(one, reader);
   while (reader.endings.length === 0) await turn();
@@ -142,9 +135,7 @@ test('a source that ends completes its members', async () => {
 
 test('what refuses a subscription is told to each member', async () => {
   const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] as const;
-  const { subscriptions } = createBench(() =>
-    Promise.resolve({ kind: 'refused', result: { errors } }),
-  );
+  const { subscriptions } = createBench(() => Promise.resolve({ kind: 'refused', errors }));
   const readers = [new Reader(), new Reader()];
   for (const reader of readers) subscriptions.join(one, reader);
   await turn();

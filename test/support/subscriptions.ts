@@ -2,7 +2,7 @@
 
 import { parse } from 'graphql';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
-import type { Engine, MakeEvent, ReadyOperation } from '../../dist/graphql/engine.js';
+import type { ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
 import type { Ending, Member } from '../../dist/graphql/events/member.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { SharedEvent } from '../../dist/graphql/events/shared-event.js';
@@ -25,10 +25,8 @@ export interface Bench {
   readonly opened: () => number;
 }
 
-export type Opening = Awaited<ReturnType<Engine['subscribe']>>;
-
 export function createBench(
-  open?: () => Promise<Opening>,
+  open?: () => Promise<Subscription>,
   { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
 ): Bench {
   const source = createTopic<GraphqlResult>({ ...unweighed, queueMax });
@@ -42,10 +40,7 @@ export function createBench(
     scheduler: createScheduler(),
     subscribe: () => {
       opened += 1;
-      return (
-        open?.() ??
-        Promise.resolve({ kind: 'stream' as const, events: toEvents(source.subscribe(), count) })
-      );
+      return open?.() ?? Promise.resolve(streamOf(source, count));
     },
   };
   const log = (_level: string, event: string): void => void logged.push(event);
@@ -53,32 +48,17 @@ export function createBench(
   return { subscriptions, source, pool, made: () => made, logged, opened: () => opened };
 }
 
-async function* each(
-  results: AsyncIterable<GraphqlResult>,
-  made: () => void,
-): AsyncGenerator<MakeEvent> {
-  for await (const result of results) {
-    yield () => {
-      made();
-      return JSON.stringify(result);
-    };
-  }
-}
-
-/** How each result is made; ends with the results, also where one is waited for. */
-export function toEvents(
-  results: AsyncIterableIterator<GraphqlResult>,
-  made: () => void = () => undefined,
-): AsyncIterableIterator<MakeEvent> {
-  const events = each(results, made);
+/** The results that are published from now on. */
+export function streamOf(
+  source: Pick<Topic<GraphqlResult>, 'subscribe'>,
+  made?: () => void,
+): Subscription {
   return {
-    next: () => events.next(),
-    async return() {
-      await results.return?.();
-      return { value: undefined, done: true };
-    },
-    [Symbol.asyncIterator]() {
-      return this;
+    kind: 'stream',
+    events: source.subscribe(),
+    toJson(result) {
+      made?.();
+      return JSON.stringify(result);
     },
   };
 }

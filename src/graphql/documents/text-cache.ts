@@ -20,7 +20,6 @@ interface Entry<V> {
 export function createTextCache<V>({ entriesMax, lengthMax }: TextCacheOptions): TextCache<V> {
   /** In the order of use: a Map keeps the order in which its keys came. */
   const entries = new Map<string, Entry<V>>();
-  let newest: string | undefined;
   let total = 0;
 
   const remove = (text: string, { length }: Entry<V>): void => {
@@ -31,11 +30,9 @@ export function createTextCache<V>({ entriesMax, lengthMax }: TextCacheOptions):
   return {
     get(text) {
       const entry = entries.get(text);
-      // A text that is asked for again and again need not move.
-      if (entry !== undefined && text !== newest) {
+      if (entry !== undefined) {
         entries.delete(text);
         entries.set(text, entry);
-        newest = text;
       }
       return entry?.value;
     },
@@ -48,7 +45,6 @@ export function createTextCache<V>({ entriesMax, lengthMax }: TextCacheOptions):
         remove(oldest, entry);
       }
       entries.set(text, { value, length });
-      newest = text;
       total += length;
     },
   };

@@ -1,9 +1,11 @@
 /** A group of equal subscriptions: reads the source, executes each event once, delivers it. */
 
 import { AppError } from '../../errors.ts';
+import type { Answer } from '../../http/answer-cache.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Budget } from '../budget.ts';
-import type { Engine, MakeEvent } from '../engine.ts';
+import type { Subscription } from '../engine.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Ending, Member } from './member.ts';
 import { SharedEvent } from './shared-event.ts';
@@ -26,7 +28,7 @@ const lightBytesMax = 65_536;
 export class Group {
   readonly #members = new Set<Member>();
   readonly #deps: GroupDeps;
-  #events: AsyncIterator<MakeEvent> | undefined;
+  #events: AsyncIterator<unknown> | undefined;
   #isHeavy = false;
   #ended = false;
 
@@ -47,7 +49,7 @@ export class Group {
   }
 
   /** Owns the reading: every way out of it goes through `end`. `report` logs internal errors. */
-  read(source: ReturnType<Engine['subscribe']>, report: (reason: string) => void): void {
+  read(source: Promise<Subscription>, report: (reason: string) => void): void {
     this.#read(source).then(
       (ending) => this.end(ending),
       (error: unknown) => {
@@ -67,29 +69,27 @@ export class Group {
     for (const member of members) member.end(ending);
   }
 
-  async #read(source: ReturnType<Engine['subscribe']>): Promise<Ending> {
+  async #read(source: Promise<Subscription>): Promise<Ending> {
     const subscription = await source;
-    if (subscription.kind === 'refused') {
-      return { kind: 'refused', errors: subscription.result.errors ?? [] };
-    }
-    const { events } = subscription;
+    if (subscription.kind === 'refused') return subscription;
+    const { events, toJson } = subscription;
     this.#events = events;
     // The last member may have left while the source was opening.
     if (this.#ended) this.#closeSource();
     for (;;) {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
-      await this.#deps.queue.run(() => this.#announce(event.value), this.#isHeavy);
+      await this.#deps.queue.run(() => this.#announce(() => toJson(event.value)), this.#isHeavy);
     }
   }
 
-  async #announce(make: MakeEvent): Promise<void> {
+  async #announce(toJson: () => MaybePromise<Answer>): Promise<void> {
     // Members that do not read their queue are ended (R30).
     for (const member of this.#members) if (member.isBehind()) member.dismiss();
     if (this.#members.size === 0) return;
     const { budget, pool } = this.#deps;
     try {
-      const json = await make();
+      const json = await toJson();
       this.#isHeavy = json.length > lightBytesMax;
       const bytes = typeof json === 'string' ? Buffer.from(json) : json;
       await this.#deliver(new SharedEvent(bytes, pool));

@@ -1,15 +1,13 @@
 /** One operation, or a batch of them one after the other (R26), for one HTTP request. */
 
-import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { type Answer, toAnswer } from '../../http/answer-cache.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
-import { aliasesMax, directivesMax } from '../documents/limits.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toRefusal } from '../errors.ts';
-import type { Serialized } from '../serialize.ts';
+import type { SerializedResult } from '../serialize.ts';
 import { Pace, type Scheduler } from '../scheduler.ts';
 import { decodeRequest } from './params.ts';
 
@@ -22,10 +20,8 @@ export interface Call {
   readonly showCost: boolean;
 }
 
-export type CostConfig = Pick<Config, 'graphqlObjectsMax' | 'graphqlDepthMax'>;
-
 /** A result, and whether an equal request gets the same one until something is written. */
-export interface Outcome extends Serialized {
+export interface Outcome extends SerializedResult {
   readonly repeatable: boolean;
 }
 
@@ -39,7 +35,7 @@ export interface Operations {
   ): MaybePromise<Pick<Outcome, 'json' | 'repeatable'>>;
 }
 
-export function createOperations(engine: Engine, config: CostConfig): Operations {
+export function createOperations(engine: Engine): Operations {
   const run = (request: GraphqlRequest, call: Call): MaybePromise<Outcome> => {
     const prepared = engine.prepare(request);
     if (prepared.kind === 'refused') return refused({ errors: prepared.errors });
@@ -48,24 +44,9 @@ export function createOperations(engine: Engine, config: CostConfig): Operations
     checkMethod(prepared, call.readsOnly);
     // Requests that register a persisted query are never answered from the cache.
     const isPure = operation === 'query' && request.extensions === undefined && !call.showCost;
-    return andThen(engine.execute(prepared, call.scope), (executed) => {
-      const found = call.showCost ? withCost(executed, prepared, call) : executed;
-      return andThen(engine.serialize(found, call.scope.budget), ({ result, json }) => {
-        return { result, json, repeatable: isPure && result.errors === undefined };
-      });
+    return andThen(engine.respond(prepared, call.scope, call.showCost), ({ result, json }) => {
+      return { result, json, repeatable: isPure && result.errors === undefined };
     });
-  };
-
-  /** The cost of an operation beside its limits (R26: a batch shares them). */
-  const withCost = (result: GraphqlResult, ran: ReadyOperation, call: Call): GraphqlResult => {
-    const { depth, aliases, directives } = ran.measures;
-    const cost = {
-      objects: { spent: Math.ceil(call.scope.budget.spent), max: config.graphqlObjectsMax },
-      depth: { spent: depth, max: config.graphqlDepthMax },
-      aliases: { spent: aliases, max: aliasesMax },
-      directives: { spent: directives, max: directivesMax },
-    };
-    return { ...result, extensions: { cost } };
   };
 
   const runInPlace = (request: unknown, call: Call): MaybePromise<Outcome> => {

@@ -10,7 +10,7 @@ import type { Reading } from '../../store/reading.ts';
 import type { Records } from '../../store/store.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest } from '../engine.ts';
-import { type Call, type CostConfig, createOperations } from './operations.ts';
+import { type Call, createOperations } from './operations.ts';
 import { decodeQueryString, decodeRequest } from './params.ts';
 import { resultReply, type ResponseType, negotiateType, refusalReply, statusOf } from './reply.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
@@ -40,11 +40,11 @@ export interface RunnerDeps {
   readonly engine: Engine;
   readonly streams: EventStreams;
   readonly answers: AnswerCache<Reading>;
-  readonly config: CostConfig & Pick<Config, 'graphqlHttpDraft'>;
+  readonly config: Pick<Config, 'graphqlHttpDraft'>;
 }
 
 export function createRunner({ engine, streams, answers, config }: RunnerDeps): Runner {
-  const operations = createOperations(engine, config);
+  const operations = createOperations(engine);
 
   const toCall = (facts: RequestFacts, readsOnly: boolean, records: Records): Call => {
     const { requestId, viewer, showCost } = facts;

@@ -39,7 +39,7 @@ export interface EventStreams {
 }
 
 export interface EventStreamsDeps {
-  readonly engine: Pick<Engine, 'prepare' | 'execute' | 'serialize'>;
+  readonly engine: Pick<Engine, 'prepare' | 'respond'>;
   readonly subscriptions: Subscriptions;
   /** Holds what waits for slow readers. */
   readonly pool: Pick<MemoryPool, 'open'>;
@@ -113,9 +113,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
       if (prepared.kind === 'refused') return answer(JSON.stringify({ errors: prepared.errors }));
       if (prepared.operation === 'subscription') return subscribe(prepared);
       checkMethod(prepared, readsOnly);
-      return andThen(engine.execute(prepared, scope), (result) =>
-        andThen(engine.serialize(result, scope.budget), ({ json }) => answer(json)),
-      );
+      return andThen(engine.respond(prepared, scope), ({ json }) => answer(json));
     },
     close() {
       for (const stream of streams) stream.stop();

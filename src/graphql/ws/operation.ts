@@ -2,13 +2,12 @@
 
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
-import type { RequestScope } from '../context.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import { toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
 import type { Ending, Member } from '../events/member.ts';
-import type { Serialized } from '../serialize.ts';
+import type { SerializedResult } from '../serialize.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Dialect, Start } from './protocol.ts';
@@ -77,7 +76,7 @@ export class Operation implements Member {
     this.#request = undefined;
     if (prepared.kind === 'refused') this.#refuse(prepared.errors);
     else if (prepared.operation === 'subscription') this.#subscribe(prepared, deps);
-    else this.#execute(prepared, deps, authorization);
+    else void this.#execute(prepared, deps, authorization);
   }
 
   /** From now on nothing of this operation is sent: not an event, not a `complete`. */
@@ -127,40 +126,21 @@ export class Operation implements Member {
     }
   }
 
-  #execute(
+  /** Owned: whatever happens, it ends here. */
+  async #execute(
     operation: ReadyOperation,
     { engine, createRequestId, viewerOf, log }: OperationDeps,
     authorization: string | undefined,
-  ): void {
+  ): Promise<void> {
     const budget = engine.createBudget();
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(authorization);
     const scope = { requestId: createRequestId(), viewer, budget };
-    let result: MaybePromise<Serialized> | undefined;
-    try {
-      result = andThen(engine.execute(operation, scope), (executed) =>
-        engine.serialize(executed, budget),
-      );
-      if (!isPromise(result)) this.#answer(result);
-    } catch (error) {
-      this.#failAndLog(error, log);
-    } finally {
-      if (!isPromise(result)) budget.release();
-    }
-    if (isPromise(result)) void this.#answerLater(result, scope, log);
-  }
-
-  /** Owned: whatever happens, it ends here. */
-  async #answerLater(
-    result: Promise<Serialized>,
-    { budget }: Pick<RequestScope, 'budget'>,
-    log: Log,
-  ): Promise<void> {
     this.#events.executing(1);
     try {
-      const found = await result;
+      const response = await engine.respond(operation, scope);
       // While others wait to be sent, it waits here: the budget holds its place in the pool.
       if (!this.#stopped && this.#port.isBacklogged()) await this.#events.room();
-      this.#answer(found);
+      this.#answer(response);
     } catch (error) {
       this.#failAndLog(error, log);
     } finally {
@@ -169,7 +149,7 @@ export class Operation implements Member {
     }
   }
 
-  #answer({ result, json }: Serialized): void {
+  #answer({ result, json }: SerializedResult): void {
     if (this.#stopped) return;
     // Without `data` it did not run: the operation is refused (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);
