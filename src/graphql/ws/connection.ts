@@ -4,12 +4,19 @@
  */
 
 import { AppError } from '../../errors.ts';
-import { parseJson } from '../../http/json.ts';
+import { isObject, parseJson } from '../../http/json.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
-import { decodeInit } from './init.ts';
 import { keptBytesOf, Operation, type OperationDeps } from './operation.ts';
-import { connectionAck, type Act, type Closing, type Protocol, type Start } from './protocol.ts';
+import {
+  type Act,
+  type Closing,
+  completeMessage,
+  connectionAck,
+  errorMessage,
+  type Protocol,
+  type Start,
+} from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 
 export interface ConnectionLimits {
@@ -141,37 +148,38 @@ export class Connection {
       case 'stop':
         this.#stop(act.id);
         break;
-      case 'ping':
-        this.#deps.port.send(act.answer);
+      case 'send':
+        this.#deps.port.send(act.text);
         break;
-      case 'pong':
+      case 'close':
+        this.close(act.closing);
         break;
-      case 'terminate':
-        this.close({ code: 1000, reason: '' });
-        break;
-      case 'invalid':
-        if (act.answer !== undefined) this.#deps.port.send(act.answer);
-        if (act.closing !== undefined) this.close(act.closing);
+      case 'nothing':
         break;
     }
   }
 
+  /** Spec §4.1, R29. A payload of any other type than an object says nothing. */
   #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
     const { protocol, port } = this.#deps;
     if (this.#state === 'ready' && protocol.secondInit !== undefined) {
       this.close(protocol.secondInit);
       return;
     }
-    const init = decodeInit(payload);
-    if (init.kind === 'refused') {
-      const { answer, code, reason } = protocol.refusal(init.message, id);
-      if (answer !== undefined) port.send(answer);
+    const init = isObject(payload) ? payload : {};
+    if (Object.hasOwn(init, 'rejectMessage')) {
+      const { rejectMessage: given } = init;
+      const message = typeof given === 'string' ? given : JSON.stringify(given);
+      const { text, code, reason } = protocol.refusal(message, id);
+      if (text !== undefined) port.send(text);
       this.close({ code, reason });
       return;
     }
     clearTimeout(this.#initTimer);
     this.#state = 'ready';
-    this.#authorization = init.authorization ?? this.#authorization;
+    // Choice: browsers cannot set headers on a WebSocket, so that the token may come here (R23).
+    const authorization = init['Authorization'] ?? init['authorization'];
+    if (typeof authorization === 'string') this.#authorization = authorization;
     port.send(connectionAck);
     this.#startWaiting();
   }
@@ -185,7 +193,7 @@ export class Connection {
       return;
     }
     if (this.#operations.has(id)) {
-      if (!dialect.replacesSameId) {
+      if (dialect === 'newer') {
         this.close({ code: 4409, reason: cutId(id) });
         return;
       }
@@ -195,7 +203,7 @@ export class Connection {
       this.#operations.size >= operationsMax || this.#kept.bytes + bytes > limits.wsQueueBytesMax;
     if (full || !this.#kept.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
-      port.send(dialect.error(id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
+      port.send(errorMessage(dialect, id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
       return;
     }
     const operation = new Operation(start, bytes, {
@@ -239,9 +247,8 @@ export class Connection {
 
   #stop(id: string): void {
     const operation = this.#remove(id);
-    if (operation?.dialect.confirmsStop === true) {
-      this.#deps.port.send(operation.dialect.complete(id));
-    }
+    // The older protocol confirms a stop; in the newer one nothing may follow.
+    if (operation?.dialect === 'older') this.#deps.port.send(completeMessage(id));
   }
 
   #remove(id: string): Operation | undefined {

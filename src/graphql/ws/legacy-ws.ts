@@ -5,22 +5,14 @@
  */
 
 import { DEPRECATED_GRAPHQL_WS_PROTOCOL } from 'graphql-ws';
+import { AppError } from '../../errors.ts';
 import { isObject } from '../../http/json.ts';
 import { toPlainError } from '../errors.ts';
-import { namesHashOnly, toRequest, type Act, type Dialect, type Protocol } from './protocol.ts';
+import { decodeRequest } from '../http/params.ts';
+import { type Act, errorMessage, type Protocol } from './protocol.ts';
 import { decodeTransport } from './transport-ws.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
-
-const legacyDialect: Dialect = {
-  resultPrefix: (id) => `{"type":"data","id":${JSON.stringify(id)},"payload":`,
-  // R31: one error as an object, as most servers of this protocol send it, several as an array.
-  error: (id, errors) =>
-    JSON.stringify({ type: 'error', id, payload: errors.length === 1 ? errors[0] : errors }),
-  complete: (id) => JSON.stringify({ type: 'complete', id }),
-  confirmsStop: true,
-  replacesSameId: true,
-};
 
 export const legacyWs: Protocol = {
   name: DEPRECATED_GRAPHQL_WS_PROTOCOL,
@@ -34,17 +26,13 @@ export const legacyWs: Protocol = {
       case 'stop':
         return decodeStop(message);
       case 'connection_terminate':
-        return { kind: 'terminate' };
+        return { kind: 'close', closing: { code: 1000, reason: '' } };
       default:
         return decodeTransport(message) ?? refuse(message, 'This is no message of the protocol.');
     }
   },
   unreadable,
-  refusal: (message, id) => ({
-    answer: connectionError(message, id),
-    code: 1011,
-    reason: message,
-  }),
+  refusal: (message, id) => ({ text: connectionError(message, id), code: 1011, reason: message }),
   tooManyMessages: { code: 1008, reason: 'Too many messages' },
   uninitialised: undefined,
   secondInit: undefined,
@@ -53,19 +41,14 @@ export const legacyWs: Protocol = {
 
 function decodeStart(message: Fields): Act {
   const id = idOf(message);
-  const { payload } = message;
   if (id === undefined) return unreadable('A start needs an id.');
-  if (!isObject(payload) || !(typeof payload['query'] === 'string' || namesHashOnly(payload))) {
-    return refuse(message, 'A start needs a payload with a query.');
+  try {
+    const request = decodeRequest(message['payload']);
+    return { kind: 'start', id, request, dialect: 'older' };
+  } catch (error) {
+    if (error instanceof AppError) return refuse(message, error.message);
+    throw error;
   }
-  const { variables, operationName } = payload;
-  if (variables !== undefined && variables !== null && !isObject(variables)) {
-    return refuse(message, 'The variables must be an object.');
-  }
-  if (operationName !== undefined && operationName !== null && typeof operationName !== 'string') {
-    return refuse(message, 'The operationName must be a string.');
-  }
-  return { kind: 'start', id, request: toRequest(payload), dialect: legacyDialect };
 }
 
 function decodeStop(message: Fields): Act {
@@ -81,12 +64,12 @@ function idOf({ id }: Fields): string | undefined {
 function refuse(message: Fields, why: string): Act {
   const id = idOf(message);
   if (id === undefined) return unreadable(why);
-  const errors = [toPlainError('BAD_USER_INPUT', why)];
-  return { kind: 'invalid', answer: legacyDialect.error(id, errors) };
+  const text = errorMessage('older', id, [toPlainError('BAD_USER_INPUT', why)]);
+  return { kind: 'send', text };
 }
 
 function unreadable(why: string): Act {
-  return { kind: 'invalid', answer: connectionError(why, undefined) };
+  return { kind: 'send', text: connectionError(why, undefined) };
 }
 
 function connectionError(message: string, id: string | undefined): string {

@@ -10,7 +10,13 @@ import type { Ending, Member } from '../events/member.ts';
 import type { SerializedResult } from '../serialize.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import type { Dialect, Start } from './protocol.ts';
+import {
+  completeMessage,
+  type Dialect,
+  errorMessage,
+  resultPrefix,
+  type Start,
+} from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 
 export interface OperationDeps {
@@ -68,7 +74,7 @@ export class Operation implements Member {
     this.#request = start.request;
     this.#events = events;
     this.#port = events.port;
-    this.#prefix = start.dialect.resultPrefix(start.id);
+    this.#prefix = resultPrefix(start.dialect, start.id);
   }
 
   run(deps: OperationDeps, authorization: string | undefined): void {
@@ -171,13 +177,13 @@ export class Operation implements Member {
 
   #complete(): void {
     this.#events.finished();
-    this.#port.send(this.dialect.complete(this.id));
+    this.#port.send(completeMessage(this.id));
   }
 
   /** R31: the operation is answered, the socket stays open. */
   #refuse(errors: readonly GraphqlError[]): void {
     this.#events.finished();
-    this.#port.send(this.dialect.error(this.id, errors));
+    this.#port.send(errorMessage(this.dialect, this.id, errors));
   }
 
   #fail(error: unknown): void {

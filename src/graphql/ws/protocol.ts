@@ -3,20 +3,29 @@
  * in, what the client wants goes out as a value, and answers are texts.
  */
 
-import { isObject } from '../../http/json.ts';
 import type { GraphqlRequest } from '../engine.ts';
 import type { GraphqlError } from '../errors.ts';
 
-/** The messages of an operation, in the protocol in which it was started (R28). */
-export interface Dialect {
-  /** The message of one result is this, then the result's JSON, then `}`. */
-  resultPrefix(id: string): string;
-  error(id: string, errors: readonly GraphqlError[]): string;
-  complete(id: string): string;
-  /** The older protocol confirms a stop with `complete`; in the newer one nothing may follow. */
-  readonly confirmsStop: boolean;
-  /** A second operation under an id that is in use: the newer protocol closes the socket. */
-  readonly replacesSameId: boolean;
+/** The protocol in which an operation was started, and is answered (R28). */
+export type Dialect = 'newer' | 'older';
+
+/** The message of one result is this, then the result's JSON, then `}`. */
+export function resultPrefix(dialect: Dialect, id: string): string {
+  return `{"type":"${dialect === 'newer' ? 'next' : 'data'}","id":${JSON.stringify(id)},"payload":`;
+}
+
+export function errorMessage(
+  dialect: Dialect,
+  id: string,
+  errors: readonly GraphqlError[],
+): string {
+  // R31: one error as an object, as most servers of the older protocol send it, several as an array.
+  const payload = dialect === 'older' && errors.length === 1 ? errors[0] : errors;
+  return JSON.stringify({ type: 'error', id, payload });
+}
+
+export function completeMessage(id: string): string {
+  return JSON.stringify({ type: 'complete', id });
 }
 
 /** Why and how a socket is closed. The reason is cut where it is sent. */
@@ -38,12 +47,9 @@ export type Act =
   | Start
   | { readonly kind: 'init'; readonly id: string | undefined; readonly payload: unknown }
   | { readonly kind: 'stop'; readonly id: string }
-  /** `answer` is the pong. */
-  | { readonly kind: 'ping'; readonly answer: string }
-  | { readonly kind: 'pong' }
-  | { readonly kind: 'terminate' }
-  /** Not a message of the protocol: what is sent, and whether the socket ends with it. */
-  | { readonly kind: 'invalid'; readonly answer?: string; readonly closing?: Closing };
+  | { readonly kind: 'send'; readonly text: string }
+  | { readonly kind: 'close'; readonly closing: Closing }
+  | { readonly kind: 'nothing' };
 
 /** One sub-protocol of a socket. */
 export interface Protocol {
@@ -53,7 +59,7 @@ export interface Protocol {
   /** For what is not JSON; `why` is a sentence. */
   unreadable(why: string): Act;
   /** What is said before the socket of a refused `connection_init` closes (R29). */
-  refusal(message: string, id: string | undefined): { readonly answer?: string } & Closing;
+  refusal(message: string, id: string | undefined): { readonly text?: string } & Closing;
   /** What a client is told that is closed because it sends too many messages. */
   readonly tooManyMessages: Closing;
   /** An operation before any `connection_init` closes the socket, or waits for one (R28). */
@@ -78,21 +84,4 @@ export function cutReason(reason: string): string {
   // 10xxxxxx: not the first byte of a character.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.toString('utf8', 0, end);
-}
-
-/** A persisted document by its hash alone: both protocols were written before there were any. */
-export function namesHashOnly(payload: Readonly<Record<string, unknown>>): boolean {
-  const { query, extensions } = payload;
-  return query == null && isObject(extensions) && extensions['persistedQuery'] !== undefined;
-}
-
-/** What was checked by the protocol: each of its type, null or absent. */
-export function toRequest(payload: Readonly<Record<string, unknown>>): GraphqlRequest {
-  const { query, operationName, variables, extensions } = payload;
-  return {
-    query: typeof query === 'string' ? query : undefined,
-    operationName: typeof operationName === 'string' ? operationName : undefined,
-    variables: isObject(variables) ? variables : undefined,
-    extensions: isObject(extensions) ? extensions : undefined,
-  };
 }

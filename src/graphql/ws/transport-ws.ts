@@ -1,22 +1,9 @@
 /** The newer protocol: sub-protocol `graphql-transport-ws`, as the `graphql-ws` library has it. */
 
-import {
-  CloseCode,
-  GRAPHQL_TRANSPORT_WS_PROTOCOL,
-  MessageType,
-  validateMessage,
-  type Message,
-} from 'graphql-ws';
+import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, MessageType, validateMessage } from 'graphql-ws';
 import { isObject } from '../../http/json.ts';
-import { namesHashOnly, toRequest, type Act, type Dialect, type Protocol } from './protocol.ts';
-
-const transportDialect: Dialect = {
-  resultPrefix: (id) => `{"id":${JSON.stringify(id)},"type":"${MessageType.Next}","payload":`,
-  error: (id, errors) => JSON.stringify({ id, type: MessageType.Error, payload: errors }),
-  complete: (id) => JSON.stringify({ id, type: MessageType.Complete }),
-  confirmsStop: false,
-  replacesSameId: false,
-};
+import { decodeRequest } from '../http/params.ts';
+import type { Act, Protocol } from './protocol.ts';
 
 export const transportWs: Protocol = {
   name: GRAPHQL_TRANSPORT_WS_PROTOCOL,
@@ -35,47 +22,49 @@ export const transportWs: Protocol = {
 
 /** What a message of the newer protocol asks for; undefined where no client sends such a one. */
 export function decodeTransport(value: unknown): Act | undefined {
-  const byHash = isObject(value) && isObject(value['payload']) && namesHashOnly(value['payload']);
-  const message = check(byHash ? withQuery(value) : value);
-  switch (message?.type) {
+  try {
+    return toAct(value);
+  } catch {
+    // The library's error can repeat the whole message, so it is not passed on.
+    return undefined;
+  }
+}
+
+/** Throws for what is not valid. */
+function toAct(value: unknown): Act | undefined {
+  const message = validateMessage(withQuery(value));
+  switch (message.type) {
     case MessageType.ConnectionInit:
       return { kind: 'init', id: undefined, payload: message.payload };
     case MessageType.Subscribe: {
-      const request = toRequest({ ...message.payload, ...(byHash && { query: undefined }) });
-      return { kind: 'start', id: message.id, request, dialect: transportDialect };
+      const request = decodeRequest((value as typeof message).payload);
+      return { kind: 'start', id: message.id, request, dialect: 'newer' };
     }
     case MessageType.Complete:
       return { kind: 'stop', id: message.id };
     case MessageType.Ping: {
-      const { payload } = message;
-      const pong = payload === undefined ? {} : { payload };
-      return { kind: 'ping', answer: JSON.stringify({ type: MessageType.Pong, ...pong }) };
+      const pong = { type: MessageType.Pong, payload: message.payload };
+      return { kind: 'send', text: JSON.stringify(pong) };
     }
     case MessageType.Pong:
-      return { kind: 'pong' };
+      return { kind: 'nothing' };
     case MessageType.ConnectionAck:
     case MessageType.Next:
     case MessageType.Error:
-    case undefined:
     default:
       return undefined;
   }
 }
 
-/** Only for the library's check, which asks for a query. */
-function withQuery(message: Readonly<Record<string, unknown>>): unknown {
-  return { ...message, payload: { ...(message['payload'] as object), query: '' } };
-}
-
-/** The library's error can repeat the whole message, so it is not passed on. */
-function check(value: unknown): Message | undefined {
-  try {
-    return validateMessage(value);
-  } catch {
-    return undefined;
-  }
+/** The library's check asks for a query, which a persisted document by its hash does not have. */
+function withQuery(value: unknown): unknown {
+  if (!isObject(value) || value['type'] !== MessageType.Subscribe) return value;
+  const { payload } = value;
+  return isObject(payload)
+    ? { ...value, payload: { ...payload, query: payload['query'] ?? '' } }
+    : value;
 }
 
 function invalid(reason: string): Act {
-  return { kind: 'invalid', closing: { code: CloseCode.BadRequest, reason } };
+  return { kind: 'close', closing: { code: CloseCode.BadRequest, reason } };
 }
