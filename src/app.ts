@@ -18,7 +18,6 @@ import { createAccountHandlers, createWritingGuard } from './handlers/accounts.t
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
-import { createGraphqlSockets } from './handlers/graphql-sockets.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
 import { createPostHandlers } from './handlers/posts.ts';
@@ -112,7 +111,6 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     writesNeedToken: config.requireAuth === 'writes',
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   });
-  const sockets = createGraphqlSockets({ ...shared, graphql, bearer, createRequestId: createId });
 
   const health = createHealthHandlers({ store, monotonicNow: deps.monotonicNow });
   const routes = createRoutes({
@@ -132,9 +130,9 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     listener: listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) }),
     adminListener: listenTo(createAdminRoutes({ health }), shared),
     pool: shared.pool,
-    upgrade: sockets.upgrade,
+    upgrade: graphql.upgrade,
     announceStop: () => health.announceStop(),
-    endSockets: () => sockets.close(),
+    endSockets: () => graphql.close(),
     async close() {
       await uploads.close();
       await store.close();

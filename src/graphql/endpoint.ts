@@ -1,23 +1,25 @@
 /**
- * The GraphQL endpoint over HTTP: bytes or a query string in, a response out. It is loaded with the
- * first request that needs it: `graphql` takes longer to load than the rest of the service.
+ * The GraphQL endpoint, over HTTP and over WebSocket. It is loaded with the first request that
+ * needs it: `graphql` and `ws` take longer to load than the rest of the service.
  */
 
+import type { Config } from '../config.ts';
 import type { HttpReply, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { createEngine, type Engine, type EngineDeps } from './engine.ts';
+import { createEngine, type EngineDeps } from './engine.ts';
 import { type MultipartDeps, runMultipart } from './http/multipart.ts';
 import { type RequestFacts, createRunner, type RunnerDeps, toRefusalReply } from './http/runner.ts';
 import { createSchemaFile, type SchemaFile } from './http/schema-file.ts';
-import { createEventStreams, type EventStreams, type EventStreamsDeps } from './http/sse.ts';
-import { createSubscriptions, type Subscriptions } from './events/subscriptions.ts';
+import { createEventStreams } from './http/sse.ts';
+import { createSubscriptions } from './events/subscriptions.ts';
 import { typeDefs } from './schema/type-defs.ts';
+import {
+  createWebSocketEndpoint,
+  type WebSocketEndpoint,
+  type WebSocketEndpointDeps,
+} from './ws/upgrade.ts';
 
 export interface GraphqlEndpoint {
-  readonly engine: Engine;
-  /** Shared by sockets and event streams; to be closed after both. */
-  readonly subscriptions: Subscriptions;
-  readonly streams: EventStreams;
   readonly schemaFile: SchemaFile;
   /** One operation or a batch, as JSON bytes. */
   post(body: Buffer, facts: RequestFacts): MaybePromise<HttpReply>;
@@ -25,14 +27,15 @@ export interface GraphqlEndpoint {
   postMultipart(request: HttpRequest, facts: RequestFacts): Promise<HttpReply>;
   /** A query, as a query string. */
   get(query: string, facts: RequestFacts): MaybePromise<HttpReply>;
+  readonly upgrade: WebSocketEndpoint['upgrade'];
+  /** Ends event streams and subscriptions, and every socket; resolves when the sockets are gone. */
+  close(): Promise<void>;
 }
 
-export interface EndpointDeps extends EngineDeps, Omit<MultipartDeps, 'engine' | 'config'> {
+export interface EndpointDeps
+  extends EngineDeps, Omit<MultipartDeps, 'engine'>, Pick<WebSocketEndpointDeps, 'viewerOf'> {
   readonly answers: RunnerDeps['answers'];
-  readonly config: EngineDeps['config'] &
-    MultipartDeps['config'] &
-    EventStreamsDeps['config'] &
-    RunnerDeps['config'];
+  readonly config: Config;
 }
 
 /** Different subscriptions: each is executed once per event, a thousand take some 50 ms. */
@@ -45,11 +48,15 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   const streams = createEventStreams({ engine, subscriptions, pool, config });
   const runner = createRunner({ engine, streams, answers, config });
   const multipart = { ...deps, engine };
-
-  return {
+  const sockets = createWebSocketEndpoint({
+    ...deps,
     engine,
     subscriptions,
-    streams,
+    createRequestId: deps.createUuid,
+    now: () => performance.now(),
+  });
+
+  return {
     schemaFile: createSchemaFile(typeDefs),
     post: (body, facts) => runner.post(body, facts),
     get: (query, facts) => runner.get(query, facts),
@@ -59,6 +66,12 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
       } catch (error) {
         return toRefusalReply(error, facts);
       }
+    },
+    upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
+    close() {
+      streams.close();
+      subscriptions.close();
+      return sockets.close();
     },
   };
 }

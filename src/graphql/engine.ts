@@ -122,15 +122,58 @@ export interface EngineDeps extends ContextDeps {
 const answerBytesMax = 16 * 1024 * 1024;
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { config, log } = deps;
+  const { config, pool } = deps;
   const schema = createSchema();
   const scheduler = createScheduler();
-  const tools = { scheduler, countFields: createFieldCounts() };
+  const { run, openSource } = createExecution(deps, schema, scheduler);
   const limits = {
     objectsMax: config.graphqlObjectsMax,
     bytesMax: Math.min(answerBytesMax, Math.floor(config.waitingBytesMax / 4)),
-    pool: deps.pool,
+    pool,
   };
+
+  return {
+    schema,
+    scheduler,
+    createBudget: () => new Budget(limits),
+    prepare: createPrepare(schema, deps),
+    execute: (operation, scope) => run(operation, scope),
+    respond: (operation, scope, showCost = false) =>
+      andThen(run(operation, scope), (result) => {
+        const cost = showCost && { extensions: toCost(operation, scope, config) };
+        return serialize(cost ? { ...result, ...cost } : result, scope.budget, scheduler);
+      }),
+    async subscribe(operation, scope) {
+      const source = await openSource(operation, scope);
+      if ('kind' in source) return source;
+      return {
+        kind: 'stream',
+        events: source[Symbol.asyncIterator](),
+        toJson(event) {
+          scope.budget.renew();
+          const response = andThen(run(operation, scope, event), (result) =>
+            serialize(result, scope.budget, scheduler),
+          );
+          return andThen(response, ({ json }) => json);
+        },
+      };
+    },
+  };
+}
+
+interface Execution {
+  /** `event`: of a subscription. */
+  run(operation: ReadyOperation, scope: RequestScope, event?: unknown): MaybePromise<GraphqlResult>;
+  /** Rejects where the topic behind the subscription fails. */
+  openSource(
+    operation: ReadyOperation,
+    scope: RequestScope,
+  ): Promise<AsyncIterable<unknown> | RefusedRequest>;
+}
+
+/** graphql-js, within the budget of an operation. */
+function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler): Execution {
+  const tools = { scheduler, countFields: createFieldCounts() };
 
   const toArgs = (operation: ReadyOperation, scope: RequestScope): ExecutionArgs => {
     return {
@@ -143,53 +186,27 @@ export function createEngine(deps: EngineDeps): Engine {
       hideSuggestions: true,
     };
   };
-  const toResult = (result: ExecutionResult, scope: RequestScope): GraphqlResult => {
+  const toResult = ({ data, errors }: ExecutionResult, scope: RequestScope): GraphqlResult => {
     const { budget, requestId } = scope;
     // A partial result is dropped: the operation is refused as a whole.
     if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
-    if (result.errors === undefined) return result as Pick<GraphqlResult, 'data'>;
-    const errors = toFieldErrors(result.errors, { requestId, log });
-    return result.data === undefined ? { errors } : { errors, data: result.data };
-  };
-
-  const executeReady: Engine['execute'] = (operation, scope) => {
-    const objects = objectsOfSchemaIn(operation.measures);
-    if (!scope.budget.covers(objects, objects * objectOfSchemaBytes)) {
-      return toBudgetRefusal(scope.budget.refusal);
-    }
-    return andThen(execute(toArgs(operation, scope)), (result) => toResult(result, scope));
+    const found = errors && { errors: toFieldErrors(errors, { requestId, log: deps.log }) };
+    return data === undefined ? { ...found } : { ...found, data };
   };
 
   return {
-    schema,
-    scheduler,
-    createBudget: () => new Budget(limits),
-    prepare: createPrepare(schema, deps),
-    execute: executeReady,
-    respond: (operation, scope, showCost = false) =>
-      andThen(executeReady(operation, scope), (result) => {
-        const shown = showCost
-          ? { ...result, extensions: toCost(operation, scope, config) }
-          : result;
-        return serialize(shown, scope.budget, scheduler);
-      }),
-    async subscribe(operation, scope) {
-      const source = await createSourceEventStream(toArgs(operation, scope));
-      if (!(Symbol.asyncIterator in source)) {
-        return { kind: 'refused', errors: toResult(source, scope).errors ?? [] };
+    run(operation, scope, event) {
+      const objects = objectsOfSchemaIn(operation.measures);
+      if (!scope.budget.covers(objects, objects * objectOfSchemaBytes)) {
+        return toBudgetRefusal(scope.budget.refusal);
       }
-      return {
-        kind: 'stream',
-        events: source[Symbol.asyncIterator](),
-        toJson(rootValue) {
-          scope.budget.renew();
-          const executed = execute({ ...toArgs(operation, scope), rootValue });
-          const serialized = andThen(executed, (result) =>
-            serialize(toResult(result, scope), scope.budget, scheduler),
-          );
-          return andThen(serialized, ({ json }) => json);
-        },
-      };
+      const executed = execute({ ...toArgs(operation, scope), rootValue: event });
+      return andThen(executed, (result) => toResult(result, scope));
+    },
+    async openSource(operation, scope) {
+      const source = await createSourceEventStream(toArgs(operation, scope));
+      if (Symbol.asyncIterator in source) return source;
+      return { kind: 'refused', errors: toResult(source, scope).errors ?? [] };
     },
   };
 }

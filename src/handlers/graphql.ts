@@ -1,12 +1,13 @@
-/** GraphQL over HTTP (Spec §4.1, R25 to R27): media types and tokens; the rest is loaded late. */
+/** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28), but for media types loaded late. */
 
-import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
 import type { RequestFacts } from '../graphql/http/runner.ts';
 import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { refuse } from '../http/server/raw-response.ts';
+import type { UpgradeListener } from '../http/server/server.ts';
+import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 
 export interface GraphqlHandlers {
@@ -16,36 +17,31 @@ export interface GraphqlHandlers {
   readonly get: Handler;
   /** The schema as a file. */
   readonly schema: Handler;
-  /** The endpoint behind the handlers, loaded with the first call; sockets share its engine. */
-  openEndpoint(): MaybePromise<GraphqlEndpoint>;
-  /** Ends every event stream, and lets no new subscription begin. */
-  closeStreams(): void;
+  readonly upgrade: UpgradeListener;
+  /** Ends every event stream, and every WebSocket with 1001; resolves when the sockets are gone. */
+  close(): Promise<void>;
 }
 
-export interface GraphqlDeps extends EndpointDeps {
-  readonly config: EndpointDeps['config'] & Pick<Config, 'bodyBytesMax'>;
+export interface GraphqlDeps extends Omit<EndpointDeps, 'viewerOf'> {
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
-  readonly viewerOf: (request: HttpRequest) => MaybePromise<Account | undefined>;
+  readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
 }
 
 export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
-  const { config, viewerOf } = deps;
-  let endpoint: GraphqlEndpoint | undefined;
-  let opening: Promise<GraphqlEndpoint> | undefined;
+  const { config, log, viewerOf } = deps;
+  let endpoint: MaybePromise<GraphqlEndpoint> | undefined;
   let closed = false;
 
-  const closeStreams = (): void => {
-    closed = true;
-    endpoint?.streams.close();
-    endpoint?.subscriptions.close();
-  };
-  const open = async (): Promise<GraphqlEndpoint> => {
+  const load = async (): Promise<GraphqlEndpoint> => {
     const { createEndpoint } = await import('../graphql/endpoint.ts');
-    endpoint ??= createEndpoint(deps);
-    if (closed) closeStreams();
-    return endpoint;
+    const loaded = createEndpoint({
+      ...deps,
+      viewerOf: (authorization) => viewerOf({ header: () => authorization }),
+    });
+    if (closed) void loaded.close();
+    return (endpoint = loaded);
   };
-  const openEndpoint = (): MaybePromise<GraphqlEndpoint> => endpoint ?? (opening ??= open());
+  const open = (): MaybePromise<GraphqlEndpoint> => (endpoint ??= load());
 
   const toFacts = (request: HttpRequest): RequestFacts => {
     return {
@@ -64,24 +60,37 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
   };
 
   return {
-    openEndpoint,
-    closeStreams,
     async post(request) {
       const contentType = request.header('content-type');
       if (isJsonType(contentType)) {
         const body = await request.readBody(config.bodyBytesMax);
-        return (endpoint ?? (await openEndpoint())).post(body, toFacts(request));
+        return andThen(open(), (opened) => opened.post(body, toFacts(request)));
       }
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
       await checkWriter(request);
-      return (await openEndpoint()).postMultipart(request, toFacts(request));
+      return (await open()).postMultipart(request, toFacts(request));
     },
-    get: (request) =>
-      andThen(openEndpoint(), (opened) => opened.get(request.query, toFacts(request))),
+    get: (request) => andThen(open(), (opened) => opened.get(request.query, toFacts(request))),
     schema: (request) =>
-      andThen(openEndpoint(), (opened) =>
+      andThen(open(), (opened) =>
         opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),
       ),
+    upgrade(incoming, socket, head) {
+      // A reset while the endpoint is loaded must not end the process.
+      socket.on('error', () => socket.destroy());
+      const upgraded = andThen(open(), (opened) => opened.upgrade(incoming, socket, head));
+      if (!isPromise(upgraded)) return;
+      upgraded.catch((error: unknown) => {
+        log('error', 'the GraphQL endpoint cannot be loaded', { reason: String(error) });
+        refuse(socket, new AppError('internal_error', 'The server failed.'));
+      });
+    },
+    async close() {
+      closed = true;
+      // Where loading failed there is nothing to close.
+      const opened = await Promise.resolve(endpoint).catch(() => undefined);
+      await opened?.close();
+    },
   };
 }
 

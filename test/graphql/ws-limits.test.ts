@@ -17,15 +17,13 @@ const subscribe = (id: string, query: string): object => {
   return { id, type: 'subscribe', payload: { query } };
 };
 const big = { data: { big: 'x'.repeat(200_000) } };
-const withExecute =
-  (execute: Engine['execute']) =>
-  (engine: Engine): Engine => ({
-    ...engine,
-    async respond(operation, scope) {
-      const result = await execute(operation, scope);
-      return { result, json: Buffer.from(JSON.stringify(result)) };
-    },
-  });
+function withExecute(execute: Engine['execute']): (engine: Engine) => Engine {
+  const respond: Engine['respond'] = async (operation, scope) => {
+    const result = await execute(operation, scope);
+    return { result, json: Buffer.from(JSON.stringify(result)) };
+  };
+  return (engine) => ({ ...engine, respond });
+}
 
 describe('messages', { concurrency: 4 }, () => {
   test('one at the limit is read, one byte more closes with 1009', async (t) => {

@@ -19,7 +19,7 @@ import { placeByMap, placeByName } from './multipart-places.ts';
 export interface MultipartDeps {
   readonly engine: Engine;
   readonly uploads: Uploads;
-  /** For files that come without a name (Spec §4.4 rule 2). */
+  /** For files that come without a name (Spec §4.4 rule 2), and for requests over a socket. */
   readonly createUuid: () => string;
   readonly config: MultipartRules & Pick<Config, 'bodyBytesMax'>;
 }

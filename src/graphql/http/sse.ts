@@ -43,14 +43,7 @@ export interface EventStreamsDeps {
   readonly subscriptions: Subscriptions;
   /** Holds what waits for slow readers. */
   readonly pool: Pick<MemoryPool, 'open'>;
-  readonly config: Pick<
-    Config,
-    | 'connectionsMax'
-    | 'wsQueueBytesMax'
-    | 'waitingBytesMax'
-    | 'wsPingSeconds'
-    | 'idleTimeoutSeconds'
-  >;
+  readonly config: Config;
 }
 
 const eventStream = 'text/event-stream';

@@ -19,7 +19,7 @@ export function errorMessage(
   id: string,
   errors: readonly GraphqlError[],
 ): string {
-  // R31: one error as an object, as most servers of the older protocol send it, several as an array.
+  // R31: one error as an object, as most servers of the older protocol send it, else an array.
   const payload = dialect === 'older' && errors.length === 1 ? errors[0] : errors;
   return JSON.stringify({ type: 'error', id, payload });
 }

@@ -1,7 +1,6 @@
 /**
  * WebSockets at `/graphql`: accepts upgrades, counts the sockets, ends dead ones.
- * Nothing but this and `peer.ts` touches a WebSocket. Loaded with the first upgrade, because `ws`
- * and `graphql` take as long to load as the rest of the start.
+ * Nothing but this and `peer.ts` touches a WebSocket.
  */
 
 import type { IncomingMessage } from 'node:http';
