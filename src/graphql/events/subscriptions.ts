@@ -4,6 +4,7 @@
  * group opens its source with the first member and ends with the last one.
  */
 
+import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
@@ -11,7 +12,6 @@ import type { Engine, ReadyOperation } from '../engine.ts';
 import { createEventQueue } from './event-queue.ts';
 import { Group } from './group.ts';
 import type { Member } from './member.ts';
-import { createSubscriptionKeys } from './subscription-keys.ts';
 
 export interface Subscriptions {
   /**
@@ -38,7 +38,6 @@ export interface SubscriptionsDeps {
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   const { engine, distinctMax, pool, log } = deps;
   const groups = new Map<string, Group>();
-  const keys = createSubscriptionKeys();
   const queue = createEventQueue(engine.scheduler);
   let closed = false;
   let opened = 0;
@@ -68,7 +67,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   return {
     join(operation, member) {
       if (closed) throw new AppError('draining', 'The server is stopping.');
-      const key = keys.of(operation);
+      const key = toKey(operation);
       const group = groups.get(key) ?? open(key, operation);
       group.join(member);
       return () => group.leave(member);
@@ -83,6 +82,13 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       return { groups: groups.size, members };
     },
   };
+}
+
+/** The same for equal subscriptions, and short. */
+function toKey({ document, operationName, variables }: ReadyOperation): string {
+  const text = document.loc?.source.body;
+  const parts = JSON.stringify([text, operationName, variables ?? {}]);
+  return createHash('sha256').update(parts).digest('base64');
 }
 
 /** What a token of a document takes in memory, parsed. */

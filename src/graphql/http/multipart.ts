@@ -6,7 +6,6 @@
 
 import type { Config } from '../../config.ts';
 import { type ReceivedFile, receiveFile, toLogFacts } from '../../domain/files.ts';
-import { AppError } from '../../errors.ts';
 import { parseJson } from '../../http/json.ts';
 import type { HttpReply, HttpRequest } from '../../http/message.ts';
 import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
@@ -14,6 +13,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
 import type { Engine } from '../engine.ts';
 import { UploadedFile } from '../schema/uploaded-file.ts';
+import { invalidRequest } from './params.ts';
 import { placeByMap, placeByName } from './multipart-places.ts';
 
 export interface MultipartDeps {
@@ -38,14 +38,17 @@ export async function runMultipart(
   let isOpen = true;
   try {
     const parts = await receiveParts(request, upload, deps);
-    if (parts.operations === undefined) throw invalid('The part operations is missing.');
-    const keep = async (file: ReceivedFile): Promise<void> => {
-      if (!isOpen) throw new Error('a file was asked for after its request was over');
-      await upload.commit([file.written]);
-    };
-    const files = new Map(
-      [...parts.files].map(([name, file]) => [name, toUploadedFile(file, keep)] as const),
-    );
+    if (parts.operations === undefined) throw invalidRequest('The part operations is missing.');
+    const files = new Map<string, UploadedFile>();
+    for (const [name, file] of parts.files) {
+      // One file can stand at several places: it is kept once.
+      let kept: Promise<void> | undefined;
+      const keep = (): Promise<void> => {
+        if (!isOpen) throw new Error('a file was asked for after its request was over');
+        return (kept ??= upload.commit([file.written]));
+      };
+      files.set(name, new UploadedFile(toLogFacts(file), keep));
+    }
     const body = parseJson(parts.operations);
     if (parts.map === undefined) placeByName(body, files, deps.engine);
     else placeByMap(body, files, parseJson(parts.map));
@@ -72,25 +75,12 @@ async function receiveParts(
   await readMultipart(request, config, async (head, content) => {
     const { name } = head;
     if (name === 'operations' || name === 'map') {
-      if (parts[name] !== undefined) throw invalid(`The part ${name} was sent twice.`);
+      if (parts[name] !== undefined) throw invalidRequest(`The part ${name} was sent twice.`);
       parts[name] = await readPart(content, config.bodyBytesMax);
       return;
     }
-    if (parts.files.has(name)) throw invalid(`The part ${name} was sent twice.`);
+    if (parts.files.has(name)) throw invalidRequest(`The part ${name} was sent twice.`);
     parts.files.set(name, await receiveFile(upload, { ...head, content }, createUuid));
   });
   return parts;
-}
-
-/** One file can stand at several places: it is kept once. */
-function toUploadedFile(
-  file: ReceivedFile,
-  keep: (file: ReceivedFile) => Promise<void>,
-): UploadedFile {
-  let kept: Promise<void> | undefined;
-  return new UploadedFile(toLogFacts(file), () => (kept ??= keep(file)));
-}
-
-function invalid(message: string): AppError {
-  return new AppError('invalid_graphql_request', message);
 }

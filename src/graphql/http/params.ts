@@ -9,14 +9,14 @@ const members = ['query', 'operationName', 'variables', 'extensions'] as const;
 
 /** A request out of parsed JSON. Throws `invalid_graphql_request`. */
 export function decodeRequest(body: unknown): GraphqlRequest {
-  if (!isObject(body)) throw invalid('A GraphQL request is a JSON object.');
+  if (!isObject(body)) throw invalidRequest('A GraphQL request is a JSON object.');
   const { query, operationName, variables, extensions } = body;
-  if (!isTextOrAbsent(query)) throw invalid('The query must be a string.');
-  if (!isTextOrAbsent(operationName)) throw invalid('The operationName must be a string.');
-  if (!isObjectOrAbsent(variables)) throw invalid('The variables must be an object.');
-  if (!isObjectOrAbsent(extensions)) throw invalid('The extensions must be an object.');
+  if (!isTextOrAbsent(query)) throw invalidRequest('The query must be a string.');
+  if (!isTextOrAbsent(operationName)) throw invalidRequest('The operationName must be a string.');
+  if (!isObjectOrAbsent(variables)) throw invalidRequest('The variables must be an object.');
+  if (!isObjectOrAbsent(extensions)) throw invalidRequest('The extensions must be an object.');
   if (query == null && extensions?.['persistedQuery'] === undefined) {
-    throw invalid('The request has no query.');
+    throw invalidRequest('The request has no query.');
   }
   return {
     query: query ?? undefined,
@@ -32,7 +32,7 @@ export function decodeQueryString(query: string): GraphqlRequest {
   const body: Record<string, unknown> = {};
   for (const name of members) {
     const values = given.getAll(name);
-    if (values.length > 1) throw invalid(`The parameter ${name} was given twice.`);
+    if (values.length > 1) throw invalidRequest(`The parameter ${name} was given twice.`);
     const [value] = values;
     // An empty parameter is one that was left out: forms send it so.
     if (value === undefined || value === '') continue;
@@ -52,6 +52,7 @@ function isTextOrAbsent(value: unknown): value is string | null | undefined {
   return value == null || typeof value === 'string';
 }
 
-function invalid(message: string): AppError {
+/** For what is not a GraphQL request. */
+export function invalidRequest(message: string): AppError {
   return new AppError('invalid_graphql_request', message);
 }
