@@ -74,7 +74,7 @@ export type Prepared = ReadyOperation | RefusedRequest;
 export type Subscription =
   | {
       readonly kind: 'stream';
-      /** Its `return()` ends the source at once; `next()` rejects with what the source rejects with. */
+      /** `return()` ends the source at once; `next()` rejects with what the source rejects with. */
       readonly events: AsyncIterator<unknown>;
       /**
        * Executes one event and makes its JSON, within the budget of the subscription, which the
@@ -125,7 +125,7 @@ export function createEngine(deps: EngineDeps): Engine {
   const { config, pool } = deps;
   const schema = createSchema();
   const scheduler = createScheduler();
-  const { run, openSource } = createExecution(deps, schema, scheduler);
+  const execution = createExecution(deps, schema, scheduler);
   const limits = {
     objectsMax: config.graphqlObjectsMax,
     bytesMax: Math.min(answerBytesMax, Math.floor(config.waitingBytesMax / 4)),
@@ -137,21 +137,21 @@ export function createEngine(deps: EngineDeps): Engine {
     scheduler,
     createBudget: () => new Budget(limits),
     prepare: createPrepare(schema, deps),
-    execute: (operation, scope) => run(operation, scope),
+    execute: (operation, scope) => execution.run(operation, scope),
     respond: (operation, scope, showCost = false) =>
-      andThen(run(operation, scope), (result) => {
+      andThen(execution.run(operation, scope), (result) => {
         const cost = showCost && { extensions: toCost(operation, scope, config) };
         return serialize(cost ? { ...result, ...cost } : result, scope.budget, scheduler);
       }),
     async subscribe(operation, scope) {
-      const source = await openSource(operation, scope);
+      const source = await execution.openSource(operation, scope);
       if ('kind' in source) return source;
       return {
         kind: 'stream',
         events: source[Symbol.asyncIterator](),
         toJson(event) {
           scope.budget.renew();
-          const response = andThen(run(operation, scope, event), (result) =>
+          const response = andThen(execution.run(operation, scope, event), (result) =>
             serialize(result, scope.budget, scheduler),
           );
           return andThen(response, ({ json }) => json);

@@ -2,13 +2,11 @@
 
 import { AppError } from '../errors.ts';
 import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
-import type { RequestFacts } from '../graphql/http/runner.ts';
 import { isJsonType, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
-import type { Account } from '../store/model.ts';
 
 export interface GraphqlHandlers {
   /** One operation, a batch, or a multipart request. */
@@ -22,35 +20,18 @@ export interface GraphqlHandlers {
   close(): Promise<void>;
 }
 
-export interface GraphqlDeps extends Omit<EndpointDeps, 'viewerOf'> {
-  /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
-  readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
-}
-
-export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
+export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
   const { config, log, viewerOf } = deps;
   let endpoint: MaybePromise<GraphqlEndpoint> | undefined;
   let closed = false;
 
   const load = async (): Promise<GraphqlEndpoint> => {
     const { createEndpoint } = await import('../graphql/endpoint.ts');
-    const loaded = createEndpoint({
-      ...deps,
-      viewerOf: (authorization) => viewerOf({ header: () => authorization }),
-    });
+    const loaded = createEndpoint(deps);
     if (closed) void loaded.close();
     return (endpoint = loaded);
   };
   const open = (): MaybePromise<GraphqlEndpoint> => (endpoint ??= load());
-
-  const toFacts = (request: HttpRequest): RequestFacts => {
-    return {
-      requestId: request.id,
-      viewer: () => viewerOf(request),
-      accept: request.header('accept'),
-      showCost: request.header('graphql-cost') !== undefined,
-    };
-  };
 
   /** R23: before the first byte of an upload is stored. */
   const checkWriter = async (request: HttpRequest): Promise<void> => {
@@ -64,13 +45,13 @@ export function createGraphqlHandlers(deps: GraphqlDeps): GraphqlHandlers {
       const contentType = request.header('content-type');
       if (isJsonType(contentType)) {
         const body = await request.readBody(config.bodyBytesMax);
-        return andThen(open(), (opened) => opened.post(body, toFacts(request)));
+        return andThen(open(), (opened) => opened.post(body, request));
       }
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
       await checkWriter(request);
-      return (await open()).postMultipart(request, toFacts(request));
+      return (await open()).postMultipart(request);
     },
-    get: (request) => andThen(open(), (opened) => opened.get(request.query, toFacts(request))),
+    get: (request) => andThen(open(), (opened) => opened.get(request)),
     schema: (request) =>
       andThen(open(), (opened) =>
         opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),

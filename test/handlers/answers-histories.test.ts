@@ -60,7 +60,9 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     pool,
   });
   const streams = { size: 0, run: () => assert.fail('no stream'), close: () => undefined };
-  const graphql = createRunner({ engine, streams, answers, config });
+  const viewerOf = (): undefined => undefined;
+  const unused = { uploads: undefined as never, createUuid: createIdSource(() => new Date()) };
+  const graphql = createRunner({ ...unused, engine, streams, answers, config, viewerOf });
 
   const get = (handler: Handler, id = ''): Promise<string> =>
     textOf(async () =>
@@ -68,13 +70,8 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     );
   const ask = (query: string): Promise<string> => {
     const body = Buffer.from(query.startsWith('[') ? query : JSON.stringify({ query }));
-    const facts = {
-      requestId: 'test',
-      accept: undefined,
-      showCost: false,
-      viewer: () => undefined,
-    };
-    return textOf(async () => graphql.post(body, facts));
+    const request = { id: 'test', method: 'POST', header: () => undefined };
+    return textOf(async () => graphql.post(body, request as unknown as HttpRequest));
   };
   return ({ post, comment, todo }) =>
     Promise.all([

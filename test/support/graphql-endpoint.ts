@@ -162,7 +162,7 @@ async function serve(
     const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
     const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
     try {
-      return await streams.run({ query }, scope, false);
+      return await streams.run({ query }, { scope, readsOnly: false, showCost: false });
     } finally {
       scope.budget.release();
     }

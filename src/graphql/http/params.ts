@@ -26,8 +26,8 @@ export function decodeRequest(body: unknown): GraphqlRequest {
   };
 }
 
-/** A request out of the query string of a GET: variables and extensions are JSON texts. */
-export function decodeQueryString(query: string): GraphqlRequest {
+/** The query string of a GET as JSON would say it: variables and extensions are JSON texts. */
+export function parseQueryString(query: string): Readonly<Record<string, unknown>> {
   const given = new URLSearchParams(query);
   const body: Record<string, unknown> = {};
   for (const name of members) {
@@ -39,7 +39,7 @@ export function decodeQueryString(query: string): GraphqlRequest {
     const isJson = name === 'variables' || name === 'extensions';
     body[name] = isJson ? parseJsonText(value) : value;
   }
-  return decodeRequest(body);
+  return body;
 }
 
 function isObjectOrAbsent(

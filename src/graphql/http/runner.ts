@@ -4,100 +4,106 @@ import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { AnswerCache, Keep } from '../../http/answer-cache.ts';
 import { parseJson } from '../../http/json.ts';
-import type { HttpReply } from '../../http/message.ts';
+import type { HttpReply, HttpRequest } from '../../http/message.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { Account } from '../../store/model.ts';
 import type { Reading } from '../../store/reading.ts';
 import type { Records } from '../../store/store.ts';
-import type { RequestScope } from '../context.ts';
-import type { Engine, GraphqlRequest } from '../engine.ts';
-import { type Call, createOperations } from './operations.ts';
-import { decodeQueryString, decodeRequest } from './params.ts';
+import type { GraphqlRequest } from '../engine.ts';
+import { type MultipartDeps, runMultipart } from './multipart.ts';
+import { type Call, runBatch, runOperation } from './operations.ts';
+import { decodeRequest, invalidRequest, parseQueryString } from './params.ts';
 import { resultReply, type ResponseType, negotiateType, refusalReply, statusOf } from './reply.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
-
-/** What is needed of an HTTP request, beside its body. */
-export interface RequestFacts {
-  readonly requestId: string;
-  readonly viewer: RequestScope['viewer'];
-  /** The header `Accept`. */
-  readonly accept: string | undefined;
-  /** True where the client wants to see `extensions.cost`. */
-  readonly showCost: boolean;
-}
 
 type Reply = MaybePromise<HttpReply>;
 
 export interface Runner {
   /** One operation or a batch, as JSON bytes. */
-  post(body: Buffer, facts: RequestFacts): Reply;
-  /** The same, parsed already, and never kept: it can hold files. Throws an AppError. */
-  runValue(body: unknown, facts: RequestFacts): Reply;
+  post(body: Buffer, request: HttpRequest): Reply;
+  /** The same with files, as a multipart request. */
+  postMultipart(request: HttpRequest): Reply;
   /** A query, as a query string. */
-  get(query: string, facts: RequestFacts): Reply;
+  get(request: HttpRequest): Reply;
 }
 
-export interface RunnerDeps {
-  readonly engine: Engine;
+export interface RunnerDeps extends MultipartDeps {
   readonly streams: EventStreams;
   readonly answers: AnswerCache<Reading>;
-  readonly config: Pick<Config, 'graphqlHttpDraft'>;
+  /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
+  readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
+  readonly config: MultipartDeps['config'] & Pick<Config, 'graphqlHttpDraft'>;
 }
 
-export function createRunner({ engine, streams, answers, config }: RunnerDeps): Runner {
-  const operations = createOperations(engine);
+export function createRunner(deps: RunnerDeps): Runner {
+  const { engine, streams, answers, viewerOf, config } = deps;
 
-  const toCall = (facts: RequestFacts, readsOnly: boolean, records: Records): Call => {
-    const { requestId, viewer, showCost } = facts;
-    const scope = { requestId, viewer, records, budget: engine.createBudget() };
-    return { scope, readsOnly, showCost };
+  const toCall = (request: HttpRequest, records: Records): Call => {
+    const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
+    return {
+      scope: { requestId: request.id, viewer, records, budget: engine.createBudget() },
+      readsOnly: request.method !== 'POST',
+      showCost: showsCost(request),
+    };
   };
-  const runBatch = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions): Reply =>
-    andThen(operations.runBatch(body, call), ({ json, repeatable }) => {
+  const runList = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions): Reply =>
+    andThen(runBatch(engine, body, call), ({ json, repeatable }) => {
       // One status cannot stand for several results.
       const reply = resultReply(json, type, 200);
       return repeatable ? keep(reply) : reply;
     });
-  const runOne = (request: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
-    andThen(operations.run(request, call), ({ result, json, repeatable }) => {
+  const runOne = (body: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
+    andThen(runOperation(engine, body, call), ({ result, json, repeatable }) => {
       const reply = resultReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
       return repeatable ? keep(reply) : reply;
     });
   /** Equal keys are the same request: until something is written, a query has the same result. */
-  const runValue = (value: () => unknown, facts: RequestFacts, key?: string): Reply =>
+  const run = (value: () => unknown, request: HttpRequest, key?: string): Reply =>
     answers.get(key, (records, keep) => {
       const body = value();
-      const options = { type: typeFor(facts), keep };
+      const options = { type: typeFor(request), keep };
       if (Array.isArray(body)) {
         checkBatch(body);
-        return held(toCall(facts, false, records), (call) => runBatch(body, call, options));
+        return held(toCall(request, records), (call) => runList(body, call, options));
       }
-      const request = decodeRequest(body);
-      return held(toCall(facts, false, records), (call) =>
-        wantsEvents(facts.accept)
-          ? streams.run(request, call.scope, false)
-          : runOne(request, call, options),
+      const decoded = decodeRequest(body);
+      return held(toCall(request, records), (call) =>
+        wantsEvents(request.header('accept'))
+          ? streams.run(decoded, call)
+          : runOne(decoded, call, options),
       );
-    });
-  const post = (body: Buffer, facts: RequestFacts): Reply => {
-    const isKept = !facts.showCost && !wantsEvents(facts.accept) && body.length <= keyBytesMax;
-    return runValue(() => parseJson(body), facts, isKept ? toKey(typeFor(facts), body) : undefined);
-  };
-  const get = (query: string, facts: RequestFacts): Reply =>
-    answers.get(undefined, (records, keep) => {
-      const request = decodeQueryString(query);
-      return held(toCall(facts, true, records), (call) => {
-        if (wantsEvents(facts.accept)) return streams.run(request, call.scope, true);
-        const type = negotiateType(facts.accept);
-        if (type === undefined) throw notAcceptable();
-        return runOne(request, call, { type, keep });
-      });
     });
 
   return {
-    post: (body, facts) => refusable(facts, () => post(body, facts)),
-    runValue: (body, facts) => runValue(() => body, facts),
-    get: (query, facts) => refusable(facts, () => get(query, facts)),
+    post: (body, request) =>
+      refusable(request, () => {
+        const isKept =
+          !showsCost(request) &&
+          !wantsEvents(request.header('accept')) &&
+          body.length <= keyBytesMax;
+        return run(
+          () => parseJson(body),
+          request,
+          isKept ? toKey(typeFor(request), body) : undefined,
+        );
+      }),
+    postMultipart: (request) =>
+      refusable(request, () => runMultipart(request, deps, (body) => run(() => body, request))),
+    get: (request) =>
+      refusable(request, () => {
+        if (
+          !wantsEvents(request.header('accept')) &&
+          negotiateType(request.header('accept')) === undefined
+        ) {
+          throw notAcceptable();
+        }
+        return run(() => parseQueryString(request.query), request);
+      }),
   };
+}
+
+function showsCost(request: HttpRequest): boolean {
+  return request.header('graphql-cost') !== undefined;
 }
 
 /** Runs a call and releases its budget, whether it succeeds or fails. */
@@ -126,24 +132,22 @@ function toKey(type: ResponseType, body: Buffer): string {
 }
 
 /** A POST never fails for its `Accept` (R6). */
-function typeFor({ accept }: RequestFacts): ResponseType {
-  return negotiateType(accept) ?? 'application/json';
+function typeFor(request: HttpRequest): ResponseType {
+  return negotiateType(request.header('accept')) ?? 'application/json';
 }
 
 /** Refusals before execution have the shape of a GraphQL response too. */
-function refusable(facts: RequestFacts, make: () => Reply): Reply {
+function refusable(request: HttpRequest, make: () => Reply): Reply {
+  const refuse = (error: unknown): HttpReply => {
+    if (!(error instanceof AppError)) throw error;
+    return refusalReply(error, typeFor(request));
+  };
   try {
     const reply = make();
-    return isPromise(reply) ? reply.catch((error) => toRefusalReply(error, facts)) : reply;
+    return isPromise(reply) ? reply.catch(refuse) : reply;
   } catch (error) {
-    return toRefusalReply(error, facts);
+    return refuse(error);
   }
-}
-
-/** An AppError as the response to this request; any other error is rethrown. */
-export function toRefusalReply(error: unknown, facts: RequestFacts): HttpReply {
-  if (!(error instanceof AppError)) throw error;
-  return refusalReply(error, typeFor(facts));
 }
 
 /** Operations of a batch (R26). They share one budget, whatever their number. */
@@ -151,7 +155,7 @@ const batchOperationsMax = 20;
 
 function checkBatch(requests: readonly unknown[]): void {
   if (requests.length === 0) {
-    throw new AppError('invalid_graphql_request', 'A batch has at least one operation.');
+    throw invalidRequest('A batch has at least one operation.');
   }
   if (requests.length > batchOperationsMax) {
     throw new AppError(

@@ -12,7 +12,6 @@ import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
-import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { toPlainError } from '../errors.ts';
@@ -20,15 +19,15 @@ import type { Ending, Member } from '../events/member.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import { checkMethod } from './operations.ts';
+import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
   /**
    * Runs the operation. A subscription answers with `next` for each event, anything else, and what
-   * is refused, with one `next` and `complete`. `readsOnly`: a GET. Throws an AppError for what
-   * must not run this way, and `overloaded` where one more stream is too many.
+   * is refused, with one `next` and `complete`. Throws an AppError for what must not run this way,
+   * and `overloaded` where one more stream is too many.
    */
-  run(request: GraphqlRequest, scope: RequestScope, readsOnly: boolean): MaybePromise<HttpReply>;
+  run(request: GraphqlRequest, call: Call): MaybePromise<HttpReply>;
   /**
    * Ends every stream, without `complete`: clients may come again elsewhere. Who does not read gets
    * a moment, and does not hold up the stop.
@@ -101,12 +100,12 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     get size() {
       return streams.size;
     },
-    run(request, scope, readsOnly) {
+    run(request, call) {
       const prepared = engine.prepare(request);
-      if (prepared.kind === 'refused') return answer(JSON.stringify({ errors: prepared.errors }));
-      if (prepared.operation === 'subscription') return subscribe(prepared);
-      checkMethod(prepared, readsOnly);
-      return andThen(engine.respond(prepared, scope), ({ json }) => answer(json));
+      if (prepared.kind === 'ready' && prepared.operation === 'subscription') {
+        return subscribe(prepared);
+      }
+      return andThen(runPrepared(engine, prepared, call), ({ json }) => answer(json));
     },
     close() {
       for (const stream of streams) stream.stop();
