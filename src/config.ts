@@ -152,7 +152,7 @@ function readSecretFile(environment: Record<string, string | undefined>, name: s
   }
 }
 
-/** Without a first key, or beside its equal, a second one is a slip that would end good tokens. */
+/** A second key without a first one, or equal to it, is a mistake that would end valid tokens. */
 function secretFaults({ jwtSecret, jwtSecretPrevious }: Config): readonly string[] {
   if (jwtSecretPrevious === '') return [];
   if (jwtSecret === '') return ['JWT_SECRET_PREVIOUS needs JWT_SECRET beside it.'];

@@ -1,7 +1,7 @@
 /**
  * The one error that carries meaning: a code out of a closed list, a sentence for a person, and
- * facts. It is thrown where bad input is found; `http/problem.ts` turns it into an
- * answer for REST and `graphql/errors.ts` into one for GraphQL. Nobody branches on a message.
+ * facts. It is thrown where bad input is found; `http/problem.ts` turns it into a
+ * response for REST and `graphql/errors.ts` into one for GraphQL. No code branches on a message.
  */
 
 /** Every code, with the HTTP status that it is answered with (R5, R6), as in docs/errors.md. */
@@ -87,7 +87,7 @@ export function invalidBody(errors: readonly FieldError[]): AppError {
   return new AppError('invalid_body', `The request body is not valid${at}.`, { errors });
 }
 
-/** What a line of the log says of a fault. */
+/** The text of an error in a line of the log. */
 export function toReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -42,8 +42,8 @@ export const verifiedTokensMax = 1_000;
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
   const signing = createSecretKey(secrets[0]);
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
-  // Keyed by the whole text: a token that differs anywhere is another one. Only good tokens come
-  // in, so that nobody without a key can fill it.
+  // Keyed by the whole text: a token that differs anywhere is another one. Only valid tokens are
+  // kept, so that a client without a key cannot fill it.
   const verified = new Map<string, Claims>();
 
   const remember = (token: string, claims: Claims): void => {
@@ -86,7 +86,7 @@ function toKeyId(key: KeyObject): string {
   return toSignature(key, 'inkwell key id').slice(0, 8);
 }
 
-/** What a good signature vouches for. */
+/** What a valid signature proves. */
 export interface Signed {
   /** The header's `kid`, if it has one. */
   readonly keyId: string | undefined;
@@ -155,7 +155,7 @@ function isHeader(header: Members): boolean {
 
 /**
  * The claims, if they are whole and count now. `exp` is the first second that is too late, with no
- * leeway (R22, RFC 7519 §4.1.4). A token for a named audience is not for us (RFC 7519 §4.1.3).
+ * leeway (R22, RFC 7519 §4.1.4). A token for a named audience is refused (RFC 7519 §4.1.3).
  */
 function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | undefined {
   if (members === undefined || members.has('aud')) return undefined;

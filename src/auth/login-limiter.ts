@@ -1,14 +1,14 @@
 /**
  * Limits failed logins (R21). Those of one account from one address lock that account for that
  * address, and for no other. Many of one account, or of one address, lock nothing: from then on
- * logins under it are let in one at a time, so that nobody can lock out others.
+ * logins under it are let in one at a time, so that no client can lock out others.
  */
 
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { AppError } from '../errors.ts';
 
-/** Who tries. */
+/** One attempt to log in. */
 export interface LoginAttempt {
   readonly username: string;
   /** The client's, in canonical text (R34). */
@@ -22,7 +22,7 @@ export interface LoginLimiterOptions {
   readonly now: () => number;
 }
 
-/** So many times `failuresMax` an account or an address has failed when its logins are queued. */
+/** Logins of an account or an address are queued after this many times `failuresMax` failures. */
 const wideFactor = 10;
 
 export type LoginLimiter = ReturnType<typeof createLoginLimiter>;
@@ -72,7 +72,7 @@ const windowMilliseconds = 60_000;
 
 /**
  * Keys that are counted at once. A key costs a failure, which takes a check of a password, and a
- * window has time for some 3,000 of these: nobody can push a count out before its window ends.
+ * window has time for some 3,000 of these: no client can push a count out before its window ends.
  */
 export const countedMax = 32_768;
 
@@ -169,7 +169,7 @@ function tooMany(): AppError {
   });
 }
 
-/** As short for a name of a megabyte as for any other; no name makes the key of an address. */
+/** Keys of a fixed length, whatever the name; no name makes the key of an address. */
 function toKeys({ username, address }: LoginAttempt) {
   const account = createHash('sha256').update(username).digest('base64');
   const network = toNetwork(address);

@@ -15,7 +15,7 @@ export interface PasswordInput extends Readable {
 export interface PasswordInputOptions {
   /** Shows a question at the terminal. */
   readonly say: (text: string) => void;
-  /** So long the input may take. */
+  /** How long the input may take. */
   readonly secondsMax: number;
 }
 
@@ -125,7 +125,7 @@ function toPassword(bytes: Buffer): string {
     throw new Error('A password must be UTF-8.');
   }
   if (password === '') throw new Error('A password must not be empty.');
-  // An arrow key, or a file that is no text: nobody could type it at a login again.
+  // An arrow key, or a file that is no text: it could not be typed at a login.
   if (/\p{Cc}/u.test(password)) throw new Error('A password must not hold control characters.');
   return password;
 }

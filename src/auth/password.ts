@@ -49,10 +49,8 @@ export async function verifyPassword(password: string, hash: PasswordHash): Prom
 export function parsePasswordHash(text: string): PasswordHash | undefined {
   const found = hashForm.exec(text);
   if (found === null) return undefined;
-  const [, costText, blockSizeText, parallelizationText, saltText = '', hashText = ''] = found;
-  const cost = Number(costText);
-  const blockSize = Number(blockSizeText);
-  const parallelization = Number(parallelizationText);
+  const [, cost = 0, blockSize = 0, parallelization = 0] = found.map(Number);
+  const [saltText = '', hashText = ''] = found.slice(4);
   const salt = Buffer.from(saltText, 'base64url');
   const hash = Buffer.from(hashText, 'base64url');
   const isBounded =
@@ -72,7 +70,7 @@ const hashForm =
 
 /**
  * True where `hash` is there and was made of `password`. Without one (there is no such account) the
- * work is the same, so that the time tells nobody who has an account (R21). Throws `overloaded`
+ * work is the same, so that the time does not tell which accounts exist (R21). Throws `overloaded`
  * where too many are waiting already.
  */
 export type CheckPassword = (password: string, hash: string | undefined) => Promise<boolean>;

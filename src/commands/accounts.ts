@@ -175,7 +175,7 @@ function quote(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Resolves when it is out, or when nobody takes it. */
+/** Resolves when it is written, or when the reader is gone. */
 function write(to: Writable, text: string): Promise<void> {
   if (text === '') return Promise.resolve();
   return new Promise((resolve) => {

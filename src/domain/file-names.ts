@@ -2,7 +2,7 @@
 
 import { AppError } from '../errors.ts';
 
-/** What a common file system holds; a longer name could not be saved by who downloads it. */
+/** What a common file system holds: a longer name could not be saved after a download. */
 const fileNameBytesMax = 255;
 
 /** Unicode's category Cc: C0, DEL and C1. None of them may reach a header or a terminal. */

@@ -30,7 +30,7 @@ export interface ReceivedFile {
 }
 
 /**
- * Writes `content` under the naming rules of Spec §4.4. Nobody sees the file before it is
+ * Writes `content` under the naming rules of Spec §4.4. The file is visible once it is
  * committed: `upload.commit([received.written])`. Throws `invalid_multipart` for a bad name, and
  * what `Upload.write` throws.
  */

@@ -25,7 +25,7 @@ export interface TopicOptions<T> {
   readonly queueMax: number;
   /**
    * Bytes of values that wait for one subscriber; one value may wait however long it is. It bounds
-   * all queues together: each is the end of the same row of values.
+   * all queues together: each holds the last of the same values.
    */
   readonly queueBytesMax: number;
 }

@@ -34,7 +34,7 @@ export function createTodoHandlers({ store, answers, config }: TodoDeps): TodoHa
       const todo = await store.todos.create(
         decodeTodo(await readJson(request, config.bodyBytesMax)),
       );
-      // A proxy that ends TLS is told to us by PUBLIC_URL, never by a header (R12).
+      // PUBLIC_URL says that a proxy ends TLS; a header never does (R12).
       const base = config.publicUrl || `http://${request.host}`;
       return emptyReply(201, ['Location', `${base}/api/todos/${todo.id}`]);
     },

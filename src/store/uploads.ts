@@ -7,7 +7,7 @@ import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** A file that has arrived whole, and that nobody else can see before it is committed. */
+/** A file that has arrived whole. Only its upload can use it before it is committed. */
 export interface WrittenFile {
   readonly storedName: string;
   /** The name of the file in the folder of the store. */

@@ -24,7 +24,7 @@ export const busboyBoundary = `${randomBytes(24).toString('hex')}${'~'.repeat(15
 const busboyDelimiter = `\r\n--${busboyBoundary}`;
 
 /**
- * A header block; also the text before the first and after the last delimiter, which nobody reads
+ * A header block; also the text before the first and after the last delimiter, which is ignored
  * (RFC 2046 §5.1.1).
  */
 const unseenBytesMax = 8_192;

@@ -56,7 +56,7 @@ function parseHeaders(block: string): ReadonlyMap<string, string> {
   return headers;
 }
 
-/** A media type that cannot be read is one that nobody knows, and no reason to refuse bytes. */
+/** A media type that cannot be read counts as unknown; it is no reason to refuse bytes. */
 function parseType(given = 'text/plain'): Pick<PartHead, 'contentType' | 'charset'> {
   const type = parseMediaType(given);
   const contentType = type?.essence ?? 'application/octet-stream';

@@ -1,6 +1,6 @@
 /**
  * Reads a multipart/form-data body part by part, each as raw bytes (Spec §4.4, §2.7): bytes pass
- * the guard, busboy makes a stream of each part, and its chunks are gathered for who reads them.
+ * the guard, busboy makes a stream of each part, and its chunks are gathered for the reader.
  */
 
 import type { Readable } from 'node:stream';
@@ -172,7 +172,7 @@ class MultipartReading implements BodySink {
     }
   }
 
-  /** The connection broke: there is nobody to answer, but the parts must be let go. */
+  /** The connection broke: there is no client to answer, but the parts must be released. */
   cut(): void {
     this.stop(new ClientGone('The request ended early.'));
   }

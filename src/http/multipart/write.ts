@@ -9,7 +9,7 @@ export interface OutgoingPart {
   readonly content: AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
-/** 192 random bits: no content holds it by chance, and nobody can upload it in advance. */
+/** 192 random bits: no content holds it by chance, and it cannot be uploaded in advance. */
 export function createBoundary(): string {
   return `inkwell-${randomBytes(24).toString('hex')}`;
 }

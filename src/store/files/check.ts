@@ -25,7 +25,7 @@ export interface CheckOptions {
 
 /** Names in the folder that are looked at. */
 const namesMax = 200_000;
-/** No upload is on its way for so long. */
+/** No upload takes this long. */
 const youngMilliseconds = 3_600_000;
 const namesLogged = 5;
 

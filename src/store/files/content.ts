@@ -38,8 +38,8 @@ export async function writeFile(content: ByteSource, options: WriteOptions): Pro
 }
 
 /**
- * A port whose other end is closed: what is transferred to it belongs to nobody, and its memory is
- * free when the call returns (HTML Standard, message ports; no Node before 21 has
+ * A port whose other end is closed: what is transferred to it has no owner, and its memory is free
+ * when the call returns (HTML Standard, message ports; no Node before 21 has
  * `ArrayBuffer.prototype.transfer`).
  */
 export function openDrain(): MessagePort {

@@ -4,7 +4,7 @@
  * database both outlive the process, and any number of nodes share them (Spec §4.4, R18).
  *
  * There a file is on the disk before it is in the index, and is never written to again. A replaced
- * file stays for `graceSeconds`, and longer for as long as a node says that it is being read; then
+ * file stays for `graceSeconds`, and longer while a node reports that it is being read; then
  * any node removes it. So a download has one version of each file whole; one whose node could not
  * say so for that long, or that is beyond the bound of replaced files, is cut, never mixed.
  */
@@ -39,13 +39,13 @@ export interface IndexedUploadsOptions {
   readonly graceSeconds?: number;
 }
 
-/** So often within the grace a node says what is being read. */
+/** How often within the grace a node reports what is being read. */
 const sweepsPerGrace = 10;
-/** So many files that this node has replaced are reason to sweep before the timer does. */
+/** After this many replaced files the node sweeps before its timer does. */
 const replacedMax = 100;
-/** So long a stop waits for what is done beside the requests. */
+/** How long a stop waits for work that belongs to no request. */
 const closeMilliseconds = 1_000;
-/** Files of commits with an unknown outcome; beyond, uploads are refused before they begin. */
+/** Files of commits with an unknown outcome. Beyond it, uploads are refused before they begin. */
 const doubtfulMax = 1_000;
 
 export class IndexedUploads implements Uploads {
@@ -113,7 +113,7 @@ export class IndexedUploads implements Uploads {
   }
 
   /**
-   * Removes what nobody needs any more; also what became so while an earlier round was under way.
+   * Removes files that are no longer needed, also those that were replaced during an earlier round.
    * Never rejects.
    */
   sweep(): Promise<void> {
