@@ -93,6 +93,17 @@ export const seeds: readonly Seed[] = [
     weight: 3,
   },
   { route: 'GET /api/multiparts', status: 200, make: () => get('/api/multiparts') },
+  {
+    route: 'GET /api/multiparts/{name}',
+    status: 206,
+    make: () => get('/api/multiparts/simple.txt', [['Range', 'bytes=1-4']]),
+    weight: 2,
+  },
+  {
+    route: 'DELETE /api/multiparts/{name}',
+    status: 204,
+    make: () => ({ ...get('/api/multiparts/list.txt'), method: 'DELETE' }),
+  },
   { route: 'GET /api/todos', status: 200, make: () => get('/api/todos') },
   {
     route: 'POST /api/todos',
