@@ -56,6 +56,11 @@ export function toRefusal(error: AppError): GraphqlError {
   return toPlainError(toGraphqlCode(error.code), error.message);
 }
 
+/** True where the server, and not the request, is the reason. */
+export function isOverload(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'overloaded';
+}
+
 /** An error of graphql-js about a document or a request: its message is meant for the client. */
 export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlError {
   return { ...place(error), message: cut(error.message), extensions: { code } };

@@ -16,6 +16,10 @@ export function toAnswer(text: string): Answer {
   return text.length < textLengthMax ? text : Buffer.from(text);
 }
 
+export function toBytes(answer: Answer): Buffer {
+  return typeof answer === 'string' ? Buffer.from(answer) : answer;
+}
+
 /** A reply without its key and body: its places in maps, its reading and its headers. */
 const entryBytes = 500;
 

@@ -1,7 +1,7 @@
 /** A group of equal subscriptions: reads the source, executes each event once, delivers it. */
 
 import { AppError } from '../../errors.ts';
-import type { Answer } from '../../http/answer-cache.ts';
+import { type Answer, toBytes } from '../../http/answer-cache.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Budget } from '../budget.ts';
@@ -91,8 +91,7 @@ export class Group {
     try {
       const json = await toJson();
       this.#isHeavy = json.length > lightBytesMax;
-      const bytes = typeof json === 'string' ? Buffer.from(json) : json;
-      await this.#deliver(new SharedEvent(bytes, pool));
+      await this.#deliver(new SharedEvent(toBytes(json), pool));
     } finally {
       budget.release();
     }

@@ -1,7 +1,7 @@
 /** One operation, or a batch of them one after the other (R26), for one HTTP request. */
 
 import { AppError } from '../../errors.ts';
-import type { Answer } from '../../http/answer-cache.ts';
+import { type Answer, toBytes } from '../../http/answer-cache.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, Prepared } from '../engine.ts';
@@ -88,8 +88,6 @@ async function runInBatch(engine: Engine, request: unknown, call: Call): Promise
 /** A JSON array of what is JSON already. */
 function toList(items: readonly Answer[]): Buffer {
   const pieces = items.flatMap((json, index) => [index === 0 ? '[' : ',', json]);
-  const toBytes = (piece: Answer): Buffer =>
-    typeof piece === 'string' ? Buffer.from(piece) : piece;
   return Buffer.concat([...pieces, ']'].map(toBytes));
 }
 

@@ -6,7 +6,7 @@
 import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import type { Answer } from '../../http/answer-cache.ts';
+import { type Answer, toBytes } from '../../http/answer-cache.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpReply } from '../../http/message.ts';
@@ -14,7 +14,7 @@ import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
-import { toPlainError } from '../errors.ts';
+import { isOverload, toPlainError } from '../errors.ts';
 import type { Ending, Member } from '../events/member.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
@@ -29,8 +29,8 @@ export interface EventStreams {
    */
   run(request: GraphqlRequest, call: Call): MaybePromise<HttpReply>;
   /**
-   * Ends every stream, without `complete`: clients may come again elsewhere. Who does not read gets
-   * a moment, and does not hold up the stop.
+   * Ends every stream, without `complete`: a client may connect to another server. One that does
+   * not read is disconnected after 1.5 seconds, so that it does not delay the stop.
    */
   close(): void;
   /** Open streams. */
@@ -83,7 +83,10 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool };
 
   const subscribe = (operation: ReadyOperation): HttpReply => {
-    if (streams.size >= config.connectionsMax / 2) throw tooMany();
+    if (streams.size >= config.connectionsMax / 2) {
+      const message = 'Too many event streams are open.';
+      throw new AppError('overloaded', message, { retryAfterSeconds: 5 });
+    }
     const stream = new EventStream(streamDeps);
     streams.add(stream);
     stream.once('close', () => streams.delete(stream));
@@ -118,10 +121,8 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
 }
 
 function answer(json: Answer): HttpReply {
-  const body =
-    typeof json === 'string'
-      ? `${nextPrefix}${json}${nextSuffix}${complete}`
-      : Buffer.concat([Buffer.from(nextPrefix), json, Buffer.from(`${nextSuffix}${complete}`)]);
+  const pieces = [nextPrefix, json, nextSuffix, complete];
+  const body = Buffer.concat(pieces.map(toBytes));
   return { status: 200, headers, body };
 }
 
@@ -137,11 +138,6 @@ function toForm(event: SharedEvent): EventForm {
     forms.set(nextPrefix, form);
   }
   return form;
-}
-
-function tooMany(): AppError {
-  const message = 'Too many event streams are open.';
-  return new AppError('overloaded', message, { retryAfterSeconds: 5 });
 }
 
 interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool'> {
@@ -258,8 +254,4 @@ class EventStream extends Readable implements Member {
     const taken = this.#pushed - readableLength;
     while (this.#held[0] !== undefined && this.#held[0].end <= taken) this.#held.shift()?.letGo();
   }
-}
-
-function isOverload(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'overloaded';
 }

@@ -44,10 +44,8 @@ export const resolvers: Resolvers = {
 
   Mutation: { createPost, upload, addComment },
 
-  Subscription: {
-    // Each event is the comment itself.
-    commentAdded: (comment: Comment) => comment,
-  },
+  // Each event is the comment itself.
+  Subscription: { commentAdded: (comment: Comment) => comment },
 
   Post: {
     title: ({ title }: Post, _args: unknown, context) => context.chargeText(title),
@@ -98,17 +96,16 @@ function addComment(
   const id = toId(postId);
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();
-    // As in REST (R7), and as R24 has it: first the post, then what is said about it.
-    if (isBlank(content)) return andThen(context.records.posts.find(id), refuseBlankComment);
-    return andThen(context.deps.comments.add(id, content), (comment) => {
-      if (comment === undefined) throw noPost();
-      return comment.id;
+    // As in REST (R7, R24): first the post is looked up, then a blank content is refused.
+    const added = isBlank(content)
+      ? context.records.posts.find(id)
+      : context.deps.comments.add(id, content);
+    return andThen<Post | Comment | undefined, string>(added, (found) => {
+      if (found === undefined) throw noPost();
+      refuseBlank('content', content);
+      return found.id;
     });
   });
-}
-
-function refuseBlankComment(post: Post | undefined): never {
-  throw post === undefined ? noPost() : blank('content');
 }
 
 /** Spec §4.1 rule 4, R19: one line in the log with what is known of the file. */
@@ -117,12 +114,10 @@ function upload(
   { file }: { readonly file: UploadedFile },
   context: GraphqlContext,
 ): MaybePromise<boolean> {
+  const { deps, scope } = context;
   return andThen(checkWriter(context), () =>
     andThen(file.keep(), () => {
-      context.deps.log('info', 'file uploaded', {
-        requestId: context.scope.requestId,
-        ...file.facts,
-      });
+      deps.log('info', 'file uploaded', { requestId: scope.requestId, ...file.facts });
       return true;
     }),
   );
@@ -145,11 +140,7 @@ function checkWriter(context: GraphqlContext): MaybePromise<unknown> {
 
 /** R8. */
 function refuseBlank(member: string, text: string): void {
-  if (isBlank(text)) throw blank(member);
-}
-
-function blank(member: string): AppError {
-  return new AppError('invalid_body', `The ${member} must not be blank.`);
+  if (isBlank(text)) throw new AppError('invalid_body', `The ${member} must not be blank.`);
 }
 
 function noPost(): AppError {

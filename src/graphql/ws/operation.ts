@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
-import { toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
+import { isOverload, toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
 import type { Ending, Member } from '../events/member.ts';
 import type { SerializedResult } from '../serialize.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
@@ -187,7 +187,7 @@ export class Operation implements Member {
   }
 
   #fail(error: unknown): void {
-    if (error instanceof AppError && error.code === 'overloaded') {
+    if (isOverload(error)) {
       this.#events.overloaded('Events come faster than they can be sent');
     } else this.#refuse([toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error')]);
   }
