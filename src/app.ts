@@ -34,7 +34,7 @@ import { createRouter } from './router.ts';
 import { openUploads } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
-import { Reading } from './store/reading.ts';
+import { createReader } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import type { Run } from './store/files/run-folder.ts';
@@ -84,7 +84,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
-    read: () => new Reading(store),
+    read: createReader(store, randomBytes(9).toString('base64url')),
   });
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });

@@ -21,6 +21,7 @@ export const httpStatusOf = {
   not_acceptable: 406,
   request_timeout: 408,
   patch_not_applicable: 409,
+  precondition_failed: 412,
   content_too_large: 413,
   target_too_long: 414,
   unsupported_media_type: 415,

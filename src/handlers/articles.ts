@@ -6,10 +6,11 @@ import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
+import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
 import { type JsonList, listReply } from '../http/json-list.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
-import { emptyReply, type Handler, type HttpRequest, jsonReply } from '../http/message.ts';
+import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
@@ -52,9 +53,8 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
   const everyArticle: JsonList<Reading, Article> = {
     key: 'GET /api/articles',
     list: (records) => records.articles.list(),
-    toJson: (article) => JSON.stringify(article),
+    toJson,
   };
-
   return {
     list: () => listReply(answers, everyArticle),
 
@@ -63,7 +63,7 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
       return answers.get(`GET /api/articles/${id}`, (records, keep) =>
         andThen(records.articles.find(id), (article) => {
           if (article === undefined) throw noSuchArticle();
-          return keep(jsonReply(200, article));
+          return keep(taggedReply(toJson(article)));
         }),
       );
     },
@@ -76,15 +76,20 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
 
     async patchAll(request) {
       const patch = await readPatch(request, collectionTypes);
-      await articles.changeAll((all) => toPatchedArticles(all, patch(all), bodyBytesMax));
+      await articles.changeAll((all) => {
+        if (isConditional(request)) checkConditions(request, tagOf(answers, all));
+        return toPatchedArticles(all, patch(all), bodyBytesMax);
+      });
       return emptyReply(204);
     },
 
     async patchOne(request) {
       const id = getId(request);
       const patch = await readPatch(request, itemTypes);
-      const change = (article: Article): Article =>
-        toPatchedArticle(article, patch(article), bodyBytesMax);
+      const change = (article: Article): Article => {
+        if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
+        return toPatchedArticle(article, patch(article), bodyBytesMax);
+      };
       if ((await articles.change(id, change)) === undefined) throw noSuchArticle();
       return emptyReply(204);
     },
@@ -115,6 +120,20 @@ function getId(request: HttpRequest): number {
   const id = toArticleId(request.params['id'] ?? '');
   if (id === undefined) throw noSuchArticle();
   return id;
+}
+
+function toJson(article: Article): string {
+  return JSON.stringify(article);
+}
+
+/** The tag that the list has now, which is `all`; empty where it is too long for one. */
+function tagOf(answers: AnswerCache<Reading>, all: readonly Article[]): string {
+  const list = (records: Reading): readonly Article[] => {
+    void records.articles; // The tag names what is reached for.
+    return all;
+  };
+  const reply = listReply(answers, { key: undefined, list, toJson }) as HttpReply; // at once
+  return reply.etag ?? '';
 }
 
 function noSuchArticle(): AppError {

@@ -5,9 +5,10 @@ import type { CommentRules } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
+import { taggedReply } from '../http/etag.ts';
 import { listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
-import { type Handler, jsonReply, jsonTextReply } from '../http/message.ts';
+import { type Handler, jsonTextReply } from '../http/message.ts';
 import type { Comment } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import type { Records, Store } from '../store/store.ts';
@@ -51,7 +52,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
       const id = toId(request.params['id'] ?? '');
       if (id === undefined) throw noComment();
       return answers.get(`GET /comments/${id}`, async (records, keep) =>
-        keep(jsonReply(200, await findComment(records, id))),
+        keep(taggedReply(JSON.stringify(await findComment(records, id)))),
       );
     },
   };

@@ -4,9 +4,10 @@ import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
+import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
 import { type JsonList, listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
-import { emptyReply, type Handler, type HttpRequest, jsonTextReply } from '../http/message.ts';
+import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Post } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
@@ -41,7 +42,7 @@ export function createPostHandlers({ store, viewer, answers, config }: PostDeps)
       if (id === undefined) throw noPost();
       // By the id alone: one post has one answer, however its path is spelled.
       return answers.get(`GET /posts/${id}`, (records, keep) =>
-        andThen(getPost(records, request), (post) => keep(jsonTextReply(200, toJson(post)))),
+        andThen(getPost(records, request), (post) => keep(taggedReply(toJson(post)))),
       );
     },
 
@@ -53,23 +54,36 @@ export function createPostHandlers({ store, viewer, answers, config }: PostDeps)
     },
 
     async update(request) {
-      const { id } = await getPost(store, request);
+      await getPost(store, request);
       const { title, content } = decodeTexts(await readBody(request), ['title', 'content']);
-      if (!(await posts.update(id, { title, content }))) throw noPost();
-      return emptyReply(204);
+      return changePost(request, ({ id }, expected) =>
+        posts.update(id, { title, content }, expected),
+      );
     },
 
-    async remove(request) {
-      const id = toId(request.params['id'] ?? '');
-      if (id === undefined || !(await posts.remove(id))) throw noPost();
-      return emptyReply(204);
-    },
+    remove: (request) => changePost(request, ({ id }, expected) => posts.remove(id, expected)),
   };
+
+  /**
+   * Changes the post, or throws 404 or 412. Where another change came between the look at its tag
+   * and this one, it is looked at again.
+   */
+  async function changePost(request: HttpRequest, change: Change): Promise<HttpReply> {
+    for (;;) {
+      const post = await getPost(store, request);
+      const hasConditions = isConditional(request);
+      if (hasConditions) checkConditions(request, createEtag(toJson(post)));
+      if (await change(post, hasConditions ? post : undefined)) return emptyReply(204);
+    }
+  }
 
   function readBody(request: HttpRequest): Promise<unknown> {
     return readJson(request, config.bodyBytesMax);
   }
 }
+
+/** False where the post is gone, or not as `expected` any more. */
+type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
 
 /** The post that the path's `{id}` names, or 404 (R4). */
 export function getPost(

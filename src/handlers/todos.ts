@@ -4,9 +4,10 @@ import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
+import { taggedReply } from '../http/etag.ts';
 import { type JsonList, listReply } from '../http/json-list.ts';
 import { readJson } from '../http/json.ts';
-import { emptyReply, type Handler, jsonReply } from '../http/message.ts';
+import { emptyReply, type Handler } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Todo } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
@@ -45,7 +46,7 @@ export function createTodoHandlers({ store, answers, config }: TodoDeps): TodoHa
       return answers.get(`GET /api/todos/${id}`, ({ todos }, keep) =>
         andThen(todos.find(id), (todo) => {
           if (todo === undefined) throw noTodo();
-          return keep(jsonReply(200, todo));
+          return keep(taggedReply(toJson(todo)));
         }),
       );
     },

@@ -27,12 +27,14 @@ const entryBytes = 500;
 export interface CurrentOrNot {
   /** False for ever once something was written to what was read. */
   isCurrent(): boolean;
+  /** Names what was read as it was then; undefined where that is not known. */
+  readonly version: string | undefined;
 }
 
 /** Marks a reply, whose body is no stream, as one to be kept; gives it back. */
 export type Keep = (reply: HttpReply) => HttpReply;
 
-export interface AnswerCache<R> {
+export interface AnswerCache<R extends CurrentOrNot> {
   /**
    * The reply that is kept for the key, of Latin-1, or the one that `make` makes of the records
    * which it is given, and of nothing else. Undefined is the key of nothing.

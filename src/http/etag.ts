@@ -1,13 +1,21 @@
-/** Entity tags (RFC 9110 §8.8.3), for what a client may keep and ask after. */
+/** Entity tags (RFC 9110 §8.8.3) and the requests that depend on them (RFC 9110 §13). */
 
 import { createHash } from 'node:crypto';
+import { AppError } from '../errors.ts';
+import { emptyReply, type HttpReply, type HttpRequest, jsonTextReply } from './message.ts';
 
-/**
- * A weak tag for some content: the same one whether the content is sent packed or plain
- * (RFC 9110 §8.8.3.3).
- */
+type Headers = Pick<HttpRequest, 'header'>;
+
+/** A strong tag for some content. */
 export function createEtag(content: string | Buffer): string {
-  return `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+  return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+}
+
+/** JSON under its tag; `version` names the content where it is known by a shorter name. */
+export function taggedReply(body: string | Buffer, version?: string): HttpReply {
+  const etag = version === undefined ? createEtag(body) : `"${version}"`;
+  const { status, headers } = jsonTextReply(200, body);
+  return { status, headers: [...headers, 'ETag', etag], body, etag };
 }
 
 /**
@@ -16,9 +24,46 @@ export function createEtag(content: string | Buffer): string {
  */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  if (ifNoneMatch.trim() === '*') return true;
   const opaque = withoutWeakness(etag);
-  return ifNoneMatch.split(',').some((tag) => withoutWeakness(tag.trim()) === opaque);
+  return toTags(ifNoneMatch).some((tag) => tag === '*' || withoutWeakness(tag) === opaque);
+}
+
+/** True where a change depends on what there is: only then its tag need be made. */
+export function isConditional(request: Headers): boolean {
+  return request.header('if-match') !== undefined || request.header('if-none-match') !== undefined;
+}
+
+/**
+ * For a method that changes what has this tag. Throws `precondition_failed` where `If-Match` does
+ * not name it, by strong comparison (RFC 9110 §13.1.1), or `If-None-Match` does.
+ */
+export function checkConditions(request: Headers, etag: string): void {
+  checkIfMatch(request, etag);
+  if (matchesEtag(request.header('if-none-match'), etag)) throw preconditionFailed();
+}
+
+/** The answer to a GET or HEAD: 304 where the client has it. Throws `precondition_failed`. */
+export function toConditional(reply: HttpReply, request: Headers): HttpReply {
+  const { etag } = reply;
+  if (etag === undefined || !isConditional(request)) return reply;
+  checkIfMatch(request, etag);
+  return matchesEtag(request.header('if-none-match'), etag)
+    ? emptyReply(304, ['ETag', etag])
+    : reply;
+}
+
+export function preconditionFailed(): AppError {
+  return new AppError('precondition_failed', 'The resource is not in the state that is asked for.');
+}
+
+function checkIfMatch(request: Headers, etag: string): void {
+  const ifMatch = request.header('if-match');
+  if (ifMatch === undefined) return;
+  if (!toTags(ifMatch).some((tag) => tag === '*' || tag === etag)) throw preconditionFailed();
+}
+
+function toTags(list: string): readonly string[] {
+  return list.split(',').map((tag) => tag.trim());
 }
 
 function withoutWeakness(tag: string): string {

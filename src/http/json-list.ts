@@ -5,12 +5,13 @@
 
 import { Readable } from 'node:stream';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import { type Answer, type AnswerCache, toAnswer } from './answer-cache.ts';
+import { type Answer, type AnswerCache, type CurrentOrNot, toAnswer } from './answer-cache.ts';
+import { taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 
 export interface JsonList<R, T> {
-  /** The answer's name in the cache. */
-  readonly key: string;
+  /** The answer's name in the cache; undefined: it is not kept. */
+  readonly key: string | undefined;
   readonly list: (records: R) => MaybePromise<readonly T[]>;
   /** The JSON text of one item. */
   readonly toJson: (item: T) => string;
@@ -24,14 +25,16 @@ const streamBytesMax = 2 * 1024 * 1024;
 const pieceLength = 65_536;
 
 /** A list, which is kept in `answers` where it is small. */
-export function listReply<R, T>(
+export function listReply<R extends CurrentOrNot, T>(
   answers: AnswerCache<R>,
   { key, list, toJson }: JsonList<R, T>,
 ): MaybePromise<HttpReply> {
   return answers.get(key, (records, keep) =>
     andThen(list(records), (items) => {
       const body = toWhole(items, toJson);
-      return body === undefined ? streamReply(items, toJson) : keep(jsonTextReply(200, body));
+      return body === undefined
+        ? streamReply(items, toJson)
+        : keep(taggedReply(body, records.version));
     }),
   );
 }

@@ -61,6 +61,8 @@ export interface HttpReply {
   readonly body: string | Buffer | Readable | undefined;
   /** Of a stream, where it is known before: sent as `Content-Length`, and not chunked. */
   readonly streamBytes?: number;
+  /** The tag among the headers, where a request may depend on it (RFC 9110 §13). */
+  readonly etag?: string;
   /** What a stream holds in memory at a time, in bytes; 0 where it counts that by itself. */
   readonly streamBytesMax?: number;
 }

@@ -121,10 +121,11 @@ async function listNames(folder: string): Promise<ReadonlyMap<string, string>> {
   return names;
 }
 
+/** The tag is weak: the same whether the text is sent packed or plain (RFC 9110 §8.8.3.3). */
 async function readShipped(name: string, path: string): Promise<File> {
   const bytes = await readFile(path);
   const type = typeOf.get(extname(name)) ?? 'application/octet-stream';
-  return { type, etag: createEtag(bytes), bytes, packed: path.endsWith('.gz') };
+  return { type, etag: `W/${createEtag(bytes)}`, bytes, packed: path.endsWith('.gz') };
 }
 
 /** RFC 9110 §12.5.3: gzip named with a weight above 0, or not named and `*` with one. */

@@ -11,8 +11,17 @@ import {
 } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
-import { createVersions } from './reading.ts';
-import type { Area, Articles, Authors, Comments, Posts, Store, Todos, Versions } from './store.ts';
+import { createVersions, VersionedMap } from './reading.ts';
+import type {
+  Articles,
+  Authors,
+  Comments,
+  Posts,
+  PostTexts,
+  Store,
+  Todos,
+  Versions,
+} from './store.ts';
 
 /** What a store holds at its start. Posts are given oldest first, comments too. */
 export interface InitialData {
@@ -45,28 +54,6 @@ interface State extends MemoryStoreOptions {
   readonly authors: ReadonlyMap<string, Author>;
 }
 
-/** A map whose every change moves the version of its area. */
-class Table<K, V> extends Map<K, V> {
-  readonly #versions: Versions;
-  readonly #area: Area;
-
-  constructor(versions: Versions, area: Area) {
-    super();
-    this.#versions = versions;
-    this.#area = area;
-  }
-
-  override set(key: K, value: V): this {
-    this.#versions[this.#area] += 1;
-    return super.set(key, value);
-  }
-
-  override delete(key: K): boolean {
-    this.#versions[this.#area] += 1;
-    return super.delete(key);
-  }
-}
-
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial } = options;
   const versions = createVersions();
@@ -74,8 +61,8 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     ...options,
     budget: createByteBudget(options.bytesMax),
     versions,
-    posts: new Table(versions, 'posts'),
-    comments: new Table(versions, 'comments'),
+    posts: new VersionedMap(versions, 'posts'),
+    comments: new VersionedMap(versions, 'comments'),
     commentsOfPost: new Map(),
     postsOfAuthor: new Map(),
     authors: new Map(initial.authors.map((author) => [author.id, author])),
@@ -138,17 +125,17 @@ function createPosts(state: State): Posts {
       keepPost(state, post);
       return post;
     },
-    update(id, { title, content }) {
+    update(id, { title, content }, expected) {
       const post = state.posts.get(id);
-      if (post === undefined) return false;
+      if (post === undefined || !hasTexts(post, expected)) return false;
       const changed: Post = { ...post, title: copyText(title), content: copyText(content) };
       state.budget.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
       return true;
     },
-    remove(id) {
+    remove(id, expected) {
       const post = state.posts.get(id);
-      if (post === undefined) return false;
+      if (post === undefined || !hasTexts(post, expected)) return false;
       state.posts.delete(id);
       state.budget.take(-postBytes(post));
       forgetComments(state, id);
@@ -157,6 +144,10 @@ function createPosts(state: State): Posts {
     },
     byAuthors: (ids) => new Map(ids.map((id) => [id, postsOfAuthor(state, id)])),
   };
+}
+
+function hasTexts(post: PostTexts, expected: PostTexts = post): boolean {
+  return post.title === expected.title && post.content === expected.content;
 }
 
 function forgetComments(state: State, postId: string): void {
@@ -210,7 +201,7 @@ function createAuthors({ authors }: State): Authors {
 }
 
 function createTodos(state: State): Todos {
-  const todos = new Table<string, Todo>(state.versions, 'todos');
+  const todos = new VersionedMap<string, Todo>(state.versions, 'todos');
   for (const todo of state.initial.todos) todos.set(todo.id, todo);
   return {
     list: () => [...todos.values()],
@@ -244,7 +235,7 @@ function toCompact(article: Article): Measured {
 }
 
 function createArticles(state: State): Articles {
-  const articles = new Table<number, Article>(state.versions, 'articles');
+  const articles = new VersionedMap<number, Article>(state.versions, 'articles');
   const bytesOf = new Map<number, number>();
   /** The highest value that the counter has given (R15). */
   let counter = 0;

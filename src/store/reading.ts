@@ -7,16 +7,45 @@ export function createVersions(): Versions {
   return { posts: 0, comments: 0, authors: 0, todos: 0, articles: 0 };
 }
 
+/** A map whose every change moves the version of its area. */
+export class VersionedMap<K, V> extends Map<K, V> {
+  readonly #versions: Versions;
+  readonly #area: Area;
+
+  constructor(versions: Versions, area: Area) {
+    super();
+    this.#versions = versions;
+    this.#area = area;
+  }
+
+  override set(key: K, value: V): this {
+    this.#versions[this.#area] += 1;
+    return super.set(key, value);
+  }
+
+  override delete(key: K): boolean {
+    this.#versions[this.#area] += 1;
+    return super.delete(key);
+  }
+}
+
+/** `run`: a name that this process alone has. */
+export function createReader(store: Store, run: string): () => Reading {
+  return () => new Reading(store, run);
+}
+
 /**
  * Reaching for an area notes its version, before anything is read there. So no answer can be made
  * from an area that it is not known to belong to.
  */
 export class Reading implements Records {
   readonly #store: Store;
+  readonly #run: string;
   readonly #seen: Partial<Record<Area, number | undefined>> = {};
 
-  constructor(store: Store) {
+  constructor(store: Store, run: string) {
     this.#store = store;
+    this.#run = run;
   }
 
   get answersAtOnce(): boolean {
@@ -52,6 +81,12 @@ export class Reading implements Records {
       if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #note
     }
     return true;
+  }
+
+  /** Names what was read as it was then; undefined where the store cannot tell. */
+  get version(): string | undefined {
+    if (this.#store.versions() === undefined) return undefined;
+    return `${this.#run}-${Object.values(this.#seen).join('-')}`;
   }
 
   #note(area: Area): void {

@@ -14,15 +14,18 @@ export interface PostDraft {
   readonly authorId: string | null;
 }
 
+/** What of a post can change. */
+export type PostTexts = Pick<Post, 'title' | 'content'>;
+
 export interface Posts {
   /** All posts, newest first (R2). The array is a snapshot that nobody changes. */
   list(): MaybePromise<readonly Post[]>;
   find(id: string): MaybePromise<Post | undefined>;
   create(draft: PostDraft): MaybePromise<Post>;
-  /** False where there is no such post. */
-  update(id: string, change: Pick<Post, 'title' | 'content'>): MaybePromise<boolean>;
-  /** Removes the post and its comments (R7). False where there is no such post. */
-  remove(id: string): MaybePromise<boolean>;
+  /** False where there is no such post, or its texts are not those of `expected` any more. */
+  update(id: string, change: PostTexts, expected?: PostTexts): MaybePromise<boolean>;
+  /** Removes the post and its comments (R7). False as for `update`. */
+  remove(id: string, expected?: PostTexts): MaybePromise<boolean>;
   /** The posts of each author, newest first; an author without posts may be absent. */
   byAuthors(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Post[]>>;
 }

@@ -22,7 +22,7 @@ import type { Handler, HttpReply, HttpRequest } from '../../dist/http/message.js
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
-import { Reading } from '../../dist/store/reading.js';
+import { createReader, type Reading } from '../../dist/store/reading.js';
 import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
@@ -43,7 +43,7 @@ const queries: readonly string[] = [
 function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<readonly string[]> {
   const config = readConfig({});
   const log = (): void => undefined;
-  const answers = createAnswerCache({ bytesMax, read: () => new Reading(store) });
+  const answers = createAnswerCache({ bytesMax, read: createReader(store, 'run') });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
   const shared = { store, comments, answers, config };
@@ -190,7 +190,7 @@ it('a write to one area leaves the answers from the others', async () => {
   const store = await openStore('memory:', driverOptions());
   const [post] = await store.posts.list();
   const id = post?.id ?? '';
-  const answers = createAnswerCache({ bytesMax: 1_000_000, read: () => new Reading(store) });
+  const answers = createAnswerCache({ bytesMax: 1_000_000, read: createReader(store, 'run') });
   const asked: Readonly<Record<string, (records: Reading) => unknown>> = {
     posts: ({ posts }) => posts.list(),
     comments: ({ comments }) => comments.list(id),

@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { type AnswerCache, createAnswerCache, toAnswer } from '../../dist/http/answer-cache.js';
+import {
+  type AnswerCache,
+  createAnswerCache,
+  type CurrentOrNot,
+  toAnswer,
+} from '../../dist/http/answer-cache.js';
 import { type HttpReply, jsonTextReply } from '../../dist/http/message.js';
+
+interface ReadingOfOne extends CurrentOrNot {
+  readonly value: number;
+}
 
 /** One number that is read, and moves with every write. */
 class Source {
   value = 1;
 
-  read(): { readonly value: number; isCurrent(): boolean } {
+  read(): ReadingOfOne {
     const { value } = this;
-    return { value, isCurrent: () => value === this.value };
+    return { value, version: undefined, isCurrent: () => value === this.value };
   }
 }
 
@@ -23,7 +32,7 @@ function textOf(reply: unknown): string {
 function open(bytesMax = 10_000): {
   readonly source: Source;
   readonly ask: (key: string | undefined, body?: string) => string;
-  readonly answers: AnswerCache<{ readonly value: number }>;
+  readonly answers: AnswerCache<ReadingOfOne>;
 } {
   const source = new Source();
   const answers = createAnswerCache({ bytesMax, read: () => source.read() });
@@ -87,7 +96,7 @@ it('keys and replies stay within their bytes, and the oldest give way', () => {
 it('nothing is kept without bytes for it, or where the source cannot tell what it is in', () => {
   const { ask } = open(0);
   assert.deepEqual([ask('a', 'one'), ask('a', 'two')], ['one', 'two']);
-  const read = () => ({ isCurrent: () => false });
+  const read = (): CurrentOrNot => ({ version: undefined, isCurrent: () => false });
   const answers = createAnswerCache({ bytesMax: 10_000, read });
   for (const body of ['one', 'two']) {
     const reply = answers.get('a', (_records, keep) => keep(jsonTextReply(200, body)));

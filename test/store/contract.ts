@@ -138,6 +138,21 @@ function testPosts(open: StoreFactory): void {
     assert.equal((await posts.byAuthors([])).size, 0);
   });
 
+  test('a post is changed and removed only as it is expected', async (t) => {
+    const { posts } = await open(t, nothing);
+    const [seen, change] = [text('a\0'), { title: 'b', content: '' }];
+    const { id } = await posts.create(seen);
+    assert.equal(await posts.update(id, text('c'), { ...seen, title: 'b' }), false);
+    assert.equal(await posts.update(id, text('c'), { ...seen, content: 'b' }), false);
+    assert.equal(await posts.remove(id, change), false);
+    assert.deepEqual({ ...(await posts.find(id)), ...seen }, await posts.find(id));
+    assert.equal(await posts.update(id, change, seen), true);
+    assert.equal(await posts.update(id, text('c'), seen), false);
+    assert.equal(await posts.remove(id, seen), false);
+    assert.equal(await posts.remove(id, change), true);
+    assert.equal(await posts.update(id, change, change), false);
+  });
+
   test('of parallel removals of one post one succeeds', async (t) => {
     const { posts } = await open(t, nothing);
     const { id } = await posts.create(text('a'));

@@ -1,8 +1,7 @@
 /** The schema as a file, with `@uppercase`, which introspection does not show. */
 
-import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.ts';
-import { matchesEtag } from '../../http/etag.ts';
+import { createEtag, matchesEtag } from '../../http/etag.ts';
 import { negotiate } from '../../http/media-type.ts';
 import { emptyReply, type HttpReply } from '../../http/message.ts';
 
@@ -12,7 +11,7 @@ export interface SchemaFile {
 }
 
 export function createSchemaFile(text: string): SchemaFile {
-  const tag = `"${createHash('sha256').update(text).digest('base64url')}"`;
+  const tag = createEtag(text);
   const cacheHeaders = ['ETag', tag, 'Vary', 'Accept', 'Cache-Control', 'no-cache'];
   return {
     reply(accept, ifNoneMatch) {

@@ -14,6 +14,7 @@ import type { Cors } from '../cors.ts';
 import { ClientGone, hasBody, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
+import { toConditional } from '../etag.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyReply, type Handler, type HttpReply } from '../message.ts';
 import { toProblem } from '../problem.ts';
@@ -65,9 +66,9 @@ export function createListener(deps: ListenerDeps): Listener {
   const batch = createReplyBatch<Answered>(({ request, reply }) => sendNow(request, reply));
   const sendNow = (request: Request, reply: HttpReply): void => {
     try {
-      sendReply(reply, request, outlet);
+      sendReply(toConditional(reply, request), request, outlet);
     } catch (error) {
-      // There is no room for the answer, or Node refuses its headers: nothing has been written.
+      // No room for it, a condition, or headers that Node refuses: nothing has been written.
       if (reply.body instanceof Readable) reply.body.destroy();
       sendReply(toProblem(error, request.id, log), request, outlet);
     }

@@ -2,10 +2,10 @@
 
 import type { Comment, Post } from '../model.ts';
 import { groupBy, toComment, toPost, toPostRow } from '../rows.ts';
-import type { Comments, Posts } from '../store.ts';
+import type { Comments, Posts, PostTexts } from '../store.ts';
 import { escapeText } from '../text-escape.ts';
 import type { CommentFeed } from './feed.ts';
-import { type PostgresContext, toIdArray } from './pool.ts';
+import { type Client, type PostgresContext, toIdArray } from './pool.ts';
 
 export function createPosts({ pool, createId, now }: PostgresContext): Posts {
   return {
@@ -27,16 +27,20 @@ export function createPosts({ pool, createId, now }: PostgresContext): Posts {
       await pool.write((sql) => sql`INSERT INTO inkwell.posts ${sql(toPostRow(post))}`);
       return post;
     },
-    async update(id, { title, content }) {
+    async update(id, { title, content }, expected) {
       const count = await pool.count(
         (sql) => sql`UPDATE inkwell.posts
-          SET title = ${escapeText(title)}, content = ${escapeText(content)} WHERE id = ${id}`,
+          SET title = ${escapeText(title)}, content = ${escapeText(content)}
+          WHERE id = ${id} ${asExpected(sql, expected)}`,
       );
       return count === 1;
     },
-    async remove(id) {
+    async remove(id, expected) {
       // Its comments go with it, by the foreign key.
-      return (await pool.count((sql) => sql`DELETE FROM inkwell.posts WHERE id = ${id}`)) === 1;
+      const count = await pool.count(
+        (sql) => sql`DELETE FROM inkwell.posts WHERE id = ${id} ${asExpected(sql, expected)}`,
+      );
+      return count === 1;
     },
     async byAuthors(ids) {
       const posts = await pool.readAll(
@@ -47,6 +51,12 @@ export function createPosts({ pool, createId, now }: PostgresContext): Posts {
       return groupBy(posts, ({ authorId }) => authorId ?? '');
     },
   };
+}
+
+/** Compared in the statement that writes: no other node's change comes between. */
+function asExpected(sql: Client, texts: PostTexts | undefined): ReturnType<Client> {
+  if (texts === undefined) return sql``;
+  return sql`AND title = ${escapeText(texts.title)} AND content = ${escapeText(texts.content)}`;
 }
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {

@@ -2,7 +2,7 @@
 
 import type { Comment, Post } from '../model.ts';
 import { groupBy, toComment, toCommentRow, toPost, toPostRow } from '../rows.ts';
-import type { Comments, Posts } from '../store.ts';
+import type { Comments, Posts, PostTexts } from '../store.ts';
 import { escapeText } from '../text-escape.ts';
 import { createChange, createInsert, createSelect } from './statements.ts';
 import type { SqliteContext } from './writes.ts';
@@ -17,9 +17,9 @@ export function createPosts(context: SqliteContext): Posts {
   const update = createChange(context, [
     'UPDATE',
     'posts',
-    'SET title = ?, content = ? WHERE id = ?',
+    `SET title = ?, content = ? ${asExpected}`,
   ]);
-  const remove = createChange(context, ['DELETE FROM', 'posts', 'WHERE id = ?']);
+  const remove = createChange(context, ['DELETE FROM', 'posts', asExpected]);
 
   return {
     list: () => list.all(),
@@ -31,13 +31,21 @@ export function createPosts(context: SqliteContext): Posts {
         insert(toPostRow(post));
         return post;
       }),
-    update: (id, { title, content }) =>
-      writes.run(() => update(escapeText(title), escapeText(content), id)),
+    update: (id, change, expected) =>
+      writes.run(() => update(...toTexts(change), id, ...toTexts(expected))),
     // Its comments go with it, by the foreign key.
-    remove: (id) => writes.run(() => remove(id)),
+    remove: (id, expected) => writes.run(() => remove(id, ...toTexts(expected))),
     byAuthors: (ids) =>
       groupBy(byAuthors.all(JSON.stringify(ids)), ({ authorId }) => authorId ?? ''),
   };
+}
+
+/** The parameters: the id, and the texts that are expected or NULL. */
+const asExpected = 'WHERE id = ? AND title = ifnull(?, title) AND content = ifnull(?, content)';
+
+function toTexts(texts: PostTexts | undefined): readonly [string | null, string | null] {
+  if (texts === undefined) return [null, null];
+  return [escapeText(texts.title), escapeText(texts.content)];
 }
 
 export function createComments(context: SqliteContext): Comments {

@@ -1,0 +1,204 @@
+/** Requests that depend on what the client has seen (RFC 9110 §13), over sockets, on every store. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+
+type Headers = Readonly<Record<string, string>>;
+
+const patchType = 'application/merge-patch+json';
+const jsonPatchType = 'application/json-patch+json';
+
+/** Two nodes on one store, or one twice where a store has one. */
+interface Nodes {
+  readonly one: TestServer;
+  readonly other: TestServer;
+}
+
+async function get(server: TestServer, path: string, headers: Headers = {}): Promise<Response> {
+  return server.fetch(path, { headers });
+}
+
+async function tagOf(server: TestServer, path: string): Promise<string> {
+  const response = await get(server, path);
+  await response.text();
+  const tag = response.headers.get('etag') ?? '';
+  assert.match(tag, /^"[\w-]+"$/, path);
+  return tag;
+}
+
+async function change(
+  server: TestServer,
+  [method, path, body]: readonly [string, string, unknown?],
+  headers: Headers = {},
+): Promise<number> {
+  const type = method === 'PATCH' ? (path.endsWith('s') ? jsonPatchType : patchType) : undefined;
+  const response = await server.fetch(path, {
+    method,
+    headers: { 'Content-Type': type ?? 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (response.status === 412) {
+    assert.equal((JSON.parse(text) as { code: string }).code, 'precondition_failed');
+  }
+  return response.status;
+}
+
+function describeConditions(open: (context: TestContext) => Promise<Nodes>): void {
+  const createPost = async (server: TestServer, title: string): Promise<string> => {
+    const response = await server.send('POST', '/posts', { title, content: 'some text' });
+    return response.headers.get('location') ?? '';
+  };
+
+  it('tags what it answers, and says 304 where the client has it', async (context) => {
+    const { one, other } = await open(context);
+    const post = await createPost(one, 'one');
+    const comment = await one.send('POST', `${post}/comments`, { content: 'a' });
+    const todo = await one.send('POST', '/api/todos', { title: 'a', completed: false });
+    const paths = ['/posts', post, `${post}/comments`, comment.headers.get('location') ?? ''];
+    paths.push('/api/todos', new URL(todo.headers.get('location') ?? '').pathname);
+    for (const path of [...paths, '/api/articles', '/api/articles/1']) {
+      const tag = await tagOf(one, path);
+      assert.equal(await tagOf(one, path), tag);
+      for (const value of [tag, `W/${tag}`, `"x", ${tag}`, '*']) {
+        const same = await get(one, path, { 'If-None-Match': value });
+        assert.deepEqual([same.status, await same.text()], [304, ''], `${path} ${value}`);
+        assert.equal(same.headers.get('etag'), tag);
+        const headers = { 'If-None-Match': value };
+        assert.equal((await one.fetch(path, { method: 'HEAD', headers })).status, 304);
+      }
+      const changed = await get(one, path, { 'If-None-Match': '"x", W/"y"' });
+      assert.equal(changed.status, 200);
+      const same = await get(one, path, { 'If-Match': `"x", ${tag}` });
+      assert.deepEqual([same.status, await same.text()], [200, await changed.text()]);
+      // Strong comparison (RFC 9110 §13.1.1).
+      for (const value of ['"x"', `W/${tag}`]) {
+        assert.equal((await get(one, path, { 'If-Match': value })).status, 412);
+      }
+      if (one !== other) assert.equal(await tagOf(other, path), tag);
+    }
+  });
+
+  it('changes a tag with every change of what it names', async (context) => {
+    const { one, other } = await open(context);
+    const post = await createPost(other, 'one');
+    const old = [await tagOf(one, post), await tagOf(one, '/posts')];
+    assert.equal(await change(other, ['PUT', post, { title: 'two', content: 'text' }]), 204);
+    assert.notEqual(await tagOf(one, post), old[0]);
+    assert.notEqual(await tagOf(one, '/posts'), old[1]);
+    for (const [index, path] of [post, '/posts'].entries()) {
+      assert.equal((await get(one, path, { 'If-None-Match': old[index] ?? '' })).status, 200);
+    }
+  });
+
+  it('changes a post only in the state that is asked for', async (context) => {
+    const { one, other } = await open(context);
+    const post = await createPost(one, 'one');
+    const put = ['PUT', post, { title: 'two', content: 'changed' }] as const;
+    const first = await tagOf(one, post);
+    for (const refused of [{ 'If-Match': '"x"' }, { 'If-Match': `W/${first}` }]) {
+      assert.equal(await change(one, put, refused), 412);
+      assert.equal(await change(one, ['DELETE', post], refused), 412);
+    }
+    for (const refused of [first, `W/${first}`, '*']) {
+      assert.equal(await change(one, put, { 'If-None-Match': refused }), 412);
+    }
+    assert.equal(await tagOf(other, post), first);
+    assert.equal(await change(other, put, { 'If-Match': `"x", ${first}` }), 204);
+    assert.equal(await change(one, put, { 'If-Match': first }), 412);
+    assert.equal(await change(one, ['DELETE', post], { 'If-Match': first }), 412);
+    assert.equal(await change(one, put, { 'If-Match': '*', 'If-None-Match': '"x"' }), 204);
+    const second = await tagOf(one, post);
+    assert.equal(await change(other, ['DELETE', post], { 'If-Match': second }), 204);
+    // What is not there is 404, whatever it should be (RFC 9110 §13.2.1).
+    assert.equal(await change(one, put, { 'If-Match': '*' }), 404);
+    assert.equal(await change(one, ['DELETE', post], { 'If-Match': second }), 404);
+  });
+
+  it('lets one of many conditional changes through, on whatever node', async (context) => {
+    const { one, other } = await open(context);
+    const post = await createPost(one, 'one');
+    const tag = { 'If-Match': await tagOf(one, post) };
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        change(at % 2 === 0 ? one : other, ['PUT', post, { title: `${at}`, content: 'x' }], tag),
+      ),
+    );
+    assert.deepEqual(
+      statuses.toSorted((a, b) => a - b),
+      [204, ...Array.from({ length: 11 }, () => 412)],
+    );
+    const article = { 'If-Match': await tagOf(one, '/api/articles/1') };
+    const patches = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        change(
+          at % 2 === 0 ? one : other,
+          ['PATCH', '/api/articles/1', { title: `${at}` }],
+          article,
+        ),
+      ),
+    );
+    assert.deepEqual(
+      patches.toSorted((a, b) => a - b),
+      [204, ...Array.from({ length: 11 }, () => 412)],
+    );
+  });
+
+  it('patches articles only in the state that is asked for', async (context) => {
+    const { one, other } = await open(context);
+    const first = await tagOf(one, '/api/articles');
+    const all = [
+      'PATCH',
+      '/api/articles',
+      [{ op: 'replace', path: '/0/title', value: 'a' }],
+    ] as const;
+    assert.equal(await change(other, all, { 'If-Match': '"x"' }), 412);
+    assert.equal(await tagOf(one, '/api/articles'), first);
+    assert.equal(await change(one, all, { 'If-Match': first }), 204);
+    assert.notEqual(await tagOf(one, '/api/articles'), first);
+    assert.equal(await change(one, all, { 'If-Match': first }), 412);
+    assert.equal(await change(one, all, { 'If-None-Match': '*' }), 412);
+  });
+
+  it('answers events, errors and mutations without tags', async (context) => {
+    const { one } = await open(context);
+    const missing = await get(one, '/posts/x', { 'If-None-Match': '*' });
+    assert.deepEqual([missing.status, missing.headers.get('etag')], [404, null]);
+    const asked = await one.send('POST', '/graphql', { query: '{ allPosts { id } }' });
+    assert.deepEqual([asked.status, asked.headers.get('etag')], [200, null]);
+  });
+}
+
+const urls: readonly (readonly [
+  string,
+  string | false,
+  (context: TestContext) => Promise<string>,
+])[] = [
+  ['in memory', false, () => Promise.resolve('memory:')],
+  ['in a SQLite file', skipSqlite, async (context) => toSqliteUrl(await newSqliteFile(context))],
+];
+for (const [name, skip, toUrl] of urls) {
+  describe(`conditional requests to a store ${name}`, { skip }, () => {
+    describeConditions(async (context) => {
+      const one = await startServer(context, { env: { STORE_URL: await toUrl(context) } });
+      return { one, other: one };
+    });
+  });
+}
+
+describe('conditional requests to two nodes on PostgreSQL', { skip: skipPostgres }, () => {
+  let database: PostgresServer;
+  before(async () => {
+    database = await startPostgres();
+  });
+  after(() => database.remove());
+
+  describeConditions(async (context) => {
+    const env = { STORE_URL: await database.createDatabase() };
+    const [one, other] = [await startServer(context, { env }), await startServer(context, { env })];
+    return { one, other };
+  });
+});
