@@ -4,12 +4,11 @@
  * at run time. Texts are stored compressed only (name.gz): 6 MB become 1.6.
  */
 
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { constants, gzip } from 'node:zlib';
+import { storeFile } from './store-file.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const own = join(here, 'graphql-ui');
@@ -17,8 +16,6 @@ const target = join(here, '..', 'dist', 'graphql-ui');
 const altair = dirname(createRequire(import.meta.url).resolve('altair-static/package.json'));
 const source = join(altair, 'build', 'dist');
 
-/** Already compressed; everything else is text. */
-const packed = /\.(?:png|woff2?|ico)$/;
 /** The sandbox runs scripts of the visitor in a frame, which our policy does not allow. */
 const unwanted = /^iframe-sandbox\/|\.md$/;
 
@@ -28,10 +25,13 @@ async function copyGraphqlUi() {
     .filter((entry) => entry.isFile())
     .map((entry) => relative(source, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
     .filter((name) => !unwanted.test(name) && name !== 'index.html');
-  await Promise.all(names.map(async (name) => store(name, await readFile(join(source, name)))));
-  for (const name of await readdir(own)) await store(name, await readFile(join(own, name)));
-  await store('index.html', await makePage());
-  await store('LICENSE.txt', await readFile(join(altair, 'LICENSE')));
+  await Promise.all(
+    names.map(async (name) => storeFile(target, name, await readFile(join(source, name)))),
+  );
+  for (const name of await readdir(own))
+    await storeFile(target, name, await readFile(join(own, name)));
+  await storeFile(target, 'index.html', await makePage());
+  await storeFile(target, 'LICENSE.txt', await readFile(join(altair, 'LICENSE')));
   console.log(`dist/graphql-ui: ${names.length} files of altair-static and our own`);
 }
 
@@ -50,14 +50,6 @@ async function makePage() {
     if (changed === html) throw new Error(`altair-static's page has no ${old} any more`);
     return changed;
   }, page);
-}
-
-async function store(name, content) {
-  const path = join(target, ...name.split('/'));
-  await mkdir(dirname(path), { recursive: true });
-  if (packed.test(name)) return writeFile(path, content);
-  const level = constants.Z_BEST_COMPRESSION;
-  return writeFile(`${path}.gz`, await promisify(gzip)(content, { level }));
 }
 
 await copyGraphqlUi();

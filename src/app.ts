@@ -19,7 +19,7 @@ import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
-import { createGraphqlUiHandlers } from './handlers/graphql-ui.ts';
+import { createPageHandlers } from './handlers/pages.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createHealthHandlers } from './handlers/health.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
@@ -73,8 +73,8 @@ const commentBytes = 512;
 /** Logins that wait for the two that are being checked: the last of them for half a second. */
 const loginsWaitingMax = 16;
 
-/** Where the build puts the browser UI. */
-const graphqlUiFolder = fileURLToPath(new URL('graphql-ui', import.meta.url));
+/** Where the build puts the pages. */
+const folderOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run } = deps;
@@ -121,7 +121,8 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
     todos: createTodoHandlers({ store, answers, config }),
     articles: createArticleHandlers({ store, answers, config }),
-    graphqlUi: createGraphqlUiHandlers({ folder: graphqlUiFolder }),
+    graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
+    reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
     health,
     writing: createWritingGuard({ bearer, config }),
   });

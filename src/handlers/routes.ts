@@ -2,6 +2,7 @@
  * Every route, in the order of the specification. What a route needs beside its handler shows here.
  */
 
+import { type Handler, jsonTextReply } from '../http/message.ts';
 import type { Endpoint } from '../http/server/listener.ts';
 import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, WritingGuard } from './accounts.ts';
@@ -9,9 +10,9 @@ import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
 import type { FileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
-import type { GraphqlUiHandlers } from './graphql-ui.ts';
 import { hello } from './greeting.ts';
 import type { HealthHandlers } from './health.ts';
+import type { PageHandlers } from './pages.ts';
 import type { PostHandlers } from './posts.ts';
 import type { TodoHandlers } from './todos.ts';
 
@@ -23,7 +24,8 @@ export interface Handlers {
   readonly files: FileHandlers;
   readonly todos: TodoHandlers;
   readonly articles: ArticleHandlers;
-  readonly graphqlUi: GraphqlUiHandlers;
+  readonly graphqlUi: PageHandlers;
+  readonly reference: PageHandlers;
   readonly health: HealthHandlers;
   readonly writing: WritingGuard;
 }
@@ -39,7 +41,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
   const route = (method: string, path: string, endpoint: Endpoint): Route => {
     return { method, path, endpoint };
   };
-  return [
+  const routes: readonly Route[] = [
     // Spec §4.1
     route('POST', '/graphql', { handler: graphql.post }),
     route('GET', '/graphql', { handler: graphql.get }),
@@ -77,8 +79,22 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('PATCH', '/api/articles/{id}', { handler: writing(articles.patchOne) }),
     // R12: where the `Location` of a new article points
     route('GET', '/articles/{id}', { handler: articles.redirect }),
+    // Beside the specification (R35)
+    route('GET', '/openapi.json', { handler: createApiHandler(() => routes), ...json }),
+    route('GET', '/docs', { handler: handlers.reference.redirect }),
+    route('GET', '/docs/*', { handler: handlers.reference.file }),
     ...createAdminRoutes(handlers),
   ];
+  return routes;
+}
+
+/** Made with the first request: most runs are never asked. */
+function createApiHandler(routes: () => readonly Route[]): Handler {
+  let text: string | undefined;
+  return async () => {
+    const { describeApi } = await import('./reference.ts');
+    return jsonTextReply(200, (text ??= JSON.stringify(describeApi(routes()))));
+  };
 }
 
 /** Beside the specification (R35), on ADMIN_PORT too. */

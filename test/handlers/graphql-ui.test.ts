@@ -4,12 +4,12 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { AppError } from '../../dist/errors.js';
-import { createGraphqlUiHandlers } from '../../dist/handlers/graphql-ui.js';
+import { createPageHandlers } from '../../dist/handlers/pages.js';
 import { startServer } from '../support/server.js';
 import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
 
 const folder = join(import.meta.dirname, '..', '..', 'dist', 'graphql-ui');
-const ui = createGraphqlUiHandlers({ folder });
+const ui = createPageHandlers({ root: '/graphql-ui/', folder });
 
 function get(target: string): HttpReply | Promise<HttpReply> {
   const [path = '', query = ''] = target.split('?');

@@ -1,20 +1,20 @@
-/** The browser UI (Spec §4.1, R32): a page and its files, all of which ship with the program. */
+/** A page and its files, all of which ship with the program: the browser UI (Spec §4.1, R32). */
 
 import { emptyReply, type Handler } from '../http/message.ts';
 import { createStaticFiles } from '../http/static-files.ts';
 
-export interface GraphqlUiOptions {
-  /** Where the build put the UI; absolute. Read at the first request, not at start. */
+export interface PageOptions {
+  /** The path of the page, with the slash at its end. */
+  readonly root: string;
+  /** Where the build put the files; absolute. Read at the first request, not at start. */
   readonly folder: string;
 }
 
-export type GraphqlUiHandlers = Readonly<Record<'redirect' | 'file', Handler>>;
-
-const root = '/graphql-ui/';
+export type PageHandlers = Readonly<Record<'redirect' | 'file', Handler>>;
 
 /**
  * Nothing is loaded from another host and nothing is sent to one; no script but the shipped files
- * runs, no page may frame this one. The UI writes style elements of its own, hence `unsafe-inline`
+ * runs, no page may frame this one. A page writes style elements of its own, hence `unsafe-inline`
  * for styles alone. `connect-src 'self'` covers the WebSocket of the same host (CSP 3 §6.7.2.8).
  */
 const policy = [
@@ -38,10 +38,10 @@ const headers: readonly string[] = [
   ['Cross-Origin-Resource-Policy', 'same-origin'],
 ].flat();
 
-export function createGraphqlUiHandlers(options: GraphqlUiOptions): GraphqlUiHandlers {
-  const files = createStaticFiles({ folder: options.folder, headers });
+export function createPageHandlers({ root, folder }: PageOptions): PageHandlers {
+  const files = createStaticFiles({ folder, headers });
   return {
-    /** `/graphql-ui`: the page's relative addresses need the slash. */
+    /** Without the slash: the page's relative addresses need the slash. */
     redirect: (request) => {
       const query = request.query === '' ? '' : `?${request.query}`;
       return emptyReply(308, ['Location', `${root}${query}`]);

@@ -1,0 +1,27 @@
+/**
+ * Build step: makes dist/reference/, the page of the API reference, out of the development
+ * dependency `swagger-ui-dist` and the files in scripts/reference/. 5.17.14 is the last version
+ * that comes without another package, whose install script reports to its makers.
+ */
+
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { storeFile } from './store-file.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const own = join(here, 'reference');
+const target = join(here, '..', 'dist', 'reference');
+const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const names = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png', 'LICENSE', 'NOTICE'];
+
+await rm(target, { recursive: true, force: true });
+for (const name of names) {
+  const shown = name.includes('.') ? name : `${name}.txt`;
+  await storeFile(target, shown, await readFile(join(viewer, name)));
+}
+for (const name of await readdir(own)) {
+  await storeFile(target, name, await readFile(join(own, name)));
+}
+console.log(`dist/reference: ${names.length} files of swagger-ui-dist and our own`);

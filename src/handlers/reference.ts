@@ -1,0 +1,174 @@
+/** The API reference: OpenAPI 3.1, out of the table of routes and `reference-data.ts`. */
+
+import { type ErrorCode, httpStatusOf } from '../errors.ts';
+import type { Endpoint } from '../http/server/listener.ts';
+import type { RouteOf } from '../router.ts';
+import { type Answer, headerMeanings, type Operation, operations } from './reference-data.ts';
+import { type Schema, schemas } from './reference-schemas.ts';
+
+const description = `Blog posts, comments, accounts, files, todos and articles. Every error is a
+problem (RFC 9457) whose \`code\` is stable. HEAD answers as GET without a body, OPTIONS with
+\`Allow\`. GraphQL is at \`/graphql\`, with a schema of its own.`.replaceAll('\n', ' ');
+
+/** An OpenAPI document of the routes that have an entry in `reference-data.ts`. */
+export function describeApi(routes: readonly RouteOf<Endpoint>[]): Schema {
+  const paths: Record<string, Record<string, Schema>> = {};
+  for (const route of routes) {
+    const operation = operations[`${route.method} ${route.path}`];
+    if (operation === undefined) continue;
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = toOperation(route, operation);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Inkwell', version: '0.1.0', description },
+    servers: [{ url: '/' }],
+    paths,
+    components: {
+      schemas: { ...schemas, Problem: problem },
+      responses: Object.fromEntries(errorStatuses.map((status) => toProblemResponse(status))),
+      headers: mapValues(headerMeanings, (meaning) => ({
+        description: meaning,
+        schema: { type: 'string' },
+      })),
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    },
+  };
+}
+
+function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
+  const { method, path } = route;
+  const { summary, body, headers = {} } = operation;
+  const words = `${method.toLowerCase()}${path}`.split(/[^a-z]+/i).filter((word) => word !== '');
+  const parameters = [
+    ...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => toParameter(path, name)),
+    ...Object.entries(headers).map(([name, example]) => {
+      return { name, in: 'header', schema: { type: 'string' }, example };
+    }),
+  ];
+  const isOpen = operation.token === 'never' || (method === 'GET' && operation.token !== 'always');
+  const bearer = { bearer: [] };
+  return {
+    operationId: words.map((word, at) => (at === 0 ? word : capitalize(word))).join(''),
+    summary,
+    tags: [words[1] === 'api' ? words[2] : words[1]],
+    ...(parameters.length > 0 && { parameters }),
+    ...(!isOpen && { security: operation.token === 'always' ? [bearer] : [{}, bearer] }),
+    ...(body && { requestBody: { required: true, content: body } }),
+    responses: {
+      ...toErrors([...impliedErrors(route, operation, isOpen), ...(operation.errors ?? [])]),
+      ...mapValues(operation.answers, toResponse),
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  };
+}
+
+/** What a route can be refused with follows from what it takes and gives. */
+function impliedErrors(
+  { path, endpoint }: RouteOf<Endpoint>,
+  { body = {} }: Operation,
+  isOpen: boolean,
+): readonly ErrorCode[] {
+  const codes: ErrorCode[] = [];
+  const types = Object.keys(body);
+  if (!isOpen) codes.push('missing_token', 'invalid_token');
+  if (path.includes('{')) codes.push('not_found');
+  if (endpoint.produces !== undefined) codes.push('not_acceptable');
+  if (types.length > 0) codes.push('unsupported_media_type', 'content_too_large');
+  if (types.includes('multipart/form-data')) codes.push('foreign_origin', 'invalid_multipart');
+  else if (types.length > 0) codes.push('invalid_json', 'invalid_body');
+  return codes;
+}
+
+/** Status → the description of that error, with the codes that this operation can have. */
+function toErrors(codes: readonly ErrorCode[]): Readonly<Record<string, Schema>> {
+  const statuses = new Set(codes.map((code) => httpStatusOf[code]));
+  return Object.fromEntries(
+    Array.from(statuses, (status) => {
+      const own = codes.filter((code) => httpStatusOf[code] === status);
+      const $ref = `#/components/responses/Problem${status}`;
+      return [String(status), { $ref, description: own.join(', ') }];
+    }),
+  );
+}
+
+const errorStatuses = [undefined, ...new Set(Object.values(httpStatusOf))];
+
+const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headerMeanings)[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  415: ['Accept', 'Accept-Patch'],
+  416: ['Content-Range'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
+
+/** The component of one status, or of any other. */
+function toProblemResponse(status: number | undefined): readonly [string, Schema] {
+  const codes = Object.entries(httpStatusOf).filter(([, of]) => of === status || !status);
+  const code = { type: 'string', enum: codes.map(([name]) => name) };
+  const schema = {
+    allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code } }],
+  };
+  const response = {
+    description: status === undefined ? 'Any other error.' : code.enum.join(', '),
+    headers: toHeaders(headersOfStatus[status ?? 0] ?? []),
+    content: { 'application/problem+json': { schema } },
+  };
+  return [`Problem${status ?? ''}`, response];
+}
+
+const problem: Schema = {
+  type: 'object',
+  description: 'RFC 9457',
+  properties: {
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    code: { type: 'string', enum: Object.keys(httpStatusOf) },
+    error: { type: 'string', description: 'A sentence for a person.' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        description: 'A refused member: where (RFC 6901), and why.',
+        properties: { pointer: { type: 'string' }, message: { type: 'string' } },
+        required: ['pointer', 'message'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['title', 'status', 'code', 'error'],
+  additionalProperties: false,
+};
+
+function toResponse({ about, type = 'application/json', headers = [], ...content }: Answer) {
+  return {
+    description: about,
+    headers: toHeaders(headers),
+    ...(content.schema && { content: { [type]: content } }),
+  };
+}
+
+function toHeaders(names: readonly string[]): Schema {
+  return Object.fromEntries(
+    [...names, 'X-Request-Id'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+function toParameter(path: string, name: string): Schema {
+  const isNumber = path.includes('articles');
+  const schema = isNumber
+    ? { type: 'integer', minimum: 1 }
+    : { type: 'string', ...(name === 'id' && { format: 'uuid' }) };
+  return { name, in: 'path', required: true, schema };
+}
+
+function capitalize(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}
+
+function mapValues<V, R>(
+  values: Readonly<Record<string, V>>,
+  change: (value: V) => R,
+): Readonly<Record<string, R>> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
+}

@@ -1,0 +1,232 @@
+/** The API reference says what the service does, of every route: no more and no less. */
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { parse } from 'yaml';
+import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
+import { file, form, post } from '../support/files.js';
+import { ask, type Change, check, entries, type Entry } from '../support/reference.js';
+import { reference, routes } from '../support/reference.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { projectFolder } from '../support/source.js';
+
+/** Pages, GraphQL, and the reference itself: no routes of REST. */
+const elsewhere = /^(?:\/|\/graphql.*|\/docs.*|\/openapi\.json)$/;
+
+describe('the API reference', () => {
+  it('describes every route, and none that is not there', () => {
+    const rest = routes.filter(({ path }) => !elsewhere.test(path));
+    assert.deepEqual(
+      entries.map(({ name }) => name).toSorted(),
+      rest.map(({ method, path }) => `${method} ${path}`).toSorted(),
+    );
+    const ids = entries.map(({ operation }) => operation.operationId);
+    assert.equal(new Set(ids).size, ids.length);
+  });
+
+  it('is OpenAPI 3.1 to a validator, and of this version', async () => {
+    const validator = new Validator();
+    assert.deepEqual(await validator.validate({ ...structuredClone(reference) }), { valid: true });
+    assert.equal(validator.version, '3.1');
+    const broken = { ...structuredClone(reference), paths: { posts: {} } };
+    assert.equal((await validator.validate(broken)).valid, false);
+    const text = await readFile(join(projectFolder, 'package.json'), 'utf8');
+    const { version } = JSON.parse(text) as { readonly version: string };
+    assert.equal(reference.info.version, version);
+  });
+
+  it('is served, and is the same as in docs/ (npm run openapi)', async (t) => {
+    const server = await startServer(t);
+    const answer = await server.fetch('/openapi.json');
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.deepEqual(await answer.json(), reference);
+    const refused = await server.fetch('/openapi.json', { headers: { Accept: 'text/html' } });
+    assert.equal(refused.status, 406);
+    const yaml = await readFile(join(projectFolder, 'docs', 'openapi.yaml'), 'utf8');
+    assert.deepEqual(parse(yaml), reference);
+  });
+});
+
+describe('the page of the reference', () => {
+  it('comes under the policy of the browser UI, from files of this host', async (t) => {
+    const server = await startServer(t);
+    const page = await server.fetch('/docs');
+    assert.equal(page.url, `${server.url}/docs/`);
+    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+    const ui = await server.fetch('/graphql-ui/');
+    const policy = page.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'; script-src 'self';/);
+    assert.equal(policy, ui.headers.get('content-security-policy'));
+    const text = await page.text();
+    const files = Array.from(text.matchAll(/(?:src|href)="([^"]+)"/g), ([, name = '']) => name);
+    assert.equal(files.length, 4);
+    for (const name of [...files, 'LICENSE.txt', 'NOTICE.txt']) {
+      assert.match(name, /^[\w.-]+$/);
+      assert.equal((await server.fetch(`/docs/${name}`)).status, 200, name);
+    }
+    assert.equal((await server.fetch('/docs/package.json')).status, 404);
+  });
+});
+
+/** A request that is answered with that status, where an operation has it. */
+const askedFor: Readonly<Record<string, Change>> = {
+  206: { headers: { Range: 'bytes=0-3' } },
+  304: { headers: { 'If-None-Match': '*' } },
+};
+/** Seen elsewhere: a server that stops, or whose store is away. */
+const seenElsewhere = new Set(['GET /readyz 503']);
+
+const long = 'x'.repeat(2_000);
+const bearer = { Authorization: 'Bearer nothing' };
+const isAll = ({ path }: Entry): boolean => path === '/api/articles';
+const patchType = 'application/json-patch+json';
+const patch = (change: object): Change => ({ type: patchType, body: JSON.stringify([change]) });
+
+/** What goes wrong on purpose, by the code of the refusal. */
+const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
+  missing_token: () => ({}),
+  invalid_token: () => ({ headers: bearer }),
+  invalid_credentials: () => ({ body: '{"username":"user","password":"wrong"}' }),
+  too_many_requests: () => ({ body: '{"username":"user","password":"wrong"}' }),
+  storage_full: () => ({}),
+  not_found: ({ path }) => {
+    // The redirect does not look for the article.
+    if (path === '/articles/{id}') return { params: { id: '01' } };
+    const id = path.includes('articles') ? '999' : '00000000-0000-7000-8000-000000000000';
+    return { params: { id, name: 'missing.txt' } };
+  },
+  not_acceptable: () => ({ headers: { Accept: 'application/x-none' } }),
+  unsupported_media_type: () => ({ body: 'x', headers: { 'Content-Type': 'text/csv' } }),
+  content_too_large: (entry) => ({
+    body: isForm(entry) ? form({ part: file(long, 'a') }) : JSON.stringify({ title: long }),
+  }),
+  foreign_origin: () => ({ headers: { Origin: 'https://evil.example' } }),
+  invalid_multipart: () => ({
+    body: 'x',
+    headers: { 'Content-Type': 'multipart/form-data; boundary=b' },
+  }),
+  invalid_json: () => ({ body: '{' }),
+  invalid_body: (entry) => {
+    if (isForm(entry)) return { body: form({ name: 'x' }) };
+    if (entry.method !== 'PATCH') return { body: '{}' };
+    return patch({ op: 'remove', path: isAll(entry) ? '/0' : '/title' });
+  },
+  invalid_patch: () => ({ type: patchType, body: '{}' }),
+  patch_not_applicable: () => patch({ op: 'remove', path: '/7/none' }),
+  range_not_satisfiable: () => ({ headers: { Range: 'bytes=9999-' } }),
+};
+
+function isForm({ operation }: Entry): boolean {
+  return operation.requestBody?.content['multipart/form-data'] !== undefined;
+}
+
+describe('what the API reference says', () => {
+  const ends: (() => Promise<void>)[] = [];
+  const ids = new Map<string, string>();
+  let server: TestServer;
+  /** Where a fault needs a server of its own. */
+  const others = new Map<string, TestServer>();
+
+  before(async () => {
+    const start = async (env: Readonly<Record<string, string>>): Promise<TestServer> => {
+      const started = await startServer({ after: (end) => ends.push(end) }, { env });
+      const name = env['STORED_FILES_MAX'] === '1' ? 'other.txt' : 'part.txt';
+      await post(started, 'list', form({ a: file('a stored file', name) }));
+      return started;
+    };
+    server = await start({ BODY_BYTES_MAX: '1024', UPLOAD_BYTES_MAX: '1024' });
+    others.set('storage_full', await start({ STORED_FILES_MAX: '1' }));
+    const strict = await startServer(
+      { after: (end) => ends.push(end) },
+      { env: { REQUIRE_AUTH: 'writes', LOGIN_FAILURES_MAX: '1' } },
+    );
+    for (const code of ['missing_token', 'invalid_token', 'too_many_requests']) {
+      others.set(code, strict);
+    }
+    ids.set('articles', '1');
+    const first = async (path: string): Promise<string> => {
+      const [found] = (await (await server.fetch(path)).json()) as readonly { id: string }[];
+      return found?.id ?? '';
+    };
+    ids.set('posts', await first('/posts'));
+    ids.set('comments', await first(`/posts/${ids.get('posts')}/comments`));
+    ids.set('todos', await first('/api/todos'));
+  });
+
+  after(async () => {
+    for (const end of ends) await end();
+  });
+
+  /** The ids of this run: those of records are made anew for each. */
+  const withIds = ({ path }: Entry, change: Change = {}): Change => {
+    const [, area = '', second = ''] = path.split('/');
+    const id = ids.get(area === 'api' ? second : area) ?? '';
+    return { params: { id, name: 'part.txt' }, ...change };
+  };
+  const tokenFor = async ({ path }: Entry): Promise<Change> => {
+    if (path !== '/profile') return {};
+    const body = { username: 'user', password: 'password' };
+    const answer = await server.send('POST', '/auth/login', body);
+    const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+    return { headers: { Authorization: `Bearer ${token}` } };
+  };
+
+  for (const entry of entries) {
+    const { name, operation } = entry;
+    const statuses = Object.keys(operation.responses).filter((status) => status !== 'default');
+    const success = statuses.find((status) => Number(status) < 400);
+    const delivered = new Set<string>();
+    const send = async (change: Change, on = server): Promise<Response> => {
+      const answer = await ask(on, entry, withIds(entry, change));
+      await check(entry, answer.clone());
+      delivered.add(String(answer.status));
+      return answer;
+    };
+
+    it(`${name}: no fault gives what is not described, and all that is can be had`, async () => {
+      for (const [code, fault] of Object.entries(faults)) {
+        const status = httpStatusOf[code as ErrorCode];
+        const codes = operation.responses[status]?.description.split(', ') ?? [];
+        const isDescribed = codes.includes(code);
+        // What does not stop it removes what is to be removed at last.
+        if (entry.method === 'DELETE' && !isDescribed) continue;
+        const on = others.get(code) ?? server;
+        let answer = await send(fault(entry), on);
+        if (code === 'too_many_requests') answer = await send(fault(entry), on);
+        if (!isDescribed) continue;
+        const problem = (await answer.json()) as { readonly code: string };
+        assert.equal(problem.code, code, name);
+      }
+      for (const status of statuses.filter((each) => each in askedFor)) {
+        assert.equal((await send(askedFor[status] ?? {})).status, Number(status));
+      }
+      for (const type of Object.keys(operation.requestBody?.content ?? { none: {} })) {
+        const own = await tokenFor(entry);
+        const answer = await send(type === 'none' ? own : { ...own, type });
+        assert.equal(answer.status, Number(success), `${name} ${type}`);
+      }
+      const missed = statuses.filter(
+        (status) => !delivered.has(status) && !seenElsewhere.has(`${name} ${status}`),
+      );
+      assert.deepEqual(missed, [], name);
+    });
+
+    const required = requiredOf(entry);
+    if (required === undefined) continue;
+    it(`${name}: what the body must have is what an empty one lacks`, async () => {
+      const answer = await send({ body: '{}' });
+      const { errors } = (await answer.json()) as { errors: readonly { pointer: string }[] };
+      const lacking = errors.map(({ pointer }) => pointer.slice(1));
+      assert.deepEqual(lacking.toSorted(), [...required].toSorted());
+    });
+  }
+});
+
+/** The members that a JSON body must have. */
+function requiredOf({ operation }: Entry): readonly string[] | undefined {
+  const ref = operation.requestBody?.content['application/json']?.schema.$ref;
+  return reference.components.schemas[ref?.split('/').at(-1) ?? '']?.required;
+}

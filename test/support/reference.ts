@@ -1,0 +1,135 @@
+/** The API reference as data, and requests that are made as it says. */
+
+import assert from 'node:assert/strict';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { describeApi } from '../../dist/handlers/reference.js';
+import { createRoutes, type Handlers, type Route } from '../../dist/handlers/routes.js';
+import type { TestServer } from './server.js';
+
+interface Described {
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, unknown>>;
+  readonly $ref?: string;
+  readonly description: string;
+}
+
+interface Body {
+  readonly schema: { readonly $ref?: string; readonly properties?: object };
+  readonly example: unknown;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly requestBody?: { readonly content: Readonly<Record<string, Body>> };
+  readonly responses: Readonly<Record<string, Described>>;
+}
+
+export interface Reference {
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly responses: Readonly<Record<string, Described>>;
+    readonly schemas: Readonly<Record<string, { readonly required?: readonly string[] }>>;
+  };
+}
+
+/** Only paths, methods and media types of the table are looked at. */
+const anything: unknown = new Proxy(() => anything, { get: () => anything });
+export const routes: readonly Route[] = createRoutes(anything as Handlers);
+export const reference = describeApi(routes) as unknown as Reference;
+
+/** One route of the reference. */
+export interface Entry {
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+/** In the order of the table; what removes comes last. */
+export const entries: readonly Entry[] = Object.entries(reference.paths)
+  .flatMap(([path, operations]) =>
+    Object.entries(operations).map(([verb, operation]) => {
+      const method = verb.toUpperCase();
+      return { name: `${method} ${path}`, method, path, operation };
+    }),
+  )
+  .toSorted((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'));
+
+/** What a request has that the reference does not say, or says otherwise. */
+export interface Change {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | FormData;
+  /** Of the body; the first of the reference where left out. */
+  readonly type?: string;
+}
+
+/** Sends what the example of the reference says, but for the change. */
+export function ask(server: TestServer, entry: Entry, change: Change = {}): Promise<Response> {
+  const { method, operation } = entry;
+  const path = entry.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(change.params?.[name] ?? ''),
+  );
+  const bodies = operation.requestBody?.content ?? {};
+  const [first = ''] = Object.keys(bodies);
+  const type = change.type ?? first;
+  const headers: Record<string, string> = { ...change.headers };
+  const init = { method, headers, redirect: 'manual' } as const;
+  if (operation.requestBody === undefined) return server.fetch(path, init);
+  const own = bodies[type]?.example;
+  const body = change.body ?? (type === 'multipart/form-data' ? toForm(own) : JSON.stringify(own));
+  // `fetch` names the boundary itself.
+  if (typeof body === 'string') headers['Content-Type'] ??= type;
+  return server.fetch(path, { ...init, body });
+}
+
+function toForm(example: unknown): FormData {
+  const form = new FormData();
+  for (const [name, content] of Object.entries(example as Record<string, string>)) {
+    form.append(name, new File([content], `${name}.txt`));
+  }
+  return form;
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(reference, 'reference');
+
+/** What general headers say is said once, or by HTTP. */
+const general =
+  /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|x-content-type-options)$/;
+
+/** Holds an answer to what the reference says of it: its status, type, members and headers. */
+export async function check(entry: Entry, answer: Response): Promise<void> {
+  const at = `${entry.name} ${answer.status}`;
+  const described = entry.operation.responses[answer.status];
+  assert.ok(described !== undefined, `${at} is not described`);
+  const name = described.$ref?.split('/').at(-1);
+  const { headers = {}, content = {} } =
+    name === undefined ? described : (reference.components.responses[name] ?? described);
+  const sent = [...answer.headers.keys()].filter((header) => !general.test(header));
+  const wanted = Object.keys(headers).map((header) => header.toLowerCase());
+  // An error has what its code needs: not all that its status may have.
+  const expected = name === undefined ? wanted : wanted.filter((header) => sent.includes(header));
+  assert.deepEqual(sent.toSorted(), expected.toSorted(), at);
+  const [type] = (answer.headers.get('content-type') ?? '').split(';');
+  const types = Object.keys(content);
+  const text = await answer.text();
+  if (types.length === 0) assert.equal(text, '', at);
+  else if (types[0] !== 'application/octet-stream') assert.deepEqual([type], types, at);
+  if (type?.endsWith('json') !== true) return;
+  const from =
+    name === undefined
+      ? `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses/${answer.status}`
+      : `components/responses/${name}`;
+  const $ref = `reference#/${from}/content/${escape(type)}/schema`;
+  const isValid = ajv.compile({ $ref });
+  assert.ok(isValid(JSON.parse(text)), `${at}: ${ajv.errorsText(isValid.errors)} in ${text}`);
+}
+
+/** As a step of a pointer in a URI. */
+function escape(step: string): string {
+  return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
+}
