@@ -25,6 +25,7 @@ import { createHealthHandlers } from './handlers/health.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
 import { createAnswerCache } from './http/answer-cache.ts';
+import { createListReply } from './http/json-list.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
@@ -86,6 +87,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     bytesMax: config.answerCacheBytesMax,
     read: createReader(store, randomBytes(9).toString('base64url')),
   });
+  const listReply = createListReply(answers);
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 
@@ -99,6 +101,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   });
 
   const { bearer, login } = createAccess(store, config, { ...deps, accounts });
+  const viewer = bearer.authenticateIfSent;
   const graphql = createGraphqlHandlers({
     ...shared,
     store,
@@ -107,7 +110,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     uploads,
     answers,
     createUuid: createId,
-    viewerOf: bearer.authenticateIfSent,
+    viewerOf: viewer,
     writesNeedToken: config.requireAuth === 'writes',
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   });
@@ -115,12 +118,12 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const health = createHealthHandlers({ store, monotonicNow: deps.monotonicNow });
   const routes = createRoutes({
     graphql,
-    posts: createPostHandlers({ store, viewer: bearer.authenticateIfSent, answers, config }),
-    comments: createCommentHandlers({ store, comments, answers, config }),
+    posts: createPostHandlers({ store, viewer, answers, listReply, config }),
+    comments: createCommentHandlers({ store, comments, answers, listReply, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-    todos: createTodoHandlers({ store, answers, config }),
-    articles: createArticleHandlers({ store, answers, config }),
+    todos: createTodoHandlers({ store, answers, listReply, config }),
+    articles: createArticleHandlers({ store, answers, listReply, config }),
     graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
     reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
     health,

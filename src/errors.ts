@@ -8,6 +8,7 @@
 export const httpStatusOf = {
   malformed_request: 400,
   invalid_host: 400,
+  invalid_parameter: 400,
   invalid_json: 400,
   invalid_multipart: 400,
   invalid_patch: 400,
@@ -51,6 +52,8 @@ export interface FieldError {
 export interface ErrorFacts {
   /** Refused members of the body. */
   readonly errors?: readonly FieldError[];
+  /** The refused parameter of the query. */
+  readonly parameter?: string;
   /** Methods the resource has, for `Allow` (405). */
   readonly allow?: string;
   /** Media types that would do, for `Accept` or `Accept-Patch` (415). */

@@ -58,6 +58,17 @@ export class Budget {
     if (!this.covers(objects, bytes)) throw (this.#error ??= new BudgetError());
   }
 
+  /** Objects that may still be asked for. */
+  get left(): number {
+    return Math.max(0, this.#limits.objectsMax - this.spent);
+  }
+
+  /** Refuses the request for a list that has more objects than are left. Throws a BudgetError. */
+  refuseList(): never {
+    this.charge(this.left + 1, 0);
+    throw new BudgetError();
+  }
+
   /** As `covers`, for JSON that was made of the results. */
   coversJson(bytes: number): boolean {
     this.#jsonBytes += bytes;

@@ -4,11 +4,13 @@ import type { CommentRules } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { List } from '../store/list.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { Records, Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
 import { Loaders } from './schema/loaders.ts';
+import { readWhole, type ReadTools } from './schema/whole-list.ts';
 import { Slices } from './slices.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -61,7 +63,16 @@ export class GraphqlContext {
   }
 
   get loaders(): Loaders {
-    return (this.#loaders ??= new Loaders(this.records));
+    return (this.#loaders ??= new Loaders(this.records, this.#readTools));
+  }
+
+  /** A list of the store, whole. Throws, or rejects with, a BudgetError where it is too long. */
+  readWhole<T>(list: List<T>): MaybePromise<readonly T[]> {
+    return readWhole(list, this.#readTools);
+  }
+
+  get #readTools(): ReadTools {
+    return { budget: this.scope.budget, scheduler: this.#tools.scheduler };
   }
 
   /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */

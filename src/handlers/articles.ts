@@ -7,7 +7,8 @@ import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
 import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
-import { type JsonList, listReply } from '../http/json-list.ts';
+import type { ListPage, ReplyWithList } from '../http/json-list.ts';
+import { type ListRoute, replyWithList } from '../http/list-pages.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
@@ -19,6 +20,7 @@ import type { Store } from '../store/store.ts';
 export interface ArticleDeps {
   readonly store: Store;
   readonly answers: AnswerCache<Reading>;
+  readonly listReply: ReplyWithList<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
@@ -32,7 +34,8 @@ export type ArticleHandlers = Readonly<
 >;
 
 /** The handlers; `{id}` of a path is the parameter `id`. */
-export function createArticleHandlers({ store, answers, config }: ArticleDeps): ArticleHandlers {
+export function createArticleHandlers(deps: ArticleDeps): ArticleHandlers {
+  const { store, answers, listReply, config } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
   // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
@@ -50,13 +53,14 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
     return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
   };
 
-  const everyArticle: JsonList<Reading, Article> = {
+  const everyArticle: ListRoute<Reading, Article> = {
     key: 'GET /api/articles',
-    list: (records) => records.articles.list(),
+    list: (records) => records.articles.all,
     toJson,
+    toId: toArticleId,
   };
   return {
-    list: () => listReply(answers, everyArticle),
+    list: (request) => replyWithList(request, listReply, everyArticle),
 
     find(request) {
       const id = getId(request);
@@ -77,7 +81,7 @@ export function createArticleHandlers({ store, answers, config }: ArticleDeps): 
     async patchAll(request) {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
-        if (isConditional(request)) checkConditions(request, tagOf(answers, all));
+        if (isConditional(request)) checkConditions(request, tagOf(listReply, all));
         return toPatchedArticles(all, patch(all), bodyBytesMax);
       });
       return emptyReply(204);
@@ -127,12 +131,12 @@ function toJson(article: Article): string {
 }
 
 /** The tag that the list has now, which is `all`; empty where it is too long for one. */
-function tagOf(answers: AnswerCache<Reading>, all: readonly Article[]): string {
-  const list = (records: Reading): readonly Article[] => {
+function tagOf(listReply: ReplyWithList<Reading>, all: readonly Article[]): string {
+  const read = (records: Reading): ListPage<Article> => {
     void records.articles; // The tag names what is reached for.
-    return all;
+    return { records: all, next: undefined };
   };
-  const reply = listReply(answers, { key: undefined, list, toJson }) as HttpReply; // at once
+  const reply = listReply({ key: undefined, read, toJson }) as HttpReply; // at once
   return reply.etag ?? '';
 }
 

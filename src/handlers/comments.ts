@@ -6,9 +6,11 @@ import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
 import { taggedReply } from '../http/etag.ts';
-import { listReply } from '../http/json-list.ts';
+import type { ReplyWithList } from '../http/json-list.ts';
+import { replyWithList } from '../http/list-pages.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonTextReply } from '../http/message.ts';
+import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import type { Records, Store } from '../store/store.ts';
@@ -19,23 +21,24 @@ export interface CommentDeps {
   readonly store: Store;
   readonly comments: CommentRules;
   readonly answers: AnswerCache<Reading>;
+  readonly listReply: ReplyWithList<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
 export type CommentHandlers = Readonly<Record<'list' | 'add' | 'find', Handler>>;
 
 export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
-  const { store, comments, answers, config } = deps;
+  const { store, comments, answers, listReply, config } = deps;
   return {
     list(request) {
       const id = toId(request.params['id'] ?? '');
       if (id === undefined) throw noPost();
-      const list = async (records: Records): Promise<readonly Comment[]> => {
-        const found = await records.comments.list(id);
-        if (found === undefined) throw noPost();
-        return found;
-      };
-      return listReply(answers, { key: `GET /posts/${id}/comments`, list, toJson: toItem });
+      return replyWithList(request, listReply, {
+        key: `GET /posts/${id}/comments`,
+        list: (records) => andThen(getPost(records, request), () => records.comments.ofPost(id)),
+        toJson: toItem,
+        toId,
+      });
     },
 
     async add(request) {

@@ -5,7 +5,8 @@ import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
 import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
-import { type JsonList, listReply } from '../http/json-list.ts';
+import type { ReplyWithList } from '../http/json-list.ts';
+import { type ListRoute, replyWithList } from '../http/list-pages.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -19,6 +20,7 @@ export interface PostDeps {
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
   readonly answers: AnswerCache<Reading>;
+  readonly listReply: ReplyWithList<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax'>;
 }
 
@@ -26,16 +28,18 @@ export type PostHandlers = Readonly<
   Record<'list' | 'create' | 'find' | 'update' | 'remove', Handler>
 >;
 
-export function createPostHandlers({ store, viewer, answers, config }: PostDeps): PostHandlers {
+export function createPostHandlers(deps: PostDeps): PostHandlers {
+  const { store, viewer, answers, listReply, config } = deps;
   const { posts } = store;
-  const all: JsonList<Reading, Post> = {
+  const all: ListRoute<Reading, Post> = {
     key: 'GET /posts',
-    list: (records) => records.posts.list(),
+    list: (records) => records.posts.all,
     toJson,
+    toId,
   };
 
   return {
-    list: () => listReply(answers, all),
+    list: (request) => replyWithList(request, listReply, all),
 
     find(request) {
       const id = toId(request.params['id'] ?? '');

@@ -125,6 +125,7 @@ const problem: Schema = {
     status: { type: 'integer' },
     code: { type: 'string', enum: Object.keys(httpStatusOf) },
     error: { type: 'string', description: 'A sentence for a person.' },
+    parameter: { type: 'string', description: 'The refused parameter of the query.' },
     errors: {
       type: 'array',
       items: {

@@ -5,7 +5,8 @@ import { toId } from '../domain/ids.ts';
 import { AppError } from '../errors.ts';
 import type { AnswerCache } from '../http/answer-cache.ts';
 import { taggedReply } from '../http/etag.ts';
-import { type JsonList, listReply } from '../http/json-list.ts';
+import type { ReplyWithList } from '../http/json-list.ts';
+import { type ListRoute, replyWithList } from '../http/list-pages.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
@@ -17,19 +18,22 @@ import { decodeTodo } from './input.ts';
 export interface TodoDeps {
   readonly store: Store;
   readonly answers: AnswerCache<Reading>;
+  readonly listReply: ReplyWithList<Reading>;
   readonly config: Pick<Config, 'bodyBytesMax' | 'publicUrl'>;
 }
 
 export type TodoHandlers = Readonly<Record<'list' | 'create' | 'find', Handler>>;
 
-export function createTodoHandlers({ store, answers, config }: TodoDeps): TodoHandlers {
-  const all: JsonList<Reading, Todo> = {
+export function createTodoHandlers(deps: TodoDeps): TodoHandlers {
+  const { store, answers, listReply, config } = deps;
+  const all: ListRoute<Reading, Todo> = {
     key: 'GET /api/todos',
-    list: ({ todos }) => todos.list(),
+    list: (records) => records.todos.all,
     toJson,
+    toId,
   };
   return {
-    list: () => listReply(answers, all),
+    list: (request) => replyWithList(request, listReply, all),
 
     async create(request) {
       const todo = await store.todos.create(

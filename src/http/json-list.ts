@@ -1,72 +1,131 @@
 /**
  * A JSON array as an answer: one buffer as long as it is small; piece by piece where it is large,
- * so that no list takes the memory of all its records again, or the time of everybody else.
+ * so that no list takes the memory of all its records, or the time of everybody else. Its records
+ * are read page by page, once, and a long list no faster than its client takes it.
  */
 
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { type Answer, type AnswerCache, type CurrentOrNot, toAnswer } from './answer-cache.ts';
 import { taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 
+/** Some records of a list, and how the next ones are read, where there are more. */
+export interface ListPage<T> {
+  readonly records: readonly T[];
+  readonly next: (() => MaybePromise<ListPage<T>>) | undefined;
+}
+
 export interface JsonList<R, T> {
   /** The answer's name in the cache; undefined: it is not kept. */
   readonly key: string | undefined;
-  readonly list: (records: R) => MaybePromise<readonly T[]>;
-  /** The JSON text of one item. */
-  readonly toJson: (item: T) => string;
+  readonly read: (records: R) => MaybePromise<ListPage<T>>;
+  /** The JSON text of one record. */
+  readonly toJson: (record: T) => string;
 }
+
+/** Throws, or rejects with, `overloaded` where too many long lists are under way. */
+export type ReplyWithList<R> = <T>(list: JsonList<R, T>) => MaybePromise<HttpReply>;
 
 /** Characters up to which a list is one buffer. */
 const bufferedLengthMax = 4 * 1024 * 1024;
-/** Two pieces on their way, each of which ends with a record of up to 1 MiB. */
-const streamBytesMax = 2 * 1024 * 1024;
+/** The records that were read before the list turned out to be long, and a page of others. */
+const streamBytesMax = bufferedLengthMax + 2 * 1024 * 1024;
 /** Characters of one piece, at least: smaller ones cost more than they are worth. */
 const pieceLength = 65_536;
+/** Long lists under way: each reads the store as fast as its client reads. */
+const streamsMax = 16;
 
-/** A list, which is kept in `answers` where it is small. */
-export function listReply<R extends CurrentOrNot, T>(
-  answers: AnswerCache<R>,
-  { key, list, toJson }: JsonList<R, T>,
-): MaybePromise<HttpReply> {
-  return answers.get(key, (records, keep) =>
-    andThen(list(records), (items) => {
-      const body = toWhole(items, toJson);
-      return body === undefined
-        ? streamReply(items, toJson)
-        : keep(taggedReply(body, records.version));
-    }),
-  );
+/** `answers` keeps lists that are small. */
+export function createListReply<R extends CurrentOrNot>(answers: AnswerCache<R>): ReplyWithList<R> {
+  let streams = 0;
+
+  const stream = (pieces: Pieces): HttpReply => {
+    if (streams >= streamsMax) {
+      const facts = { retryAfterSeconds: 5 };
+      throw new AppError('overloaded', 'Too many long lists are being read.', facts);
+    }
+    streams += 1;
+    const body = Readable.from(pieces).once('close', () => {
+      streams -= 1;
+    });
+    return { ...jsonTextReply(200, ''), body, streamBytesMax };
+  };
+
+  return ({ key, read, toJson }) =>
+    answers.get(key, (records, keep) =>
+      andThen(read(records), (page) =>
+        andThen(gather(page, toJson, { texts: [], length: 0 }), (body) =>
+          typeof body === 'string' || Buffer.isBuffer(body)
+            ? keep(taggedReply(body, records.version))
+            : stream(body),
+        ),
+      ),
+    );
 }
 
-/** Undefined where the list is too long for one piece. */
-function toWhole<T>(items: readonly T[], toJson: (item: T) => string): Answer | undefined {
-  const texts: string[] = [];
-  let length = 0;
-  for (const item of items) {
-    const text = toJson(item);
-    length += text.length;
-    if (length > bufferedLengthMax) return undefined;
+type Pieces = AsyncGenerator<Buffer, void, undefined>;
+
+interface Gathered {
+  readonly texts: string[];
+  length: number;
+}
+
+/** The whole array, or pieces of it from its start where it is too long for one. */
+function gather<T>(
+  page: ListPage<T>,
+  toJson: (record: T) => string,
+  gathered: Gathered,
+): MaybePromise<Answer | Pieces> {
+  const { texts } = gathered;
+  for (const [at, record] of page.records.entries()) {
+    const text = toJson(record);
     texts.push(text);
+    gathered.length += text.length;
+    if (gathered.length > bufferedLengthMax) {
+      const rest = { records: page.records.slice(at + 1), next: page.next };
+      return toPieces(texts, rest, toJson);
+    }
   }
-  return toAnswer(`[${texts.join(',')}]`);
+  const { next } = page;
+  if (next === undefined) return toAnswer(`[${texts.join(',')}]`);
+  return nextTurn()
+    .then(next)
+    .then((following) => gather(following, toJson, gathered));
 }
 
-function streamReply<T>(items: readonly T[], toJson: (item: T) => string): HttpReply {
-  const { headers } = jsonTextReply(200, '');
-  const body = Readable.from(toPieces(items, toJson));
-  return { status: 200, headers, body, streamBytesMax };
+async function* toPieces<T>(
+  texts: readonly string[],
+  rest: ListPage<T>,
+  toJson: (record: T) => string,
+): Pieces {
+  for (const piece of packed('[', texts)) yield piece;
+  for (let page = rest; ; page = await page.next()) {
+    for (const piece of packed(',', toTexts(page.records, toJson))) {
+      yield piece;
+      // Others are served between two pieces, also where the client is fast.
+      await nextTurn();
+    }
+    if (page.next === undefined) break;
+  }
+  yield Buffer.from(']');
 }
 
-function* toPieces<T>(items: readonly T[], toJson: (item: T) => string): Generator<Buffer> {
-  let piece = '';
-  let separator = '[';
-  for (const item of items) {
-    piece += separator + toJson(item);
+/** Each text behind a comma, the first one behind `start`. */
+function* packed(start: string, texts: Iterable<string>): Generator<Buffer> {
+  let [piece, separator] = ['', start];
+  for (const text of texts) {
+    piece += separator + text;
     separator = ',';
     if (piece.length < pieceLength) continue;
     yield Buffer.from(piece);
     piece = '';
   }
-  yield Buffer.from(`${piece}]`);
+  if (piece !== '') yield Buffer.from(piece);
+}
+
+function* toTexts<T>(records: readonly T[], toJson: (record: T) => string): Generator<string> {
+  for (const record of records) yield toJson(record);
 }

@@ -42,6 +42,7 @@ export function toProblemText({ code, message, facts }: AppError): ProblemText {
     code,
     error: message,
     ...(facts.errors && { errors: facts.errors }),
+    ...(facts.parameter !== undefined && { parameter: facts.parameter }),
   };
   const headers = ['Content-Type', 'application/problem+json'];
   if (facts.allow !== undefined) headers.push('Allow', facts.allow);

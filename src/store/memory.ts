@@ -10,6 +10,7 @@ import {
   textRecordBytes,
 } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
+import { createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import { createVersions, VersionedMap } from './reading.ts';
 import type {
@@ -46,11 +47,13 @@ interface State extends MemoryStoreOptions {
   readonly budget: ByteBudget;
   readonly versions: Versions;
   readonly posts: Map<string, Post>;
+  /** Oldest first. */
+  readonly orderedPosts: Post[];
   readonly comments: Map<string, Comment>;
   /** A post without comments has no entry. */
   readonly commentsOfPost: Map<string, Comment[]>;
-  /** Post ids, oldest first. An author without posts has no entry. */
-  readonly postsOfAuthor: Map<string, Set<string>>;
+  /** Oldest first. An author without posts has no entry. */
+  readonly postsOfAuthor: Map<string, Post[]>;
   readonly authors: ReadonlyMap<string, Author>;
 }
 
@@ -62,6 +65,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     budget: createByteBudget(options.bytesMax),
     versions,
     posts: new VersionedMap(versions, 'posts'),
+    orderedPosts: [],
     comments: new VersionedMap(versions, 'comments'),
     commentsOfPost: new Map(),
     postsOfAuthor: new Map(),
@@ -70,7 +74,6 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   for (const post of initial.posts) keepPost(state, post);
   for (const comment of initial.comments) keepComment(state, comment);
   return {
-    answersAtOnce: true,
     posts: createPosts(state),
     comments: createComments(state),
     authors: createAuthors(state),
@@ -90,10 +93,11 @@ function postBytes({ title, content }: Pick<Post, 'title' | 'content'>): number 
 function keepPost(state: State, post: Post): void {
   state.budget.take(postBytes(post));
   state.posts.set(post.id, post);
+  state.orderedPosts.push(post);
   if (post.authorId === null) return;
-  const ids = state.postsOfAuthor.get(post.authorId);
-  if (ids === undefined) state.postsOfAuthor.set(post.authorId, new Set([post.id]));
-  else ids.add(post.id);
+  const posts = state.postsOfAuthor.get(post.authorId);
+  if (posts === undefined) state.postsOfAuthor.set(post.authorId, [post]);
+  else posts.push(post);
 }
 
 function keepComment(state: State, comment: Comment): void {
@@ -104,18 +108,12 @@ function keepComment(state: State, comment: Comment): void {
   else comments.push(comment);
 }
 
-function createPosts(state: State): Posts {
-  /** Made anew after a write: many reads share it. */
-  let newestFirst: { readonly version: number; readonly posts: readonly Post[] } | undefined;
+const noPosts: readonly Post[] = [];
 
+function createPosts(state: State): Posts {
   return {
-    list() {
-      const version = state.versions.posts;
-      if (newestFirst?.version !== version) {
-        newestFirst = { version, posts: [...state.posts.values()].toReversed() };
-      }
-      return newestFirst.posts;
-    },
+    all: createMemoryList(state.orderedPosts, 'newestFirst'),
+    ofAuthor: (id) => createMemoryList(state.postsOfAuthor.get(id) ?? noPosts, 'newestFirst'),
     find: (id) => state.posts.get(id),
     create(draft) {
       const { authorId } = draft;
@@ -131,23 +129,32 @@ function createPosts(state: State): Posts {
       const changed: Post = { ...post, title: copyText(title), content: copyText(content) };
       state.budget.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
+      for (const posts of listsOf(state, post)) posts[indexOfId(posts, id)] = changed;
       return true;
     },
     remove(id, expected) {
       const post = state.posts.get(id);
       if (post === undefined || !hasTexts(post, expected)) return false;
       state.posts.delete(id);
+      for (const posts of listsOf(state, post)) posts.splice(indexOfId(posts, id), 1);
+      if (post.authorId !== null && state.postsOfAuthor.get(post.authorId)?.length === 0) {
+        state.postsOfAuthor.delete(post.authorId);
+      }
       state.budget.take(-postBytes(post));
       forgetComments(state, id);
-      if (post.authorId !== null) forgetPostOfAuthor(state, post.authorId, id);
       return true;
     },
-    byAuthors: (ids) => new Map(ids.map((id) => [id, postsOfAuthor(state, id)])),
   };
 }
 
 function hasTexts(post: PostTexts, expected: PostTexts = post): boolean {
   return post.title === expected.title && post.content === expected.content;
+}
+
+/** The lists that the post stands in. */
+function listsOf({ orderedPosts, postsOfAuthor }: State, { authorId }: Post): readonly Post[][] {
+  const ofAuthor = authorId === null ? undefined : postsOfAuthor.get(authorId);
+  return ofAuthor === undefined ? [orderedPosts] : [orderedPosts, ofAuthor];
 }
 
 function forgetComments(state: State, postId: string): void {
@@ -156,17 +163,6 @@ function forgetComments(state: State, postId: string): void {
     state.budget.take(-textRecordBytes(content));
   }
   state.commentsOfPost.delete(postId);
-}
-
-function forgetPostOfAuthor(state: State, authorId: string, postId: string): void {
-  const ids = state.postsOfAuthor.get(authorId);
-  ids?.delete(postId);
-  if (ids?.size === 0) state.postsOfAuthor.delete(authorId);
-}
-
-function postsOfAuthor(state: State, authorId: string): readonly Post[] {
-  const ids = [...(state.postsOfAuthor.get(authorId) ?? [])].toReversed();
-  return ids.flatMap((id) => state.posts.get(id) ?? []);
 }
 
 const noComments: readonly Comment[] = [];
@@ -184,32 +180,26 @@ function createComments(state: State): Comments {
       keepComment(state, comment);
       return comment;
     },
-    list: (postId) => commentsOfPost.get(postId) ?? (posts.has(postId) ? noComments : undefined),
-    byPosts: (ids) => new Map(ids.map((id) => [id, commentsOfPost.get(id) ?? noComments])),
+    ofPost: (id) => createMemoryList(commentsOfPost.get(id) ?? noComments),
   };
 }
 
 function createAuthors({ authors }: State): Authors {
-  const known = (id: string): readonly (readonly [string, Author])[] => {
-    const author = authors.get(id);
-    return author === undefined ? [] : [[id, author]];
-  };
-  return {
-    find: (id) => authors.get(id),
-    byIds: (ids) => new Map(ids.flatMap(known)),
-  };
+  return { find: (id) => authors.get(id) };
 }
 
 function createTodos(state: State): Todos {
   const todos = new VersionedMap<string, Todo>(state.versions, 'todos');
-  for (const todo of state.initial.todos) todos.set(todo.id, todo);
+  const ordered = [...state.initial.todos];
+  for (const todo of ordered) todos.set(todo.id, todo);
   return {
-    list: () => [...todos.values()],
+    all: createMemoryList(ordered),
     find: (id) => todos.get(id),
     create({ title, completed }) {
       const todo = { id: state.createId(), title: copyText(title), completed };
       state.budget.take(textRecordBytes(title));
       todos.set(todo.id, todo);
+      ordered.push(todo);
       return todo;
     },
   };
@@ -262,7 +252,10 @@ function createArticles(state: State): Articles {
   keep(state.initial.articles.map(toCopy));
 
   return {
-    list,
+    all: {
+      read: (range) => createMemoryList(list()).read(range),
+      exceeds: (count) => articles.size > count,
+    },
     find: (id) => articles.get(id),
     save(draft) {
       const { id } = draft;

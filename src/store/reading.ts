@@ -1,7 +1,7 @@
 /** The records as one answer reads them: which areas it needs, and in which versions. */
 
 import type { Area, Articles, Authors, Comments, Posts, Records, Store, Todos } from './store.ts';
-import type { Versions } from './store.ts';
+import type { Related, Versions } from './store.ts';
 
 export function createVersions(): Versions {
   return { posts: 0, comments: 0, authors: 0, todos: 0, articles: 0 };
@@ -48,8 +48,24 @@ export class Reading implements Records {
     this.#run = run;
   }
 
-  get answersAtOnce(): boolean {
-    return this.#store.answersAtOnce;
+  get related(): Related | undefined {
+    const { related } = this.#store;
+    return (
+      related && {
+        authors: (ids) => {
+          this.#note('authors');
+          return related.authors(ids);
+        },
+        commentsOfPosts: (ids, max) => {
+          this.#note('comments');
+          return related.commentsOfPosts(ids, max);
+        },
+        postsOfAuthors: (ids, max) => {
+          this.#note('posts');
+          return related.postsOfAuthors(ids, max);
+        },
+      }
+    );
   }
   get posts(): Posts {
     this.#note('posts');

@@ -6,6 +6,7 @@
 
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { FileIndex, FileIndexOptions } from './file-index.ts';
+import type { List } from './list.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
 export interface PostDraft {
@@ -18,26 +19,24 @@ export interface PostDraft {
 export type PostTexts = Pick<Post, 'title' | 'content'>;
 
 export interface Posts {
-  /** All posts, newest first (R2). The array is a snapshot that nobody changes. */
-  list(): MaybePromise<readonly Post[]>;
+  /** Newest first (R2). */
+  readonly all: List<Post>;
+  /** The posts of an author, newest first. */
+  ofAuthor(id: string): List<Post>;
   find(id: string): MaybePromise<Post | undefined>;
   create(draft: PostDraft): MaybePromise<Post>;
   /** False where there is no such post, or its texts are not those of `expected` any more. */
   update(id: string, change: PostTexts, expected?: PostTexts): MaybePromise<boolean>;
   /** Removes the post and its comments (R7). False as for `update`. */
   remove(id: string, expected?: PostTexts): MaybePromise<boolean>;
-  /** The posts of each author, newest first; an author without posts may be absent. */
-  byAuthors(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Post[]>>;
 }
 
 export interface Comments {
   find(id: string): MaybePromise<Comment | undefined>;
   /** Undefined where there is no such post: then nothing is stored. */
   add(postId: string, content: string): MaybePromise<Comment | undefined>;
-  /** Oldest first (R2); undefined where there is no such post. */
-  list(postId: string): MaybePromise<readonly Comment[] | undefined>;
-  /** The comments of each post, oldest first; a post without comments may be absent. */
-  byPosts(ids: readonly string[]): MaybePromise<ReadonlyMap<string, readonly Comment[]>>;
+  /** The comments of a post, oldest first (R2); none where there is no such post. */
+  ofPost(id: string): List<Comment>;
   /**
    * Tells `listener` of every comment that is stored from now on, by any node, once each and in
    * the stored order; gives back how to stop that. Only a store with several writers has it: for
@@ -48,8 +47,18 @@ export interface Comments {
 
 export interface Authors {
   find(id: string): MaybePromise<Author | undefined>;
-  byIds(ids: readonly string[]): MaybePromise<ReadonlyMap<string, Author>>;
 }
+
+/**
+ * Records that belong to many others, read with one statement. The records of one are in the order
+ * of their list; one that has none may be absent. Undefined where all together are more than `max`.
+ */
+export interface Related {
+  authors(ids: readonly string[]): MaybePromise<ReadonlyMap<string, Author>>;
+  commentsOfPosts(ids: readonly string[], max: number): MaybePromise<Groups<Comment> | undefined>;
+  postsOfAuthors(ids: readonly string[], max: number): MaybePromise<Groups<Post> | undefined>;
+}
+export type Groups<T> = ReadonlyMap<string, readonly T[]>;
 
 /** The accounts that are given at every start (R20) and, beside them, those that are kept. */
 export interface Accounts {
@@ -74,14 +83,14 @@ export interface KeptAccounts {
 
 export interface Todos {
   /** In the order they came (R2). */
-  list(): MaybePromise<readonly Todo[]>;
+  readonly all: List<Todo>;
   find(id: string): MaybePromise<Todo | undefined>;
   create(draft: Omit<Todo, 'id'>): MaybePromise<Todo>;
 }
 
 export interface Articles {
   /** By id (R2). */
-  list(): MaybePromise<readonly Article[]>;
+  readonly all: List<Article>;
   find(id: number): MaybePromise<Article | undefined>;
   /** Without an id: stored under the next counter value that is free (R15). */
   save(draft: ArticleDraft): MaybePromise<Article>;
@@ -104,11 +113,11 @@ export type Area = 'posts' | 'comments' | 'authors' | 'todos' | 'articles';
 export type Versions = Record<Area, number>;
 
 /** What answers are made from. */
-export type Records = Pick<Store, Area | 'answersAtOnce'>;
+export type Records = Pick<Store, Area | 'related'>;
 
 export interface Store {
-  /** True where every answer is a value at hand: reading many records as one act saves nothing. */
-  readonly answersAtOnce: boolean;
+  /** Only a store for which many records in one act are less work than each by itself has it. */
+  readonly related?: Related | undefined;
   readonly posts: Posts;
   readonly comments: Comments;
   readonly authors: Authors;

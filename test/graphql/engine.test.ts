@@ -8,6 +8,7 @@ import { AppError } from '../../dist/errors.js';
 import { isPromise } from '../../dist/maybe-promise.js';
 import type { Account } from '../../dist/store/model.js';
 import { codesOf, countStatements, dataOf, startGraphql } from '../support/graphql.js';
+import { allOf } from '../support/lists.js';
 
 const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
 const addComment = 'mutation ($input: CommentInput!) { addComment(commentInput: $input) }';
@@ -124,14 +125,19 @@ test('a list of posts with authors and comments takes three statements', async (
   const { run } = startGraphql({ posts: 50, authors: 5, wrap: countStatements(counts) });
   const result = await run('{ allPosts { author { name } comments { content } } }');
   assert.equal((dataOf(result)['allPosts'] as unknown[]).length, 50);
-  assert.deepEqual(counts, ['posts.list', 'authors.byIds', 'comments.byPosts']);
+  assert.deepEqual(counts, ['posts.read', 'related.authors', 'related.commentsOfPosts']);
 });
 
 test('each further level takes one statement, however many records it has', async () => {
   const counts: string[] = [];
   const { run } = startGraphql({ posts: 20, authors: 4, wrap: countStatements(counts) });
   await run('{ allPosts { author { posts { comments { id } author { name } } } } }');
-  assert.deepEqual(counts, ['posts.list', 'authors.byIds', 'posts.byAuthors', 'comments.byPosts']);
+  assert.deepEqual(counts, [
+    'posts.read',
+    'related.authors',
+    'related.postsOfAuthors',
+    'related.commentsOfPosts',
+  ]);
 });
 
 test('postById finds a post by its id in either case, and null for other texts', async () => {
@@ -181,7 +187,7 @@ test('a bad token refuses createPost, and nothing is stored', async () => {
     const result = await run(createPost, { input: { title, content: 'b' } });
     assert.deepEqual(codesOf(result), ['UNAUTHENTICATED']);
   }
-  assert.deepEqual(await store.posts.list(), []);
+  assert.deepEqual(await allOf(store.posts.all), []);
 });
 
 test('a bad token does not matter where none is needed', async () => {
@@ -220,8 +226,8 @@ test('texts of white space only are refused, and nothing is stored', async () =>
   }
   const input = { postId: posts[0]?.id, content: '\t' };
   assert.deepEqual(codesOf(await run(addComment, { input })), ['BAD_USER_INPUT']);
-  assert.equal((await store.posts.list()).length, 1);
-  assert.deepEqual(await store.comments.list(posts[0]?.id ?? ''), []);
+  assert.equal((await allOf(store.posts.all)).length, 1);
+  assert.deepEqual(await allOf(store.comments.ofPost(posts[0]?.id ?? '')), []);
 });
 
 test('an added comment is stored and announced; its id is given back', async () => {
@@ -236,7 +242,7 @@ test('an added comment is stored and announced; its id is given back', async () 
     createdAt: value?.createdAt,
     postId: posts[1]?.id,
   });
-  assert.deepEqual(await store.comments.list(posts[1]?.id ?? ''), [value]);
+  assert.deepEqual(await allOf(store.comments.ofPost(posts[1]?.id ?? '')), [value]);
   await announced.return?.();
 });
 

@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codesOf, startGraphql } from '../support/graphql.js';
+import type { Page } from '../../dist/store/list.js';
+import type { Store } from '../../dist/store/store.js';
+import { separately } from '../support/lists.js';
 
 const secret = 'password of the database';
 
@@ -95,10 +98,8 @@ test('an unexpected error is masked, and logged once with the request id', async
   const { run, logged } = startGraphql({
     posts: 30,
     wrap: (store) => {
-      const byIds = (): never => {
-        throw new Error(secret);
-      };
-      return { ...store, answersAtOnce: false, authors: { ...store.authors, byIds } };
+      const authors = (): Promise<never> => Promise.reject(new Error(secret));
+      return { ...store, related: { ...separately(store), authors } };
     },
   });
   const result = await run('{ allPosts { id author { name } } }');
@@ -115,10 +116,14 @@ test('an unexpected error is masked, and logged once with the request id', async
   assert.match(String(logged[0]?.['reason']), /password of the database/);
 });
 
+function withPosts(store: Store, all: Store['posts']['all']): Store {
+  return { ...store, posts: { ...store.posts, all } };
+}
+
 test('a store that rejects is masked too', async () => {
-  const list = (): Promise<never> => Promise.reject(new Error(secret));
+  const read = (): Promise<never> => Promise.reject(new Error(secret));
   const { run, logged } = startGraphql({
-    wrap: (store) => ({ ...store, posts: { ...store.posts, list } }),
+    wrap: (store) => withPosts(store, { ...store.posts.all, read }),
   });
   const result = await run('{ allPosts { id } }');
   assert.deepEqual(codesOf(result), ['INTERNAL_SERVER_ERROR']);
@@ -129,8 +134,9 @@ test('a store that rejects is masked too', async () => {
 test('what the store should never hold is masked, not shown', async () => {
   const { run, logged } = startGraphql({
     wrap: (store) => {
-      const list = (): never[] => [{ id: 'x', title: 'a', createdAt: secret } as never];
-      return { ...store, posts: { ...store.posts, list } };
+      const records = [{ id: 'x', title: 'a', createdAt: secret } as never];
+      const read = (): Page<never> => ({ records, next: undefined });
+      return withPosts(store, { ...store.posts.all, read });
     },
   });
   const result = await run('{ allPosts { title createdAt } }');

@@ -18,6 +18,8 @@ import { createCommentHandlers } from '../../dist/handlers/comments.js';
 import { createPostHandlers } from '../../dist/handlers/posts.js';
 import { createTodoHandlers } from '../../dist/handlers/todos.js';
 import { createAnswerCache } from '../../dist/http/answer-cache.js';
+import { createListReply } from '../../dist/http/json-list.js';
+import { allOf } from '../support/lists.js';
 import type { Handler, HttpReply, HttpRequest } from '../../dist/http/message.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import type { Comment } from '../../dist/store/model.js';
@@ -46,7 +48,8 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const answers = createAnswerCache({ bytesMax, read: createReader(store, 'run') });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
-  const shared = { store, comments, answers, config };
+  const listReply = createListReply(answers);
+  const shared = { store, comments, answers, listReply, config };
   const posts = createPostHandlers({ ...shared, viewer: () => undefined });
   const ofComments = createCommentHandlers(shared);
   const todos = createTodoHandlers(shared);
@@ -148,7 +151,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 /** `foreign`: the same records, over a connection of its own. */
 async function compare(store: Store, foreign: Store, steps: readonly Step[]): Promise<void> {
   const [kept, anew] = [createReads(store, 1_000_000), createReads(store, 0)];
-  const [first] = await store.posts.list();
+  const [first] = await allOf(store.posts.all);
   const ids: Ids = { post: first?.id ?? '', comment: first?.id ?? '', todo: first?.id ?? '' };
   for (const { write, text, isForeign, isBeside } of steps) {
     const writing = writes[write]?.(isForeign ? foreign : store, ids, text);
@@ -188,14 +191,14 @@ describe('no kept answer is older than the last acknowledged write', () => {
 
 it('a write to one area leaves the answers from the others', async () => {
   const store = await openStore('memory:', driverOptions());
-  const [post] = await store.posts.list();
+  const [post] = await allOf(store.posts.all);
   const id = post?.id ?? '';
   const answers = createAnswerCache({ bytesMax: 1_000_000, read: createReader(store, 'run') });
   const asked: Readonly<Record<string, (records: Reading) => unknown>> = {
-    posts: ({ posts }) => posts.list(),
-    comments: ({ comments }) => comments.list(id),
-    todos: ({ todos }) => todos.list(),
-    articles: ({ articles }) => articles.list(),
+    posts: ({ posts }) => posts.all.read(),
+    comments: ({ comments }) => comments.ofPost(id).read(),
+    todos: ({ todos }) => todos.all.read(),
+    articles: ({ articles }) => articles.all.read(),
     nothing: () => undefined,
   };
   const remade = (): readonly string[] => {

@@ -2,24 +2,40 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { createAnswerCache, type CurrentOrNot } from '../../dist/http/answer-cache.js';
 import {
-  type AnswerCache,
-  createAnswerCache,
-  type CurrentOrNot,
-} from '../../dist/http/answer-cache.js';
-import { listReply } from '../../dist/http/json-list.js';
+  createListReply,
+  type JsonList,
+  type ListPage,
+  type ReplyWithList,
+} from '../../dist/http/json-list.js';
 import type { HttpReply } from '../../dist/http/message.js';
+import { withCode } from '../support/errors.ts';
 import { startServer } from '../support/server.ts';
 
 async function bodyOf({ body }: HttpReply): Promise<string> {
   return body instanceof Readable ? text(body) : String(body);
 }
 
-function openAnswers(bytesMax: number): AnswerCache<CurrentOrNot> {
-  return createAnswerCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) });
+const toJson = (item: unknown): string => JSON.stringify(item);
+
+/** A list in pages of so many items; `asked` counts those that were read. */
+function inPages<T>(items: readonly T[], size: number, asked = { pages: 0 }): JsonList<unknown, T> {
+  const read = (start: number): ListPage<T> => {
+    asked.pages += 1;
+    const end = start + size;
+    const next =
+      end < items.length ? (): Promise<ListPage<T>> => Promise.resolve(read(end)) : undefined;
+    return { records: items.slice(start, end), next };
+  };
+  return { key: undefined, read: () => read(0), toJson };
 }
 
-const toJson = (item: unknown): string => JSON.stringify(item);
+function startReplies(bytesMax = 0): ReplyWithList<CurrentOrNot> {
+  return createListReply(
+    createAnswerCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) }),
+  );
+}
 
 test('a small list is one buffer, a large one a stream of the same array', async () => {
   const rows: readonly (readonly [number, number, boolean])[] = [
@@ -32,31 +48,67 @@ test('a small list is one buffer, a large one a stream of the same array', async
   ];
   for (const [count, length, streamed] of rows) {
     const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
-    const list = (): readonly string[] => items;
-    const reply = await listReply(openAnswers(0), { key: 'a', list, toJson });
-    assert.equal(reply.body instanceof Readable, streamed);
-    const type = ['Content-Type', 'application/json; charset=utf-8'];
-    assert.deepEqual(reply.headers, streamed ? type : [...type, 'ETag', '"1"']);
-    assert.ok((await bodyOf(reply)) === JSON.stringify(items));
+    for (const size of [500, 3_000, Infinity]) {
+      const reply = await startReplies()(inPages(items, size));
+      assert.equal(reply.body instanceof Readable, streamed);
+      const type = ['Content-Type', 'application/json; charset=utf-8'];
+      assert.deepEqual(reply.headers, streamed ? type : [...type, 'ETag', '"1"']);
+      assert.ok((await bodyOf(reply)) === JSON.stringify(items));
+    }
   }
 });
 
-test('a kept list is made once, a large one is not kept', async () => {
-  let asked = 0;
-  const answers = openAnswers(1_000);
-  const list = (key: string, items: readonly string[]): Promise<string> => {
-    const ask = (): readonly string[] => {
-      asked += 1;
-      return items;
-    };
-    return Promise.resolve(listReply(answers, { key, list: ask, toJson })).then(bodyOf);
-  };
+test('a kept list is made once, a large one is not kept, and read once for each answer', async () => {
+  const asked = { pages: 0 };
+  const replies = startReplies(1_000);
+  const list = async (key: string, items: readonly string[]): Promise<string> =>
+    bodyOf(await replies({ ...inPages(items, 1, asked), key }));
   assert.equal(await list('small', ['a']), '["a"]');
   assert.equal(await list('small', ['b']), '["a"]');
-  assert.equal(asked, 1);
+  assert.equal(asked.pages, 1);
   const large = Array.from({ length: 5 }, () => 'x'.repeat(1_000_000));
   assert.ok((await list('large', large)) === JSON.stringify(large));
   assert.ok((await list('large', large)) === JSON.stringify(large));
+  assert.equal(asked.pages, 11);
+});
+
+test('a long list is read no faster than it is taken', async () => {
+  const asked = { pages: 0 };
+  const items = Array.from({ length: 100 }, () => 'x'.repeat(1_000_000));
+  const { body } = await startReplies()(inPages(items, 1, asked));
+  assert.ok(body instanceof Readable);
+  const pieces = body[Symbol.asyncIterator]();
+  for (let taken = 0; taken < 10; taken += 1) await pieces.next();
+  assert.ok(asked.pages < 20, `${asked.pages} pages`);
+  await pieces.return?.();
+});
+
+test('beyond so many long lists at a time more are refused, until one is done', async () => {
+  const items = Array.from({ length: 50 }, () => 'x'.repeat(100_000));
+  const replies = startReplies();
+  const ask = async (): Promise<HttpReply> => replies(inPages(items, 10));
+  const taken = [];
+  for (let count = 0; count < 16; count += 1) taken.push(await ask());
+  await assert.rejects(ask, withCode('overloaded'));
+  assert.equal((await replies(inPages(['a'], 1))).body, '["a"]');
+  for (const reply of taken.slice(1)) (reply.body as Readable).destroy();
+  assert.ok((await bodyOf(taken[0] as HttpReply)) === JSON.stringify(items));
+  ((await ask()).body as Readable).destroy();
+});
+
+test('a list whose reading fails in the middle is cut short, never ended', async () => {
+  const items = Array.from({ length: 50 }, () => 'x'.repeat(100_000));
+  const whole = inPages(items, 48);
+  const failing: JsonList<unknown, string> = {
+    ...whole,
+    read: () => ({
+      records: items,
+      next: () => Promise.reject(new Error('the store is away')),
+    }),
+  };
+  const { body } = await startReplies()(failing);
+  assert.ok(body instanceof Readable);
+  await assert.rejects(text(body), /the store is away/);
 });
 
 test('others are served while a list of forty megabytes is under way', async (t) => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Article } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
+import { allOf } from '../support/lists.js';
 
 /** A store that holds these articles, and ends with the test. */
 type ArticlesFactory = (context: TestContext, articles: readonly Article[]) => Promise<Store>;
@@ -36,7 +37,7 @@ export function testArticles(open: ArticlesFactory): void {
       Array.from({ length: 50 }, async (_, at) => articles.save({ title: `${at}` })),
     );
     assert.equal(new Set(saved.map(({ id }) => id)).size, 50);
-    const listed = (await articles.list()).map(({ id }) => id);
+    const listed = (await allOf(articles.all)).map(({ id }) => id);
     assert.deepEqual(
       listed,
       Array.from({ length: 50 }, (_, at) => at + 1),
@@ -73,7 +74,7 @@ export function testArticles(open: ArticlesFactory): void {
     };
     await assert.rejects(async () => articles.change(1, fail), /no/);
     await assert.rejects(async () => articles.changeAll(fail), /no/);
-    assert.deepEqual(await articles.list(), given);
+    assert.deepEqual(await allOf(articles.all), given);
     assert.equal(await articles.change(3, fail), undefined);
   });
 }

@@ -8,6 +8,8 @@ import type { Account, Author } from '../../dist/store/model.js';
 import type { Area, Store } from '../../dist/store/store.js';
 import { anyCharacter } from '../support/texts.js';
 import { testArticles } from './contract-articles.ts';
+import { testLists } from './contract-lists.ts';
+import { allOf } from '../support/lists.js';
 
 /** A store that holds `initial` and nothing else, and ends with the test. */
 export type StoreFactory = (context: TestContext, initial: InitialData) => Promise<Store>;
@@ -48,6 +50,7 @@ const text = (title: string): { title: string; content: string; authorId: null }
 };
 
 export function testStore(driver: string, open: StoreFactory): void {
+  describe(`${driver}: lists`, () => testLists((t) => open(t, nothing)));
   describe(`${driver}: posts`, () => testPosts(open));
   describe(`${driver}: comments`, () => testComments(open));
   describe(`${driver}: authors, accounts and todos`, () => testOthers(open));
@@ -72,7 +75,7 @@ function testPosts(open: StoreFactory): void {
     const { posts } = await open(t, nothing);
     const made = [];
     for (let count = 0; count < 50; count += 1) made.push(await posts.create(text(`${count}`)));
-    assert.deepEqual(await posts.list(), made.toReversed());
+    assert.deepEqual(await allOf(posts.all), made.toReversed());
   });
 
   test('ids are unique and grow, also under parallel creation', async (t) => {
@@ -84,7 +87,7 @@ function testPosts(open: StoreFactory): void {
     assert.equal(new Set(ids).size, 100);
     assert.deepEqual(ids, ids.toSorted());
     // Which of several that are made at one time is the newest, a driver may say.
-    const listed = (await posts.list()).map(({ id }) => id);
+    const listed = (await allOf(posts.all)).map(({ id }) => id);
     assert.deepEqual(listed.toSorted(), ids);
   });
 
@@ -95,7 +98,7 @@ function testPosts(open: StoreFactory): void {
     assert.equal(await posts.update(first.id, { title: 'c', content: 'd' }), true);
     assert.deepEqual(await posts.find(first.id), { ...first, title: 'c', content: 'd' });
     assert.deepEqual(
-      (await posts.list()).map(({ title }) => title),
+      (await allOf(posts.all)).map(({ title }) => title),
       ['b', 'c'],
     );
     assert.equal(await posts.update(nobody, { title: 'c', content: 'd' }), false);
@@ -104,7 +107,7 @@ function testPosts(open: StoreFactory): void {
   test('a list that was given does not change afterwards', async (t) => {
     const { posts } = await open(t, nothing);
     const post = await posts.create(text('a'));
-    const listed = await posts.list();
+    const listed = await allOf(posts.all);
     await posts.create(text('b'));
     await posts.update(post.id, { title: 'c', content: 'c' });
     assert.deepEqual(listed, [post]);
@@ -120,22 +123,22 @@ function testPosts(open: StoreFactory): void {
     assert.equal(await posts.remove(post.id), true);
     assert.equal(await posts.find(post.id), undefined);
     assert.equal(await comments.find(comment.id), undefined);
-    assert.equal(await comments.list(post.id), undefined);
+    assert.deepEqual(await allOf(comments.ofPost(post.id)), []);
     assert.equal(await comments.add(post.id, 'z'), undefined);
     assert.deepEqual(await comments.find(kept.id), kept);
-    assert.deepEqual((await posts.byAuthors([ada.id])).get(ada.id), [other]);
+    assert.deepEqual(await allOf(posts.ofAuthor(ada.id)), [other]);
     assert.equal(await posts.remove(post.id), false);
   });
 
   test('posts by author are newest first; an author without any has none', async (t) => {
-    const { posts } = await open(t, nothing);
+    const { posts, related } = await open(t, nothing);
     const first = await posts.create({ ...text('a'), authorId: ada.id });
     await posts.create(text('b'));
     const second = await posts.create({ ...text('c'), authorId: ada.id });
-    const found = await posts.byAuthors([ada.id, nobody]);
-    assert.deepEqual(found.get(ada.id), [second, first]);
-    assert.deepEqual(found.get(nobody) ?? [], []);
-    assert.equal((await posts.byAuthors([])).size, 0);
+    assert.deepEqual(await allOf(posts.ofAuthor(ada.id)), [second, first]);
+    assert.deepEqual(await allOf(posts.ofAuthor(nobody)), []);
+    const found = await related?.postsOfAuthors([ada.id, nobody], 10);
+    if (related !== undefined) assert.deepEqual(found, new Map([[ada.id, [second, first]]]));
   });
 
   test('a post is changed and removed only as it is expected', async (t) => {
@@ -165,10 +168,10 @@ function testComments(open: StoreFactory): void {
   test('comments are listed oldest first, also when made in one moment (R2)', async (t) => {
     const { posts, comments } = await open(t, nothing);
     const { id } = await posts.create(text('a'));
-    assert.deepEqual(await comments.list(id), []);
+    assert.deepEqual(await allOf(comments.ofPost(id)), []);
     const made = [];
     for (let count = 0; count < 50; count += 1) made.push(await comments.add(id, `${count}`));
-    assert.deepEqual(await comments.list(id), made);
+    assert.deepEqual(await allOf(comments.ofPost(id)), made);
     assert.equal(made[0]?.postId, id);
     assert.deepEqual(await comments.find(made[7]?.id ?? ''), made[7]);
   });
@@ -176,12 +179,13 @@ function testComments(open: StoreFactory): void {
   test('a comment on no post is not stored', async (t) => {
     const { comments } = await open(t, nothing);
     assert.equal(await comments.add(nobody, 'a'), undefined);
-    assert.equal(await comments.list(nobody), undefined);
+    assert.deepEqual(await allOf(comments.ofPost(nobody)), []);
     assert.equal(await comments.find(nobody), undefined);
   });
 
-  test('comments of many posts are found at once', async (t) => {
-    const { posts, comments } = await open(t, nothing);
+  test('comments of many posts are found at once, or none where they are too many', async (t) => {
+    const { posts, comments, related } = await open(t, nothing);
+    if (related === undefined) return;
     const [one, two, none] = [
       await posts.create(text('1')),
       await posts.create(text('2')),
@@ -190,20 +194,29 @@ function testComments(open: StoreFactory): void {
     const a = await comments.add(one.id, 'a');
     const b = await comments.add(two.id, 'b');
     const c = await comments.add(one.id, 'c');
-    const found = await comments.byPosts([two.id, none.id, one.id, nobody]);
-    assert.deepEqual(found.get(one.id), [a, c]);
-    assert.deepEqual(found.get(two.id), [b]);
-    assert.deepEqual(found.get(none.id) ?? [], []);
-    assert.deepEqual(found.get(nobody) ?? [], []);
+    const found = await related.commentsOfPosts([two.id, none.id, one.id, nobody], 3);
+    assert.deepEqual(
+      found,
+      new Map([
+        [one.id, [a, c]],
+        [two.id, [b]],
+      ]),
+    );
+    assert.equal(await related.commentsOfPosts([two.id, one.id], 2), undefined);
+    assert.equal((await related.commentsOfPosts([], 2))?.size, 0);
+    await Promise.all(Array.from({ length: 600 }, async () => comments.add(none.id, 'd')));
+    assert.equal((await related.commentsOfPosts([none.id], 600))?.get(none.id)?.length, 600);
+    assert.equal(await related.commentsOfPosts([none.id], 599), undefined);
   });
 }
 
 function testOthers(open: StoreFactory): void {
   test('authors are found by id, one or many', async (t) => {
-    const { authors } = await open(t, nothing);
+    const { authors, related } = await open(t, nothing);
     assert.deepEqual(await authors.find(ada.id), ada);
     assert.equal(await authors.find(nobody), undefined);
-    assert.deepEqual(await authors.byIds([ada.id, nobody]), new Map([[ada.id, ada]]));
+    const found = await related?.authors([ada.id, nobody]);
+    if (related !== undefined) assert.deepEqual(found, new Map([[ada.id, ada]]));
   });
 
   test('accounts are found by their exact user name', async (t) => {
@@ -219,7 +232,7 @@ function testOthers(open: StoreFactory): void {
     const { todos } = await open(t, { ...nothing, todos: [first] });
     const second = await todos.create({ title: 'second', completed: false });
     const third = await todos.create({ title: 'third', completed: true });
-    assert.deepEqual(await todos.list(), [first, second, third]);
+    assert.deepEqual(await allOf(todos.all), [first, second, third]);
     assert.deepEqual(await todos.find(third.id), third);
     assert.deepEqual(await todos.find(nobody), first);
     assert.equal(await todos.find(ada.id), undefined);

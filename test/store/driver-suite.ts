@@ -10,6 +10,7 @@ import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
 import { anyCharacter, anyCodeUnit } from '../support/texts.js';
 import { testStore } from './contract.ts';
+import { allOf } from '../support/lists.js';
 
 export interface Driver {
   readonly name: string;
@@ -60,15 +61,15 @@ export function describeDriver(driver: Driver): void {
     it('holds the initial data', async (context) => {
       const { initial } = driverOptions();
       const store = await open(context, driverOptions());
-      assert.deepEqual(await store.posts.list(), initial.posts.toReversed());
-      assert.deepEqual(await store.todos.list(), initial.todos);
-      assert.deepEqual(await store.articles.list(), initial.articles);
+      assert.deepEqual(await allOf(store.posts.all), initial.posts.toReversed());
+      assert.deepEqual(await allOf(store.todos.all), initial.todos);
+      assert.deepEqual(await allOf(store.articles.all), initial.articles);
       assert.deepEqual(await store.accounts.find('ann'), account);
       assert.equal(await store.accounts.find('constructor'), undefined);
       assert.equal((await store.authors.find(account.id))?.name, 'ann');
       const [first] = initial.posts;
       assert.deepEqual(
-        await store.comments.list(first?.id ?? ''),
+        await allOf(store.comments.ofPost(first?.id ?? '')),
         initial.comments.filter(({ postId }) => postId === first?.id),
       );
     });
@@ -118,7 +119,7 @@ function describePosts(open: Open): void {
     const titles = Array.from({ length: 100 }, (_, at) => `post ${at}`);
     const posts = await Promise.all(titles.map(async (title) => store.posts.create(text(title))));
     assert.equal(new Set(posts.map(({ id }) => id)).size, 100);
-    const list = await store.posts.list();
+    const list = await allOf(store.posts.all);
     assert.deepEqual(list.map(({ title }) => title).toSorted(), titles.toSorted());
   });
 }
@@ -149,7 +150,7 @@ function describeComments(open: Open): void {
     });
     await Promise.all(Array.from({ length: 50 }, (_, at) => addComment(store, post.id, `c${at}`)));
     await all;
-    assert.deepEqual(heard, await store.comments.list(post.id));
+    assert.deepEqual(heard, await allOf(store.comments.ofPost(post.id)));
   });
 }
 
@@ -166,7 +167,7 @@ function describeArticles(open: Open): void {
       Array.from({ length: 30 }, (_, at) => save(at % 3 ? undefined : at + 1_000)),
     );
     assert.equal(new Set(many).size, 30);
-    const ids = (await store.articles.list()).map(({ id }) => id);
+    const ids = (await allOf(store.articles.all)).map(({ id }) => id);
     assert.deepEqual(
       ids,
       ids.toSorted((a, b) => a - b),
@@ -187,14 +188,14 @@ function describeArticles(open: Open): void {
 
   it('changes nothing where the change throws, and tells what was thrown', async (context) => {
     const store = await open(context);
-    const before = await store.articles.list();
+    const before = await allOf(store.articles.all);
     const refuse = (): never => {
       throw new RangeError('no');
     };
     const other = store.posts.create({ title: 'beside it', content: 'x', authorId: null });
     await assert.rejects(async () => store.articles.change(1, refuse), RangeError);
     await assert.rejects(async () => store.articles.changeAll(refuse), RangeError);
-    assert.deepEqual(await store.articles.list(), before);
+    assert.deepEqual(await allOf(store.articles.all), before);
     assert.ok(await store.posts.find((await other).id));
     assert.equal(await store.articles.change(99, refuse), undefined);
   });

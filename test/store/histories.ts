@@ -7,6 +7,7 @@ import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Store } from '../../dist/store/store.js';
 import { anyCharacter } from '../support/texts.js';
 import { type Driver, driverOptions } from './driver-suite.js';
+import { allOf, separately } from '../support/lists.js';
 
 /** One call; `at` picks among the ids that earlier calls gave. */
 type Call =
@@ -75,7 +76,7 @@ async function play(store: Store, calls: readonly Call[]): Promise<unknown[]> {
 
 // oxlint-disable-next-line typescript/consistent-return -- the switch is exhaustive
 async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<unknown> {
-  const { posts, comments, articles, todos, authors } = store;
+  const { posts, comments, articles, todos } = store;
   const pick = (index: number): string => ids[index % ids.length] ?? '';
   switch (asked.kind) {
     case 'create': {
@@ -89,7 +90,7 @@ async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<u
     case 'remove':
       return posts.remove(pick(asked.at));
     case 'comments':
-      return comments.list(pick(asked.at));
+      return allOf(comments.ofPost(pick(asked.at)));
     case 'change':
       return articles.change(asked.at, (article) => ({ ...article, changed: true }));
     case 'save': {
@@ -99,26 +100,27 @@ async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<u
     case 'todo':
       return todos.create({ title: asked.text, completed: asked.done });
     case 'posts':
-      return posts.list();
+      return allOf(posts.all);
     case 'changeAll':
       return articles.changeAll((all) => all.map((article) => ({ ...article, all: true })));
     case 'articles':
-      return articles.list();
+      return allOf(articles.all);
     case 'todos':
-      return todos.list();
+      return allOf(todos.all);
     case 'loaders': {
       const authorIds = driverOptions().initial.authors.map(({ id }) => id);
+      const { related = separately(store) } = store;
       return [
-        filled(await comments.byPosts(ids)),
-        filled(await posts.byAuthors(authorIds)),
-        filled(await authors.byIds(authorIds)),
+        filled(await related.commentsOfPosts(ids, 1_000)),
+        filled(await related.postsOfAuthors(authorIds, 1_000)),
+        filled(await related.authors(authorIds)),
       ];
     }
   }
 }
 
 /** An entry without records may be absent. */
-function filled(groups: ReadonlyMap<string, unknown>): unknown {
+function filled(groups: ReadonlyMap<string, unknown> = new Map()): unknown {
   return [...groups]
     .filter(([, group]) => !(Array.isArray(group) && group.length === 0))
     .toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -6,6 +6,7 @@ import { createMemoryStore, type InitialData } from '../../dist/store/memory.js'
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
 import { testStore } from './contract.ts';
+import { allOf } from '../support/lists.js';
 
 const empty: InitialData = {
   authors: [],
@@ -46,7 +47,7 @@ test('beyond its bytes nothing is stored, by no endpoint', async () => {
   assert.throws(() => articles.change(1, (found) => ({ ...found, title: large })), isFull);
   assert.throws(() => articles.changeAll((all) => all.map((one) => ({ ...one, large }))), isFull);
   assert.deepEqual(store.versions(), before);
-  assert.deepEqual([await posts.list(), await articles.list()], [[post], [article]]);
+  assert.deepEqual([await allOf(posts.all), await allOf(articles.all)], [[post], [article]]);
   assert.equal((await articles.save({ title: 'b' })).id, article.id + 1);
 });
 
@@ -72,7 +73,7 @@ test('what is removed or shortened makes room', async () => {
 test('a change that makes a record smaller succeeds in a store that is too full', async () => {
   const initial = { ...empty, posts: initialData([], true).posts };
   const { posts } = openStore(initial, 1_900);
-  const [post] = await posts.list();
+  const [post] = await allOf(posts.all);
   assert.ok(post);
   assert.throws(() => posts.create({ title: 'a', content: 'b', authorId: null }), isFull);
   assert.equal(await posts.update(post.id, { title: 'a', content: 'b' }), true);

@@ -3,11 +3,12 @@ import { it } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { openStore } from '../../dist/store/open.js';
 import { driverOptions } from './driver-suite.js';
+import { allOf } from '../support/lists.js';
 
 it('opens a store in memory by default', async () => {
   for (const url of ['', 'memory:']) {
     const store = await openStore(url, driverOptions());
-    assert.equal((await store.posts.list()).length, 3);
+    assert.equal((await allOf(store.posts.all)).length, 3);
   }
 });
 

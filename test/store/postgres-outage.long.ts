@@ -7,6 +7,7 @@ import type { Comment } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { driverOptions } from './driver-suite.js';
+import { allOf } from '../support/lists.js';
 
 const draft = { title: 'a', content: 'b', authorId: null };
 const overloaded = { name: 'AppError', code: 'overloaded' };
@@ -87,7 +88,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     }
     over = true;
     const acknowledged = (await adding).flat();
-    await isWhole(await one.comments.list(id), acknowledged, heard);
+    await isWhole(await allOf(one.comments.ofPost(id)), acknowledged, heard);
   });
 
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
@@ -112,7 +113,7 @@ describe('a store on PostgreSQL', { skip }, () => {
       await until(() => (heard[1]?.length ?? 0) > already + 20);
       over = true;
       const acknowledged = (await adding).flat();
-      await isWhole(await one.comments.list(id), acknowledged, heard);
+      await isWhole(await allOf(one.comments.ofPost(id)), acknowledged, heard);
     });
   }
 
@@ -141,9 +142,13 @@ describe('a store on PostgreSQL', { skip }, () => {
        INSERT INTO inkwell.comments (id, post_id, content, created_at)
          SELECT gen_random_uuid(), id, 'c', '' FROM inkwell.posts, generate_series(1, 2)`,
     );
-    const posts = await store.posts.list();
+    const posts = await allOf(store.posts.all);
     assert.equal(posts.length, 10_003);
-    const comments = await store.comments.byPosts(posts.map(({ id }) => id));
+    const comments =
+      (await store.related?.commentsOfPosts(
+        posts.map(({ id }) => id),
+        1_000_000,
+      )) ?? new Map<string, readonly Comment[]>();
     assert.equal(comments.size, 10_003);
   });
 });

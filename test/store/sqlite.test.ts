@@ -9,6 +9,7 @@ import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sql
 import { describeAccounts } from './accounts-suite.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
+import { allOf } from '../support/lists.js';
 
 function openFile(path: string, options = driverOptions()): Promise<Store> {
   return openStore(toSqliteUrl(path), options);
@@ -46,13 +47,13 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const comment = await first.comments.add(post.id, 'kept too');
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.articles.save({ title: 'three' });
-    const posts = await first.posts.list();
+    const posts = await allOf(first.posts.all);
     await first.close();
 
     const second = await openFile(path);
     context.after(() => second.close());
-    assert.deepEqual(await second.posts.list(), posts);
-    assert.deepEqual(await second.comments.list(post.id), [comment]);
+    assert.deepEqual(await allOf(second.posts.all), posts);
+    assert.deepEqual(await allOf(second.comments.ofPost(post.id)), [comment]);
     assert.equal((await second.articles.save({ title: 'four' })).id, 4);
   });
 
@@ -63,7 +64,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const bob = { id, username: 'bob', email: 'b@example.org', roles: [], passwordHash: '' };
     const store = await openFile(path, driverOptions({ initial: initialData([bob], true) }));
     context.after(() => store.close());
-    assert.equal((await store.posts.list()).length, 3);
+    assert.equal((await allOf(store.posts.all)).length, 3);
     assert.equal(await store.accounts.find('ann'), undefined);
     assert.equal((await store.accounts.find('bob'))?.id, id);
     assert.equal((await store.authors.find(id))?.name, 'bob');
@@ -80,7 +81,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await opened.close();
     const second = await openFile(path);
     t.after(() => second.close());
-    assert.equal((await second.posts.list()).length, 2);
+    assert.equal((await allOf(second.posts.all)).length, 2);
   });
 
   it('is for its owner only', async (context) => {
@@ -124,7 +125,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await other.posts.create({ title: 'from there', content: 'x', authorId: null });
     assert.notEqual(one.versions()?.posts, before.posts);
     assert.deepEqual(one.versions(), one.versions());
-    assert.equal((await one.posts.list())[0]?.title, 'from there');
+    assert.equal((await allOf(one.posts.all))[0]?.title, 'from there');
   });
 
   it('is refused, and left as it is, where a newer version wrote it', async (context) => {

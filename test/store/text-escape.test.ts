@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { escapeText, unescapeText } from '../../dist/store/text-escape.js';
+import { escapeText, unescapeText } from '../../dist/store/sql/text-escape.js';
 
 const anyUnits = fc.string({
   unit: fc.oneof(

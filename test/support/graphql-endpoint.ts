@@ -25,6 +25,7 @@ import { createIdSource } from '../../dist/domain/ids.js';
 import { formatLocalDateTime } from '../../dist/domain/local-date-time.js';
 import { announce } from './announce.js';
 import { unweighed } from './topic.js';
+import { allOf } from './lists.js';
 
 export interface GraphqlEndpoint {
   readonly port: number;
@@ -136,7 +137,7 @@ export async function startEndpoint(
 }
 
 async function firstPost(store: ReturnType<typeof createMemoryStore>): Promise<string> {
-  const [post] = await store.posts.list();
+  const [post] = await allOf(store.posts.all);
   if (post === undefined) throw new Error('there is no demo post');
   return post.id;
 }

@@ -13,7 +13,8 @@ import type { MaybePromise } from '../../dist/maybe-promise.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
-import type { Store } from '../../dist/store/store.js';
+import type { Related, Store } from '../../dist/store/store.js';
+import { separately } from './lists.js';
 import { unweighed } from './topic.js';
 
 export interface TestGraphql {
@@ -111,13 +112,14 @@ export function countStatements(counts: string[]): (store: Store) => Store {
       },
     });
   return (store) => {
-    const { posts, comments, authors } = store;
+    const { posts } = store;
+    const counted = (name: string, list: Store['posts']['all']): Store['posts']['all'] => {
+      return { ...list, ...(later(name, { read: list.read }) as Pick<typeof list, 'read'>) };
+    };
     return {
       ...store,
-      answersAtOnce: false,
-      posts: later('posts', posts) as Store['posts'],
-      comments: later('comments', comments) as Store['comments'],
-      authors: later('authors', authors) as Store['authors'],
+      posts: { ...posts, all: counted('posts', posts.all) },
+      related: later('related', separately(store)) as Related,
     };
   };
 }

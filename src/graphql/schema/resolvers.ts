@@ -30,7 +30,7 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, , context, info]: Call<unknown>) =>
-      andThen(context.records.posts.list(), (posts) => {
+      andThen(context.readWhole(context.records.posts.all), (posts) => {
         context.loaders.expectPosts(posts);
         return context.chargeList(posts, info);
       }),

@@ -46,9 +46,14 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
   if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
-    takeRoom(reply.streamBytesMax ?? 0, response, outlet.pool.open());
     if (reply.streamBytes !== undefined) headers.push('Content-Length', String(reply.streamBytes));
-    response.writeHead(reply.status, headers);
+    try {
+      takeRoom(reply.streamBytesMax ?? 0, response, outlet.pool.open());
+      response.writeHead(reply.status, headers);
+    } catch (error) {
+      body.destroy();
+      throw error;
+    }
     sendStream(body, asked, outlet.log);
     return;
   }

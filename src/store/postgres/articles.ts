@@ -10,8 +10,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import { type ArticleLease, createArticleLease } from './article-lease.ts';
-import type { Pool, Row } from './pool.ts';
-import { toArticle } from '../rows.ts';
+import type { Pool, PostgresContext, Row } from './pool.ts';
+import { createList } from '../sql/lists.ts';
+import { toArticle } from '../sql/rows.ts';
+import { nextArticleId } from '../sql/sql.ts';
 import type { Articles } from '../store.ts';
 
 /** An attempt fails where another node's change was first, or where it holds the lease. */
@@ -29,7 +31,10 @@ interface Version {
   readonly version: string;
 }
 
-export function createArticles(pool: Pool): Articles {
+export function createArticles({
+  pool,
+  sql: statements,
+}: Pick<PostgresContext, 'pool' | 'sql'>): Articles {
   const inQueue = createQueue();
   const lease = createArticleLease(pool);
 
@@ -45,7 +50,7 @@ export function createArticles(pool: Pool): Articles {
     );
 
   return {
-    list: async () => (await list()).map(({ article }) => article),
+    all: createList(statements, { table: 'articles', order: 'ASC', toRecord: toArticle }),
     find: async (id) => (await find(id))?.article,
     save: (draft) => {
       const { id } = draft;
@@ -92,14 +97,7 @@ async function put(pool: Pool, article: Article): Promise<Article> {
  */
 function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   return retry(async () => {
-    const [row] = await pool.write(
-      (sql) => sql`UPDATE inkwell.counters SET value = (
-          SELECT min(free) FROM (
-            SELECT value + 1 AS free
-            UNION ALL SELECT id + 1 FROM inkwell.articles WHERE id > value
-          ) AS candidates WHERE NOT EXISTS (SELECT FROM inkwell.articles WHERE id = free)
-        ) WHERE name = 'articles' RETURNING value`,
-    );
+    const [row] = await pool.write((sql) => sql.unsafe(nextArticleId('inkwell.')));
     const article: Article = { ...draft, id: Number(row?.['value']) };
     const count = await pool.count(
       (sql) => sql`INSERT INTO inkwell.articles (id, document)

@@ -11,7 +11,7 @@ import { CommentOrder, type Look } from './comment-order.ts';
 import type { Comment } from '../model.ts';
 import { createHints, type Hints } from './hints.ts';
 import type { Client, Connect, Pool, Row } from './pool.ts';
-import { toComment } from '../rows.ts';
+import { toComment } from '../sql/rows.ts';
 
 export interface CommentFeed {
   /** A comment that this node stored, and its number. */

@@ -5,9 +5,9 @@
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
-import { toDiskName, toFile } from '../rows.ts';
+import { toDiskName, toFile } from '../sql/rows.ts';
 import type { PostgresContext } from './pool.ts';
-import { escapeText } from '../text-escape.ts';
+import { escapeText } from '../sql/text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 
 export function createFileIndex(

@@ -8,9 +8,10 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createAccounts } from '../given-accounts.ts';
-import { createKeptAccounts } from './accounts.ts';
+import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
+import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
-import { createAuthors } from './authors.ts';
+import { createComments } from './comments.ts';
 import { openFeed } from './feed.ts';
 import {
   type Connect,
@@ -21,9 +22,8 @@ import {
   toStartError,
   toStoreError,
 } from './pool.ts';
-import { createComments, createPosts } from './posts.ts';
 import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
-import { createTodos } from './todos.ts';
+import { createStatements } from './statements.ts';
 import type { Store } from '../store.ts';
 
 /** A node and its database may be started together: so long the one waits for the other. */
@@ -36,15 +36,15 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
   await prepare(connect, options);
   const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
   const feed = await openFeed({ pool, connect, log, timeoutSeconds, nodeId: randomUUID() });
-  const context: PostgresContext = { pool, createId, now };
+  const context: PostgresContext = { pool, sql: createStatements(pool), createId, now };
   return {
-    answersAtOnce: false,
     posts: createPosts(context),
     comments: createComments(context, feed),
     authors: createAuthors(context),
-    accounts: createAccounts(initial.accounts, createKeptAccounts(context)),
+    related: createRelated(context),
+    accounts: createAccounts(initial.accounts, createKept(context)),
     todos: createTodos(context),
-    articles: createArticles(pool),
+    articles: createArticles(context),
     // Other nodes write too: an answer of before is never known to be good still.
     versions: () => undefined,
     async ping() {
@@ -76,7 +76,10 @@ export async function openPostgresAccounts(
     await sql.end({ timeout: 1 });
   }
   const pool = createPool(connect, { log: () => undefined, connectionsMax: 1, timeoutSeconds });
-  return { accounts: createKeptAccounts({ pool, now }), close: () => pool.close() };
+  return {
+    accounts: createKept({ pool, sql: createStatements(pool), now }),
+    close: () => pool.close(),
+  };
 }
 
 async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {

@@ -8,6 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import type { Sql } from '../sql/sql.ts';
 
 export type Client = postgres.Sql;
 export type Row = postgres.Row;
@@ -47,17 +48,10 @@ export interface ConnectOptions {
 /** What the parts of the driver share. */
 export interface PostgresContext {
   readonly pool: Pool;
+  readonly sql: Sql;
   readonly createId: () => string;
   /** The local date-time of now, as records keep it. */
   readonly now: () => string;
-}
-
-/**
- * An array as PostgreSQL reads it; ids hold nothing that would need quotes. It is unnested and
- * joined: `= ANY` would go through all of it for every row.
- */
-export function toIdArray(ids: readonly string[]): string {
-  return `{${ids.join(',')}}`;
 }
 
 /** Loads the package. Connections are made when they are needed. */

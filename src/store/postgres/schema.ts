@@ -1,7 +1,13 @@
 /** The schema in PostgreSQL, in numbered steps, and the first records. */
 
 import type { InitialData } from '../memory.ts';
-import { authorsOfAccounts, columnsOf, type Table, toAuthorRow, toInitialRows } from '../rows.ts';
+import {
+  authorsOfAccounts,
+  columnsOf,
+  type Table,
+  toAuthorRow,
+  toInitialRows,
+} from '../sql/rows.ts';
 import type { Client } from './pool.ts';
 
 /** Each step is run once in a database's life, in this order. Steps are added, never changed. */

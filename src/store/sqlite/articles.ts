@@ -1,38 +1,29 @@
 /** Articles in SQLite: JSON documents as they came (R14), by id. */
 
 import type { Article } from '../model.ts';
-import { toArticle, toArticleRow } from '../rows.ts';
+import { type NewRow, toArticle, toArticleRow } from '../sql/rows.ts';
 import type { Articles } from '../store.ts';
-import { createInsert, createSelect } from './statements.ts';
-import type { SqliteContext } from './writes.ts';
+import { createList } from '../sql/lists.ts';
+import { nextArticleId, toInsert } from '../sql/sql.ts';
+import type { SqliteContext } from './statements.ts';
 
-export function createArticles(context: SqliteContext): Articles {
-  const { database, writes } = context;
-  const select = createSelect(database, 'articles', toArticle);
-  const list = select('ORDER BY id');
-  const find = select('WHERE id = ?');
-  const keep = createInsert(
-    context,
-    'articles',
-    'ON CONFLICT (id) DO UPDATE SET document = excluded.document',
-  );
-  // The first value after the last one that is not taken (R15): the next one, or one after an id.
-  const next = database.prepare(
-    `UPDATE counters SET value = (
-       SELECT min(free) FROM (
-         SELECT value + 1 AS free
-         UNION ALL SELECT id + 1 FROM articles WHERE id > value
-       ) WHERE NOT EXISTS (SELECT 1 FROM articles WHERE id = free)
-     ) WHERE name = 'articles' RETURNING value`,
-  );
+export function createArticles({ database, writes, sql }: SqliteContext): Articles {
+  const find = (id: number): Article | undefined =>
+    sql.read('SELECT document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
+  const readAll = (): readonly Article[] =>
+    sql.read('SELECT document FROM articles ORDER BY id', []).map(toArticle);
+  const next = database.prepare(nextArticleId(''));
+  const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
+  const keep = (row: NewRow): unknown =>
+    sql.run(...toInsert(sql, { table: 'articles', row, onConflict }));
   const save = (article: Article): Article => {
     keep(toArticleRow(article));
     return article;
   };
 
   return {
-    list: () => list.all(),
-    find: (id) => find.first(id),
+    all: createList(sql, { table: 'articles', order: 'ASC', toRecord: toArticle }),
+    find,
     save: (draft) =>
       writes.run(() => {
         const id = typeof draft['id'] === 'number' ? draft['id'] : Number(next.get()?.['value']);
@@ -40,12 +31,12 @@ export function createArticles(context: SqliteContext): Articles {
       }),
     change: (id, change) =>
       writes.run(() => {
-        const article = find.first(id);
+        const article = find(id);
         return article && save(change(article));
       }),
     changeAll: (change) =>
       writes.run(() => {
-        const before = list.all();
+        const before = readAll();
         // One that was not touched is the very same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         // All texts before the first statement: a document that has none refuses this write alone.

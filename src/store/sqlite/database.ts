@@ -19,6 +19,7 @@ export interface Statement {
   };
   get(...values: readonly Value[]): Row | undefined;
   all(...values: readonly Value[]): readonly Row[];
+  iterate(...values: readonly Value[]): Iterable<Row>;
 }
 
 export type Value = string | number | null;

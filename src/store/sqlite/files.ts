@@ -1,9 +1,9 @@
 /** The index of stored files in SQLite. `seq` is the order in which their names came (R2). */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
-import { toDiskName, toFile } from '../rows.ts';
-import type { SqliteContext } from './writes.ts';
-import { escapeText } from '../text-escape.ts';
+import { toDiskName, toFile } from '../sql/rows.ts';
+import type { SqliteContext } from './statements.ts';
+import { escapeText } from '../sql/text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 
 export function createFileIndex(context: SqliteContext, options: FileIndexOptions): FileIndex {

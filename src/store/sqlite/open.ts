@@ -5,33 +5,37 @@
  */
 
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
-import type { InitialData } from '../memory.ts';
-import { authorsOfAccounts, type Table, toAuthorRow, toInitialRows } from '../rows.ts';
-import { createInsert, renewAuthor } from './statements.ts';
-import { createArticles } from './articles.ts';
-import { openDatabase, prepareDatabase } from './database.ts';
 import { createAccounts } from '../given-accounts.ts';
-import { createKeptAccounts } from './accounts.ts';
-import { createAuthors } from './authors.ts';
-import { createComments, createPosts } from './posts.ts';
-import { createTodos } from './todos.ts';
-import { createWrites, type SqliteContext, type SqliteTables } from './writes.ts';
+import type { InitialData } from '../memory.ts';
+import { createKeptAccounts } from '../sql/accounts.ts';
+import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createVersions } from '../reading.ts';
-import type { Store } from '../store.ts';
+import {
+  authorsOfAccounts,
+  type Table,
+  toAccountRow,
+  toAuthorRow,
+  toInitialRows,
+} from '../sql/rows.ts';
+import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
+import type { KeptAccounts, Store } from '../store.ts';
+import { createArticles } from './articles.ts';
+import { createComments } from './comments.ts';
+import { openDatabase, prepareDatabase } from './database.ts';
+import { createStatements, type SqliteContext, type SqliteTables } from './statements.ts';
+import { createWrites } from './writes.ts';
 
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
-  const tables = await openPrepared(path, initial);
-  const { database } = tables;
-  const writes = createWrites(database);
-  const context: SqliteContext = { ...tables, writes, createId, now };
-  const versions = createVersionsWithForeign(tables);
+  const context: SqliteContext = { ...(await open(path, initial)), createId, now };
+  const { database, writes } = context;
+  const versions = createVersionsWithForeign(context);
   return {
-    answersAtOnce: false,
     posts: createPosts(context),
     comments: createComments(context),
     authors: createAuthors(context),
-    accounts: createAccounts(initial.accounts, createKeptAccounts(context)),
+    related: createRelated(context),
+    accounts: createAccounts(initial.accounts, createKept(context)),
     todos: createTodos(context),
     articles: createArticles(context),
     versions,
@@ -66,22 +70,21 @@ export async function openSqliteAccounts(
   path: string,
   { now }: AccountsOptions,
 ): Promise<OpenedAccounts> {
-  const tables = await openPrepared(path);
-  const { database } = tables;
-  const writes = createWrites(database);
-  return {
-    accounts: createKeptAccounts({ ...tables, writes, now }),
-    close: () => database.close(),
-  };
+  const opened = await open(path);
+  return { accounts: createKept({ ...opened, now }), close: () => opened.database.close() };
 }
 
-async function openPrepared(path: string, initial?: InitialData): Promise<SqliteTables> {
+type Opened = Omit<SqliteContext, 'createId' | 'now'>;
+
+async function open(path: string, initial?: InitialData): Promise<Opened> {
   const database = await openDatabase(path);
-  const tables = { database, versions: { ...createVersions(), accounts: 0 } };
   try {
-    prepareDatabase(database, initial && (() => fill(tables, initial)));
-    if (initial !== undefined) keepAuthors(tables, initial);
-    return tables;
+    const writes = createWrites(database);
+    const tables = { database, versions: { ...createVersions(), accounts: 0 } };
+    const sql = createStatements(tables, writes);
+    prepareDatabase(database, initial && (() => fill(sql, initial)));
+    if (initial !== undefined) keepAuthors(sql, initial);
+    return { ...tables, writes, sql };
   } catch (error) {
     database.close();
     throw error;
@@ -89,15 +92,32 @@ async function openPrepared(path: string, initial?: InitialData): Promise<Sqlite
 }
 
 /** Accounts are given anew at every start (R20); each is also an author, with the same id. */
-function keepAuthors(tables: SqliteTables, initial: InitialData): void {
-  const keep = createInsert(tables, 'authors', renewAuthor);
-  for (const author of authorsOfAccounts(initial)) keep(toAuthorRow(author));
+function keepAuthors(sql: Opened['sql'], initial: InitialData): void {
+  for (const author of authorsOfAccounts(initial)) {
+    sql.run(
+      ...toInsert(sql, { table: 'authors', row: toAuthorRow(author), onConflict: renewAuthor }),
+    );
+  }
 }
 
 /** Before the first start a command may have added an account, and its author with it. */
-function fill(tables: SqliteTables, initial: InitialData): void {
+function fill(sql: Opened['sql'], initial: InitialData): void {
   for (const [table, rows] of toInitialRows(initial)) {
-    const insert = createInsert(tables, table, 'ON CONFLICT DO NOTHING');
-    for (const row of rows) insert(row);
+    for (const row of rows) sql.run(...toInsert(sql, { table, row, onConflict: unlessThere }));
   }
+}
+
+function createKept({ sql, writes, now }: Omit<SqliteContext, 'createId'>): KeptAccounts {
+  return createKeptAccounts(sql, (account) =>
+    writes.run(() => {
+      const row = toAccountRow(account);
+      if (sql.run(...toInsert(sql, { table: 'accounts', row, onConflict: unlessThere })) === 0) {
+        return false;
+      }
+      const { id, username: name, email } = account;
+      const author = toAuthorRow({ id, name, email, createdAt: now() });
+      sql.run(...toInsert(sql, { table: 'authors', row: author, onConflict: renewAuthor }));
+      return true;
+    }),
+  );
 }

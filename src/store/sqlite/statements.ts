@@ -1,64 +1,67 @@
-/** Prepared statements that take and give records. */
+/** Statements on SQLite, each prepared when it is first used. */
 
-import { columnsOf, type NewRow, type Row, type Table } from '../rows.ts';
-import type { Database, Value } from './database.ts';
-import type { SqliteTables } from './writes.ts';
+import type { Row, Table, Value } from '../sql/rows.ts';
+import { type PageQuery, pageBytesMax, type RowPage, type Sql, type Write } from '../sql/sql.ts';
+import type { Database, Statement } from './database.ts';
+import type { Writes } from './writes.ts';
 
-export interface Query<T> {
-  first(...values: readonly Value[]): T | undefined;
-  all(...values: readonly Value[]): readonly T[];
+export interface SqliteStatements extends Sql {
+  read(text: string, values: readonly Value[]): readonly Row[];
+  /** The same as `write`, inside a transaction that the caller has begun. */
+  run(...statement: Write): number;
 }
 
-/** Makes queries of one table; each is named by what follows `FROM`. */
-export function createSelect<T>(
-  database: Database,
-  table: Table,
-  toRecord: (row: Row) => T,
-): (rest: string) => Query<T> {
-  return (rest) => {
-    const statement = database.prepare(`SELECT ${columnsOf[table]} FROM ${table} ${rest}`);
-    return {
-      first(...values) {
-        const row = statement.get(...values);
-        return row && toRecord(row);
-      },
-      all: (...values) => statement.all(...values).map(toRecord),
-    };
-  };
+/** The tables, and a number for each that every statement moves on that writes to it. */
+export interface SqliteTables {
+  readonly database: Database;
+  readonly versions: Record<Table, number>;
 }
 
-/** False where the row was not stored because of `onConflict`. */
-export function createInsert(
+/** What the parts of the driver share. */
+export interface SqliteContext extends SqliteTables {
+  readonly writes: Writes;
+  readonly sql: SqliteStatements;
+  readonly createId: () => string;
+  readonly now: () => string;
+}
+
+export function createStatements(
   { database, versions }: SqliteTables,
-  table: Table,
-  onConflict = '',
-): (row: NewRow) => boolean {
-  const columns = columnsOf[table];
-  const places = columns.replaceAll(/\w+/g, ':$&');
-  const statement = database.prepare(
-    `INSERT INTO ${table} (${columns}) VALUES (${places}) ${onConflict}`,
-  );
-  return (row) => {
-    const values = Object.entries(row).map(([name, value]) => {
-      return [name, typeof value === 'boolean' ? Number(value) : value] as const;
-    });
+  writes: Writes,
+): SqliteStatements {
+  const prepared = new Map<string, Statement>();
+  const prepare = (text: string): Statement => {
+    const known = prepared.get(text);
+    if (known !== undefined) return known;
+    const statement = database.prepare(text.replaceAll(/\$\d+/g, '?'));
+    prepared.set(text, statement);
+    return statement;
+  };
+  const run: SqliteStatements['run'] = (table, text, values) => {
     versions[table] += 1;
-    return Number(statement.run(Object.fromEntries(values)).changes) > 0;
+    return Number(prepare(text).run(...values.map(toSqlite)).changes);
+  };
+  return {
+    schema: '',
+    idsOf: (parameter) => `SELECT value FROM json_each(${parameter})`,
+    read: (text, values) => prepare(text).all(...values.map(toSqlite)),
+    run,
+    write: (...statement) => writes.run(() => run(...statement)),
+    readPage({ text, values }: PageQuery): RowPage {
+      const rows: Row[] = [];
+      let bytes = 0;
+      for (const row of prepare(text).iterate(...values.map(toSqlite))) {
+        rows.push(row);
+        for (const value of Object.values(row))
+          bytes += typeof value === 'string' ? value.length : 0;
+        if (bytes >= pageBytesMax) return { rows, isCut: true };
+      }
+      return { rows, isCut: false };
+    },
   };
 }
 
-/** `UPDATE` or `DELETE FROM` a table, and `rest`; false where it found no row. */
-export function createChange(
-  { database, versions }: SqliteTables,
-  [verb, table, rest]: readonly ['UPDATE' | 'DELETE FROM', Table, string],
-): (...values: readonly Value[]) => boolean {
-  const statement = database.prepare(`${verb} ${table} ${rest}`);
-  return (...values) => {
-    versions[table] += 1;
-    return Number(statement.run(...values).changes) > 0;
-  };
+/** SQLite has no booleans. */
+function toSqlite(value: Value): string | number | null {
+  return typeof value === 'boolean' ? Number(value) : value;
 }
-
-/** The authors of accounts are written again and again (R20). */
-export const renewAuthor =
-  'ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email';

@@ -4,7 +4,6 @@
  */
 
 import { AppError } from '../../errors.ts';
-import type { Table } from '../rows.ts';
 import type { Database } from './database.ts';
 
 export interface Writes {
@@ -16,19 +15,6 @@ export interface Writes {
   run<T>(write: () => T): Promise<T>;
   /** Commits what waits, now. */
   flush(): void;
-}
-
-/** The tables, and a number for each that every statement moves on that writes to it. */
-export interface SqliteTables {
-  readonly database: Database;
-  readonly versions: Record<Table, number>;
-}
-
-/** What the parts of the driver share. */
-export interface SqliteContext extends SqliteTables {
-  readonly writes: Writes;
-  readonly createId: () => string;
-  readonly now: () => string;
 }
 
 /** Writes that wait for the next transaction; a request waits for each of them. */

@@ -3,14 +3,15 @@
  * a person's choice are escaped in rows.
  */
 
-import type { InitialData } from './memory.ts';
-import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
+import type { InitialData } from '../memory.ts';
+import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
 import { escapeText, unescapeText } from './text-escape.ts';
-import type { WrittenFile } from './uploads.ts';
+import type { WrittenFile } from '../uploads.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
+export type Value = string | number | boolean | null;
 /** Values by column. */
-export type NewRow = Readonly<Record<string, string | number | boolean | null>>;
+export type NewRow = Readonly<Record<string, Value>>;
 
 /** The columns that the program writes, by table. */
 export const columnsOf = {
@@ -139,17 +140,18 @@ export function authorsOfAccounts({ accounts, authors }: InitialData): readonly 
   return authors.filter(({ id }) => ids.has(id));
 }
 
-/** Records by what they belong to; each group keeps the order of the records. */
+/** Records by what they belong to; each group keeps the order of the rows. */
 export function groupBy<T>(
-  items: readonly T[],
-  keyOf: (item: T) => string,
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+  toRecord: (row: Row) => T,
 ): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
+  for (const row of rows) {
+    const key = keyOf(row);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
+    if (group === undefined) groups.set(key, [toRecord(row)]);
+    else group.push(toRecord(row));
   }
   return groups;
 }

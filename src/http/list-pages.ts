@@ -1,0 +1,91 @@
+/** Lists as answers: whole, or by pages where the query asks for them. */
+
+import { AppError } from '../errors.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { ListPage, ReplyWithList } from './json-list.ts';
+import type { HttpReply, HttpRequest } from './message.ts';
+
+export interface ListRoute<R, T> {
+  /** The name of the whole list in the cache. */
+  readonly key: string;
+  readonly list: (records: R) => MaybePromise<PagedList<T>>;
+  readonly toJson: (record: T) => string;
+  /** An id out of a text; undefined where it is none. */
+  readonly toId: (text: string) => Id | undefined;
+}
+
+type Id = string | number;
+
+/** Records in one order, and the way to read them from behind one of them. */
+interface PagedList<T> {
+  read(range: Range): MaybePromise<ListPage<T>>;
+}
+
+interface Range {
+  readonly limit: number | undefined;
+  readonly after: Id | undefined;
+}
+
+/** Records of a page that is asked for. */
+const limitMax = 1_000;
+
+/**
+ * `?limit=` asks for a page, `?after=` for what comes behind a record; where more follow, `Link`
+ * leads to them (RFC 8288). Throws `invalid_parameter` where one of the two is not well formed.
+ */
+export function replyWithList<R, T extends { readonly id: Id }>(
+  { path, query }: HttpRequest,
+  reply: ReplyWithList<R>,
+  { key, list, toJson, toId }: ListRoute<R, T>,
+): MaybePromise<HttpReply> {
+  const range = toRange(query, toId);
+  const { limit, after } = range;
+  let next = '';
+  const answer = reply({
+    key: limit === undefined && after === undefined ? key : undefined,
+    read: (records) =>
+      andThen(list(records), (found) =>
+        andThen(found.read(range), (page) => {
+          if (limit === undefined) return page;
+          const last = page.records.at(-1);
+          if (page.next !== undefined && last !== undefined) {
+            next = `<${path}?limit=${limit}&after=${last.id}>; rel="next"`;
+          }
+          return { records: page.records, next: undefined };
+        }),
+      ),
+    toJson,
+  });
+  return andThen(answer, (made) =>
+    next === '' ? made : { ...made, headers: [...made.headers, 'Link', next] },
+  );
+}
+
+const whole: Range = { limit: undefined, after: undefined };
+
+function toRange(query: string, toId: ListRoute<never, unknown>['toId']): Range {
+  if (query === '') return whole;
+  const parameters = new URLSearchParams(query);
+  const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {
+    const texts = parameters.getAll(name);
+    const [text] = texts;
+    if (text === undefined) return undefined;
+    const value = texts.length === 1 ? toValue(text) : undefined;
+    if (value === undefined) throw invalidParameter(name, meaning);
+    return value;
+  };
+  return {
+    limit: read('limit', `one whole number from 1 to ${limitMax}`, toLimit),
+    after: read('after', 'one id', toId),
+  };
+}
+
+function toLimit(text: string): number | undefined {
+  const limit = Number(text);
+  return /^[1-9]\d{0,3}$/.test(text) && limit <= limitMax ? limit : undefined;
+}
+
+function invalidParameter(parameter: string, meaning: string): AppError {
+  const message = `The parameter ${parameter} must be ${meaning}.`;
+  return new AppError('invalid_parameter', message, { parameter });
+}

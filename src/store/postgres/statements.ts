@@ -1,0 +1,36 @@
+/** The statements that both drivers on SQL share, on PostgreSQL. */
+
+import { type PageQuery, pageBytesMax, type RowPage, type Sql } from '../sql/sql.ts';
+import type { Table } from '../sql/rows.ts';
+import type { Pool } from './pool.ts';
+
+/** The bytes of a row's texts, which PostgreSQL knows without reading them. */
+const sizeOf: Readonly<Partial<Record<Table, string>>> = {
+  posts: 'octet_length(title) + octet_length(content)',
+  comments: 'octet_length(content)',
+  todos: 'octet_length(title)',
+  articles: 'octet_length(document)',
+};
+
+export function createStatements(pool: Pool): Sql {
+  const read: Sql['read'] = (text, values) =>
+    pool.read((sql) => sql.unsafe(text, [...values], { prepare: true }));
+  return {
+    schema: 'inkwell.',
+    // It is unnested and joined: `= ANY` would go through all of it for every row.
+    idsOf: (parameter) => `SELECT json_array_elements_text(${parameter}::text::json)::uuid`,
+    read,
+    write: (_table, text, values) =>
+      pool.count((sql) => sql.unsafe(text, [...values], { prepare: true })),
+    async readPage({ table, text, values, order }: PageQuery): Promise<RowPage> {
+      const rows = await read(
+        `SELECT * FROM (
+          SELECT page.*, ${sizeOf[table]} AS size,
+            sum(${sizeOf[table]}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
+        ) AS sized WHERE bytes - size < ${pageBytesMax} ORDER BY place ${order}`,
+        values,
+      );
+      return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= pageBytesMax };
+    },
+  };
+}

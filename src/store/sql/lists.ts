@@ -1,0 +1,64 @@
+/** Lists of one table in SQL, read behind a key: no statement is open between two pages. */
+
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { type List, type Page, pageRecordsMax } from '../list.ts';
+import { columnsOf, type Row, type Table } from './rows.ts';
+import type { Sql } from './sql.ts';
+
+export interface Listing<T> {
+  readonly table: Table;
+  readonly order: 'ASC' | 'DESC';
+  readonly toRecord: (row: Row) => T;
+  /** The column that says whose records they are, and its value; else all are listed. */
+  readonly of?: readonly [column: string, id: string];
+}
+
+export function createList<T>(sql: Sql, { table, order, toRecord, of }: Listing<T>): List<T> {
+  const name = `${sql.schema}${table}`;
+  // Articles are in the order of their ids, all others in that of their storing (R2).
+  const key = table === 'articles' ? 'id' : 'seq';
+  const [column, ...owner] = of ?? [];
+  const condition = column === undefined ? '' : `${column} = $1 AND `;
+  const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
+  const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${name}
+    WHERE ${condition}${key} ${beyond} $${owner.length + 1}
+    ORDER BY ${key} ${order} LIMIT $${owner.length + 2}`;
+
+  const readFrom = (place: number, limit: number): MaybePromise<Page<T>> =>
+    // One row more tells whether there are more.
+    andThen(
+      sql.readPage({ table, text, values: [...owner, place, limit + 1], order }),
+      ({ rows, isCut }) => {
+        const kept = rows.slice(0, limit);
+        const last = kept.at(-1);
+        const isLast = last === undefined || (!isCut && rows.length <= limit);
+        const next = isLast ? undefined : () => readFrom(Number(last['place']), limit);
+        return { records: kept.map(toRecord), next };
+      },
+    );
+  /** The place of a record; of one that has gone, of its neighbour by id, which is as old. */
+  const findPlace = (id: string): MaybePromise<number> => {
+    const [nearest, direction] = order === 'ASC' ? ['<=', 'DESC'] : ['>=', 'ASC'];
+    const found = sql.read(
+      `SELECT seq FROM ${name} WHERE id ${nearest} $1 ORDER BY id ${direction} LIMIT 1`,
+      [id],
+    );
+    return andThen(found, ([row]) => (row === undefined ? start : Number(row['seq'])));
+  };
+
+  return {
+    read({ after = start, limit = pageRecordsMax } = {}) {
+      if (typeof after === 'number') return readFrom(after, limit);
+      return andThen(findPlace(after), (place) => readFrom(place, limit));
+    },
+    exceeds(count) {
+      const counted = sql.read(
+        `SELECT count(*) AS n FROM (SELECT 1 FROM ${name}
+          ${column === undefined ? '' : `WHERE ${column} = $1`}
+          LIMIT $${owner.length + 1}) AS counted`,
+        [...owner, count + 1],
+      );
+      return andThen(counted, ([row]) => Number(row?.['n']) > count);
+    },
+  };
+}

@@ -1,0 +1,146 @@
+/** Posts, comments, authors and todos in SQL, as both drivers have them. */
+
+import { pageRecordsMax } from '../list.ts';
+import type { Post, Todo } from '../model.ts';
+import type { Authors, Comments, Groups, Posts, PostTexts, Related, Todos } from '../store.ts';
+import { createList } from './lists.ts';
+import {
+  columnsOf,
+  groupBy,
+  type Row,
+  type Table,
+  toAuthor,
+  toComment,
+  toPost,
+  toPostRow,
+  toTodo,
+  toTodoRow,
+} from './rows.ts';
+import { findBy, type Sql, toInsert } from './sql.ts';
+import { escapeText } from './text-escape.ts';
+
+export interface RecordDeps {
+  readonly sql: Sql;
+  readonly createId: () => string;
+  /** The local date-time of now, as records keep it. */
+  readonly now: () => string;
+}
+
+export function createPosts({ sql, createId, now }: RecordDeps): Posts {
+  const posts = `${sql.schema}posts`;
+  const listing = { table: 'posts', order: 'DESC', toRecord: toPost } as const;
+  return {
+    all: createList(sql, listing),
+    ofAuthor: (id) => createList(sql, { ...listing, of: ['author_id', id] }),
+    find: findBy(sql, ['posts', 'id'], toPost),
+    async create({ title, content, authorId }) {
+      const id = createId();
+      const post: Post = { id, title, content, status: 'DRAFT', createdAt: now(), authorId };
+      await sql.write(...toInsert(sql, { table: 'posts', row: toPostRow(post) }));
+      return post;
+    },
+    async update(id, change, expected) {
+      const [condition, texts] = asExpected(expected, 4);
+      const text = `UPDATE ${posts} SET title = $1, content = $2 WHERE id = $3${condition}`;
+      return (await sql.write('posts', text, [...toTexts(change), id, ...texts])) === 1;
+    },
+    async remove(id, expected) {
+      // Its comments go with it, by the foreign key.
+      const [condition, texts] = asExpected(expected, 2);
+      const text = `DELETE FROM ${posts} WHERE id = $1${condition}`;
+      return (await sql.write('posts', text, [id, ...texts])) === 1;
+    },
+  };
+}
+
+function toTexts({ title, content }: PostTexts): readonly string[] {
+  return [escapeText(title), escapeText(content)];
+}
+
+/** Compared in the statement that writes: no other change comes between. */
+function asExpected(
+  texts: PostTexts | undefined,
+  parameter: number,
+): readonly [condition: string, texts: readonly string[]] {
+  if (texts === undefined) return ['', []];
+  return [` AND title = $${parameter} AND content = $${parameter + 1}`, toTexts(texts)];
+}
+
+/** What drivers do not store in different ways. */
+export function createComments({ sql }: RecordDeps): Pick<Comments, 'find' | 'ofPost'> {
+  const listing = { table: 'comments', order: 'ASC', toRecord: toComment } as const;
+  return {
+    find: findBy(sql, ['comments', 'id'], toComment),
+    ofPost: (id) => createList(sql, { ...listing, of: ['post_id', id] }),
+  };
+}
+
+export function createAuthors({ sql }: RecordDeps): Authors {
+  return { find: findBy(sql, ['authors', 'id'], toAuthor) };
+}
+
+export function createTodos({ sql, createId }: RecordDeps): Todos {
+  return {
+    all: createList(sql, { table: 'todos', order: 'ASC', toRecord: toTodo }),
+    find: findBy(sql, ['todos', 'id'], toTodo),
+    async create({ title, completed }) {
+      const todo: Todo = { id: createId(), title, completed };
+      await sql.write(...toInsert(sql, { table: 'todos', row: toTodoRow(todo) }));
+      return todo;
+    },
+  };
+}
+
+export function createRelated({ sql }: RecordDeps): Related {
+  const ids = sql.idsOf('$1');
+  return {
+    async authors(authorIds) {
+      const rows = await sql.read(
+        `SELECT ${columnsOf.authors} FROM ${sql.schema}authors WHERE id IN (${ids})`,
+        [JSON.stringify(authorIds)],
+      );
+      return new Map(rows.map(toAuthor).map((author) => [author.id, author]));
+    },
+    commentsOfPosts: readGroups(sql, {
+      table: 'comments',
+      column: 'post_id',
+      order: 'ASC',
+      toRecord: toComment,
+    }),
+    postsOfAuthors: readGroups(sql, {
+      table: 'posts',
+      column: 'author_id',
+      order: 'DESC',
+      toRecord: toPost,
+    }),
+  };
+}
+
+interface Grouping<T> {
+  readonly table: Table;
+  readonly column: string;
+  readonly order: 'ASC' | 'DESC';
+  readonly toRecord: (row: Row) => T;
+}
+
+/** A page of them at first; more only where all are no more than `max`. */
+function readGroups<T>(
+  sql: Sql,
+  { table, column, order, toRecord }: Grouping<T>,
+): (ids: readonly string[], max: number) => Promise<Groups<T> | undefined> {
+  const found = `FROM ${sql.schema}${table} WHERE ${column} IN (${sql.idsOf('$1')}) LIMIT $2`;
+  const read = `SELECT * FROM (SELECT seq, ${columnsOf[table]} ${found}) AS found
+    ORDER BY seq ${order}`;
+  const count = `SELECT count(*) AS n FROM (SELECT 1 ${found}) AS found`;
+  return async (ids, max) => {
+    const all = JSON.stringify(ids);
+    let rows = await sql.read(read, [all, pageRecordsMax + 1]);
+    if (rows.length > pageRecordsMax) {
+      const [counted] = await sql.read(count, [all, max + 1]);
+      if (Number(counted?.['n']) > max) return undefined;
+      rows = await sql.read(read, [all, max + 1]);
+    }
+    if (rows.length > max) return undefined;
+    return groupBy(rows, (row) => String(row[column]), toRecord);
+  };
+}

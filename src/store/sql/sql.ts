@@ -1,0 +1,83 @@
+/**
+ * What both drivers on SQL give to the statements that they share. A text has its parameters as
+ * `$1`, `$2`, …, each once and in this order.
+ */
+
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
+
+export interface Sql {
+  /** What stands before the name of a table. */
+  readonly schema: string;
+  /** What selects the ids of a JSON array of them, which is a parameter. */
+  idsOf(parameter: string): string;
+  /** The rows of a statement that only reads. */
+  read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
+  /** How many rows of the table a statement has written: they are kept whole or not at all. */
+  write(...statement: Write): Promise<number>;
+  /** The first rows of a list, until they have `pageBytesMax` bytes. */
+  readPage(query: PageQuery): MaybePromise<RowPage>;
+}
+
+export type Write = readonly [table: Table, text: string, values: readonly Value[]];
+
+export interface PageQuery {
+  readonly table: Table;
+  /** Selects the rows in the order of their `place`. */
+  readonly text: string;
+  readonly values: readonly Value[];
+  readonly order: 'ASC' | 'DESC';
+}
+
+export interface RowPage {
+  readonly rows: readonly Row[];
+  /** There may be more rows, which would have been too many bytes. */
+  readonly isCut: boolean;
+}
+
+/** Beyond so many bytes of text a page ends. */
+export const pageBytesMax = 1_048_576;
+
+/** The record whose `column` has this value. */
+export function findBy<T>(
+  sql: Sql,
+  [table, column]: readonly [Table, string],
+  toRecord: (row: Row) => T,
+): (value: string | number) => MaybePromise<T | undefined> {
+  const text = `SELECT ${columnsOf[table]} FROM ${sql.schema}${table} WHERE ${column} = $1`;
+  return (value) => andThen(sql.read(text, [value]), ([row]) => row && toRecord(row));
+}
+
+export interface Insert {
+  readonly table: Table;
+  readonly row: NewRow;
+  readonly onConflict?: string;
+}
+
+export function toInsert(
+  { schema }: Pick<Sql, 'schema'>,
+  { table, row, onConflict = '' }: Insert,
+): Write {
+  const columns = columnsOf[table].split(', ');
+  const places = columns.map((_, at) => `$${at + 1}`).join(', ');
+  const into = `${schema}${table} (${columnsOf[table]})`;
+  const text = `INSERT INTO ${into} VALUES (${places}) ${onConflict}`;
+  return [table, text, columns.map((column) => row[column] ?? null)];
+}
+
+export const unlessThere = 'ON CONFLICT DO NOTHING';
+/** The authors of accounts are written again and again (R20). */
+export const renewAuthor =
+  'ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email';
+
+/** Moves the counter to the first value after the last one that is free, and gives it (R15). */
+export function nextArticleId(schema: string): string {
+  const taken = `SELECT 1 FROM ${schema}articles WHERE id = free`;
+  // The next value, or one after an id.
+  return `UPDATE ${schema}counters SET value = (
+      SELECT min(free) FROM (
+        SELECT value + 1 AS free
+        UNION ALL SELECT id + 1 FROM ${schema}articles WHERE id > value
+      ) AS candidates WHERE NOT EXISTS (${taken})
+    ) WHERE name = 'articles' RETURNING value`;
+}
