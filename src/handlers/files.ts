@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { mediaTypeOf, toDisposition } from '../domain/file-names.ts';
 import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
-import { matchesEtag } from '../http/etag.ts';
+import { checkConditions, toConditional } from '../http/etag.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import type { MultipartRules } from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
@@ -77,6 +77,7 @@ export function createFileHandlers({
     remove: async (request) => {
       const { file, snapshot } = await openFile(request);
       await snapshot.release();
+      checkConditions(request, tagOf(file));
       await uploads.remove(file);
       return emptyReply(204);
     },
@@ -117,12 +118,12 @@ interface Opened {
 
 /** One file, or a range of it (RFC 9110 §14), where the client does not have it (§13). */
 function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpReply {
-  // A file on the disk is never written to again.
-  const etag = `"${file.temporaryName}"`;
+  const etag = tagOf(file);
   const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
   let body: Readable | undefined;
   try {
-    if (matchesEtag(request.header('if-none-match'), etag)) return emptyReply(304, headers);
+    const { status } = toConditional({ ...emptyReply(200, headers), etag }, request);
+    if (status === 304) return emptyReply(304, headers);
     const isAsked = request.method === 'GET' && (request.header('if-range') ?? etag) === etag;
     const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
     const { start, end } = range ?? { start: 0, end: file.size };
@@ -136,6 +137,11 @@ function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpRepl
   } finally {
     if (body === undefined) void snapshot.release();
   }
+}
+
+/** A file on the disk is never written to again. */
+function tagOf(file: WrittenFile): string {
+  return `"${file.temporaryName}"`;
 }
 
 /** Spec §4.4 rule 3: one fixed part, with the names and the text of R18, then the stored files. */

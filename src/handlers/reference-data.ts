@@ -27,13 +27,15 @@ export interface Operation {
   readonly answers: Readonly<Record<number, Answer>>;
   /** Beside those that follow from the route. */
   readonly errors?: readonly ErrorCode[];
+  /** It has a tag, and answers or changes only where the tag is as the client asks. */
+  readonly isTagged?: true;
   /** A token is needed always or never, and not as REQUIRE_AUTH says. */
   readonly token?: 'always' | 'never';
 }
 
 export const headerMeanings = {
   Location: 'Where what was made is found.',
-  ETag: 'The version of what was answered, for If-None-Match and If-Range.',
+  ETag: 'The version of what was answered; a list that is streamed has none.',
   'Content-Disposition': 'The name to save the file under.',
   'Content-Range': 'Which bytes these are, or how many there are.',
   'Accept-Ranges': 'bytes',
@@ -67,14 +69,14 @@ const operations6902 = {
   schema: refer('JsonPatch'),
   example: [{ op: 'replace', path: '/title', value: 'On blue ink' }],
 };
-const fileHeaders = ['ETag', 'Cache-Control', 'Accept-Ranges'] as const;
+const fileHeaders = ['Cache-Control', 'Accept-Ranges'] as const;
 const file = (about: string, ...headers: NonNullable<Answer['headers']>): Answer => ({
   about,
   type: 'application/octet-stream',
   schema: bytes,
   headers: [...fileHeaders, 'Content-Disposition', ...headers],
 });
-const health: Answer['headers'] = ['Cache-Control'];
+const noStore: Answer['headers'] = ['Cache-Control'];
 
 /** By method and path, as in the table of routes. */
 export const operations: Readonly<Record<string, Operation>> = {
@@ -85,6 +87,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /posts': {
     summary: 'All posts, newest first',
     answers: { 200: answer('The posts.', listOf('Post')) },
+    isTagged: true,
   },
   'POST /posts': {
     summary: 'Create a post',
@@ -94,19 +97,23 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /posts/{id}': {
     summary: 'One post',
     answers: { 200: answer('The post.', refer('Post')) },
+    isTagged: true,
   },
   'PUT /posts/{id}': {
     summary: 'Replace title and content',
     body: json('PostInput', { ...post, title: 'Hello again' }),
     answers: { 204: done },
+    isTagged: true,
   },
   'DELETE /posts/{id}': {
     summary: 'Remove a post and its comments',
     answers: { 204: done },
+    isTagged: true,
   },
   'GET /posts/{id}/comments': {
     summary: 'The comments of a post, oldest first',
     answers: { 200: answer('The comments.', listOf('CommentItem')) },
+    isTagged: true,
   },
   'POST /posts/{id}/comments': {
     summary: 'Add a comment',
@@ -118,19 +125,20 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /comments/{id}': {
     summary: 'One comment, with the id and title of its post',
     answers: { 200: answer('The comment.', refer('Comment')) },
+    isTagged: true,
   },
   'POST /auth/login': {
     summary: 'Get a token for a user name and password',
     body: json('Credentials', { username: 'user', password: 'password' }),
     answers: {
-      200: { ...answer('The token, good for a minute.', refer('Token')), headers: health },
+      200: { ...answer('The token, good for a minute.', refer('Token')), headers: noStore },
     },
     errors: ['invalid_credentials', 'too_many_requests'],
     token: 'never',
   },
   'GET /profile': {
     summary: 'The account that the token belongs to',
-    answers: { 200: { ...answer('The account.', refer('Profile')), headers: health } },
+    answers: { 200: { ...answer('The account.', refer('Profile')), headers: noStore } },
     token: 'always',
   },
   'POST /api/multiparts/simple': {
@@ -163,21 +171,24 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /api/multiparts/{name}': {
     summary: 'One stored file, or a range of it',
-    headers: { Range: 'bytes=0-3', 'If-Range': '"…"', 'If-None-Match': '"…"' },
+    headers: { Range: 'bytes=0-3', 'If-Range': '"…"' },
     answers: {
       200: file('The file; its type follows from the extension of its name.'),
       206: file('The bytes of the range.', 'Content-Range'),
       304: { about: 'The client has it.', headers: fileHeaders },
     },
     errors: ['range_not_satisfiable'],
+    isTagged: true,
   },
   'DELETE /api/multiparts/{name}': {
     summary: 'Remove a stored file',
     answers: { 204: done },
+    isTagged: true,
   },
   'GET /api/todos': {
     summary: 'All todos',
     answers: { 200: answer('The todos.', listOf('Todo')) },
+    isTagged: true,
   },
   'POST /api/todos': {
     summary: 'Create a todo',
@@ -187,14 +198,17 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /api/todos/{id}': {
     summary: 'One todo',
     answers: { 200: answer('The todo.', refer('Todo')) },
+    isTagged: true,
   },
   'GET /api/articles': {
     summary: 'All articles, by id',
     answers: { 200: answer('The articles.', listOf('Article')) },
+    isTagged: true,
   },
   'GET /api/articles/{id}': {
     summary: 'One article',
     answers: { 200: answer('The article.', refer('Article')) },
+    isTagged: true,
   },
   'POST /api/articles': {
     summary: 'Store an article under its id, or under the next one',
@@ -211,6 +225,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
     answers: { 204: done },
     errors: ['invalid_patch', 'patch_not_applicable'],
+    isTagged: true,
   },
   'PATCH /api/articles/{id}': {
     summary: 'Patch one article',
@@ -223,6 +238,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     },
     answers: { 204: done },
     errors: ['invalid_patch', 'patch_not_applicable'],
+    isTagged: true,
   },
   'GET /articles/{id}': {
     summary: 'Where the Location of an article points',
@@ -230,13 +246,13 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /livez': {
     summary: 'Is the process alive?',
-    answers: { 200: { ...answer('It is.', refer('Live')), headers: health } },
+    answers: { 200: { ...answer('It is.', refer('Live')), headers: noStore } },
   },
   'GET /readyz': {
     summary: 'Should it be sent requests?',
     answers: {
-      200: { ...answer('Yes.', refer('Ready')), headers: health },
-      503: { ...answer('No: it stops, or the store is away.', refer('Ready')), headers: health },
+      200: { ...answer('Yes.', refer('Ready')), headers: noStore },
+      503: { ...answer('No: it stops, or the store is away.', refer('Ready')), headers: noStore },
     },
   },
 };

@@ -37,7 +37,8 @@ export function describeApi(routes: readonly RouteOf<Endpoint>[]): Schema {
 
 function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
   const { method, path } = route;
-  const { summary, body, headers = {} } = operation;
+  const { summary, body } = operation;
+  const headers = { ...operation.headers, ...(operation.isTagged && conditions) };
   const words = `${method.toLowerCase()}${path}`.split(/[^a-z]+/i).filter((word) => word !== '');
   const parameters = [
     ...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => toParameter(path, name)),
@@ -56,22 +57,34 @@ function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
     ...(body && { requestBody: { required: true, content: body } }),
     responses: {
       ...toErrors([...impliedErrors(route, operation, isOpen), ...(operation.errors ?? [])]),
-      ...mapValues(operation.answers, toResponse),
+      ...mapValues(toAnswers(method, operation), toResponse),
       default: { $ref: '#/components/responses/Problem' },
     },
   };
 }
 
+const conditions = { 'If-Match': '"…"', 'If-None-Match': '"…"' };
+
+/** What has a tag is not sent again to a client that has it (RFC 9110 §13). */
+function toAnswers(method: string, { answers, isTagged }: Operation): Operation['answers'] {
+  if (isTagged !== true || method !== 'GET') return answers;
+  const known = { 304: { about: 'The client has it.' }, ...answers };
+  return mapValues(known, (answer: Answer): Answer => {
+    return { ...answer, headers: [...(answer.headers ?? []), 'ETag'] };
+  });
+}
+
 /** What a route can be refused with follows from what it takes and gives. */
 function impliedErrors(
   { path, endpoint }: RouteOf<Endpoint>,
-  { body = {} }: Operation,
+  { body = {}, isTagged }: Operation,
   isOpen: boolean,
 ): readonly ErrorCode[] {
   const codes: ErrorCode[] = [];
   const types = Object.keys(body);
   if (!isOpen) codes.push('missing_token', 'invalid_token');
   if (path.includes('{')) codes.push('not_found');
+  if (isTagged === true) codes.push('precondition_failed');
   if (endpoint.produces !== undefined) codes.push('not_acceptable');
   if (types.length > 0) codes.push('unsupported_media_type', 'content_too_large');
   if (types.includes('multipart/form-data')) codes.push('foreign_origin', 'invalid_multipart');

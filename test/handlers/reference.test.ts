@@ -100,6 +100,7 @@ const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
   },
   not_acceptable: () => ({ headers: { Accept: 'application/x-none' } }),
   unsupported_media_type: () => ({ body: 'x', headers: { 'Content-Type': 'text/csv' } }),
+  precondition_failed: () => ({ headers: { 'If-Match': '"none"' } }),
   content_too_large: (entry) => ({
     body: isForm(entry) ? form({ part: file(long, 'a') }) : JSON.stringify({ title: long }),
   }),

@@ -101,6 +101,10 @@ suite('GET /api/multiparts/{name}', () => {
     await put(server, 'a.txt', text);
     assert.notEqual(await tag(), first);
     assert.equal((await ask(first)).status, 200);
+    for (const method of ['GET', 'HEAD']) {
+      const stale = await server.fetch(path, { method, headers: { 'If-Match': first } });
+      assert.equal(stale.status, 412, method);
+    }
   });
 });
 
@@ -214,6 +218,19 @@ suite('DELETE /api/multiparts/{name}', () => {
       ['b.txt'],
     );
     assert.equal((await filesOnDisk(server)).length, 1);
+  });
+
+  test('with If-Match removes the version that is named, and no other', async (t) => {
+    const server = await startServer(t);
+    const path = await put(server, 'a.txt', text);
+    const etag = (await server.fetch(path)).headers.get('etag') ?? '';
+    await put(server, 'a.txt', 'newer');
+    const remove = (tag: string): Promise<Response> =>
+      server.fetch(path, { method: 'DELETE', headers: { 'If-Match': tag } });
+    assert.deepEqual(await refusal(await remove(etag)), [412, 'precondition_failed']);
+    const answer = await server.fetch(path);
+    assert.equal(await answer.text(), 'newer');
+    assert.equal((await remove(answer.headers.get('etag') ?? '')).status, 204);
   });
 
   test('needs a token where writes do', async (t) => {

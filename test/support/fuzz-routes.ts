@@ -143,6 +143,9 @@ export const seeds: readonly Seed[] = [
     weight: 3,
   },
   { route: 'GET /articles/{id}', status: 308, make: () => get('/articles/1') },
+  { route: 'GET /openapi.json', status: 200, make: () => get('/openapi.json') },
+  { route: 'GET /docs', status: 308, make: () => get('/docs') },
+  { route: 'GET /docs/*', status: 200, make: () => get('/docs/start.js') },
   { route: 'GET /livez', status: 200, make: () => get('/livez') },
   { route: 'GET /readyz', status: 200, make: () => get('/readyz') },
   // Last: it takes away what others read.
