@@ -109,7 +109,8 @@ describe('the bundle', () => {
         `--allow-fs-write=${data}`,
         '--disallow-code-generation-from-strings',
       ];
-      const server = await runProgram(context, { file, flags, folder: data });
+      const env = { STORE_URL: `sqlite://${join(data, 'inkwell.db')}` };
+      const server = await runProgram(context, { file, flags, folder: data, env });
       const { port } = await server.listening();
       await useAllOf(`http://127.0.0.1:${port}`);
       assert.equal(server.errors(), '');

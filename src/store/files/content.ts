@@ -1,5 +1,6 @@
 /** Files of a store of uploads on the disk: written while they arrive, read, removed. */
 
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
@@ -24,15 +25,15 @@ export interface WriteOptions {
 export async function writeFile(content: ByteSource, options: WriteOptions): Promise<number> {
   const { files, path, isSynced, drain } = options;
   let size = 0;
-  const descriptor = await files.create(path);
+  const file = await files.create(path);
   try {
     for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
-      size += await writeWhole(files, descriptor, batch);
+      size += await writeWhole(files, file, batch);
       releaseMemory(batch, drain);
     }
-    if (isSynced) await files.sync(descriptor);
+    if (isSynced) await files.sync(file);
   } finally {
-    await files.close(descriptor);
+    await files.close(file);
   }
   return size;
 }
@@ -88,32 +89,32 @@ export async function* readContent(
   path: string,
   { start, end }: { readonly start: number; readonly end: number },
 ): AsyncGenerator<Buffer, void, undefined> {
-  const descriptor = await files.open(path);
+  const file = await files.open(path);
   try {
     let position = start;
     while (position < end) {
       const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, end - position));
-      const bytes = await files.read(descriptor, chunk, position);
+      const bytes = await files.read(file, chunk, position);
       if (bytes === 0) throw new Error('a stored file is shorter than it was');
       position += bytes;
       yield bytes === chunk.length ? chunk : chunk.subarray(0, bytes);
     }
   } finally {
-    await files.close(descriptor);
+    await files.close(file);
   }
 }
 
 /** A disk that is nearly full takes a part of a batch before it says so; the rest is copied. */
 async function writeWhole(
   files: FileOperations,
-  descriptor: number,
+  file: FileHandle,
   batch: readonly Buffer[],
 ): Promise<number> {
   const size = batch.reduce((sum, chunk) => sum + chunk.length, 0);
   let rest = batch;
   let left = size;
   while (left > 0) {
-    const taken = await files.write(descriptor, rest);
+    const taken = await files.write(file, rest);
     if (taken === 0) throw new Error('the file system took nothing and gave no reason');
     left -= taken;
     if (left > 0) rest = [Buffer.concat(rest).subarray(taken)];

@@ -3,9 +3,18 @@
  * let any single call fail.
  */
 
-import { close, constants, fsync, open, read, unlink, writev } from 'node:fs';
-import { mkdir, mkdtemp, open as openHandle, opendir, readdir, rm, stat } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { constants } from 'node:fs';
+import {
+  type FileHandle,
+  mkdir,
+  mkdtemp,
+  open,
+  opendir,
+  readdir,
+  rm,
+  stat,
+  unlink,
+} from 'node:fs/promises';
 import { AppError } from '../../errors.ts';
 
 export interface FileOperations {
@@ -15,16 +24,16 @@ export interface FileOperations {
   listFolders(path: string): Promise<readonly string[]>;
   /** Removes a folder with all that is in it; fine where there is none. */
   removeFolder(path: string): Promise<void>;
-  /** A descriptor for a new, empty file that only this user may read. */
-  create(path: string): Promise<number>;
-  open(path: string): Promise<number>;
+  /** A new, empty file that only this user may read. */
+  create(path: string): Promise<FileHandle>;
+  open(path: string): Promise<FileHandle>;
   /** Appends; gives the number of bytes that were taken, which may be fewer. */
-  write(descriptor: number, chunks: readonly Buffer[]): Promise<number>;
+  write(file: FileHandle, chunks: readonly Buffer[]): Promise<number>;
   /** Gives the number of bytes read; 0 at the end. */
-  read(descriptor: number, into: Buffer, position: number): Promise<number>;
+  read(file: FileHandle, into: Buffer, position: number): Promise<number>;
   /** Waits until the file is on the disk. */
-  sync(descriptor: number): Promise<void>;
-  close(descriptor: number): Promise<void>;
+  sync(file: FileHandle): Promise<void>;
+  close(file: FileHandle): Promise<void>;
   remove(path: string): Promise<void>;
   /** Makes a folder that only this user may enter; fine where it is there. */
   makeFolder(path: string): Promise<void>;
@@ -36,10 +45,6 @@ export interface FileOperations {
   modifiedAt(path: string): Promise<number | undefined>;
 }
 
-const openFile = promisify(open);
-const writeChunks = promisify(writev);
-const readBytes = promisify(read);
-
 export const fileOperations: FileOperations = {
   createFolder: mkdtemp,
   async listFolders(path) {
@@ -47,15 +52,16 @@ export const fileOperations: FileOperations = {
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   },
   removeFolder: (path) => rm(path, { recursive: true, force: true }),
-  create: (path) => openFile(path, 'wx', 0o600),
-  open: (path) => openFile(path, 'r'),
-  write: async (descriptor, chunks) => (await writeChunks(descriptor, chunks)).bytesWritten,
-  async read(descriptor, into, position) {
-    return (await readBytes(descriptor, into, 0, into.length, position)).bytesRead;
+  create: (path) => open(path, 'wx', 0o600),
+  open: (path) => open(path, 'r'),
+  write: async (file, chunks) => (await file.writev(chunks)).bytesWritten,
+  async read(file, into, position) {
+    return (await file.read(into, 0, into.length, position)).bytesRead;
   },
-  sync: promisify(fsync),
-  close: promisify(close),
-  remove: promisify(unlink),
+  // Not by its descriptor: under `--permission` Node refuses that.
+  sync: (file) => file.sync(),
+  close: (file) => file.close(),
+  remove: unlink,
   async makeFolder(path) {
     try {
       await mkdir(path, { mode: 0o700 });
@@ -64,7 +70,7 @@ export const fileOperations: FileOperations = {
     }
   },
   async syncFolder(path) {
-    const folder = await openHandle(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
       await folder.sync();
     } catch (error) {
