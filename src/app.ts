@@ -28,8 +28,9 @@ import { createAnswerCache } from './http/answer-cache.ts';
 import { createListReply } from './http/json-list.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
+import { createRequestLog } from './http/server/request-log.ts';
 import type { UpgradeListener } from './http/server/server.ts';
-import type { Log } from './log.ts';
+import { createCountedLog, type CountedLog, type Log } from './log.ts';
 import { createMemoryPool, type MemoryPool } from './memory-pool.ts';
 import { createRouter } from './router.ts';
 import { openUploads } from './store/files/open.ts';
@@ -43,6 +44,8 @@ import type { Run } from './store/files/run-folder.ts';
 /** What a test, or another host, may put in the place of the real thing. */
 export interface AppDeps {
   readonly log: Log;
+  /** For requests where all are logged: it drops none beyond a number in a second. */
+  readonly requestLog?: Log;
   readonly now: () => Date;
   /** Milliseconds of a clock that only goes forward, whatever happens to `now`. */
   readonly monotonicNow: () => number;
@@ -81,7 +84,8 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const shared = { log, config, pool: createPool(config) };
+  const security = createCountedLog(log, deps.monotonicNow);
+  const shared = { log, config, security, pool: createPool(config) };
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax,
@@ -100,7 +104,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     log,
   });
 
-  const { bearer, login } = createAccess(store, config, { ...deps, accounts });
+  const { bearer, login } = createAccess(store, config, { ...deps, accounts, security });
   const viewer = bearer.authenticateIfSent;
   const graphql = createGraphqlHandlers({
     ...shared,
@@ -130,8 +134,10 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     writing: createWritingGuard({ bearer, config }),
   });
 
+  const observe = createRequestLog({ config, security, log: deps.requestLog ?? log });
+
   return {
-    listener: listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) }),
+    listener: listenTo(routes, { ...shared, observe, cors: createCors(config.allowedOrigins) }),
     adminListener: listenTo(createAdminRoutes({ health }), shared),
     pool: shared.pool,
     upgrade: graphql.upgrade,
@@ -146,13 +152,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 
 function listenTo(
   routes: readonly Route[],
-  { log, pool, cors }: Pick<ListenerDeps, 'log' | 'pool' | 'cors'>,
+  deps: Pick<ListenerDeps, 'log' | 'pool' | 'cors' | 'observe'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
-  return createListener({ ...createRouter(routes), log, pool, cors, idPrefix });
+  return createListener({ ...createRouter(routes), ...deps, idPrefix });
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
+  readonly security: CountedLog;
   readonly accounts: readonly Account[];
 }
 
@@ -172,7 +179,7 @@ function createCommentTopic(queueBytesMax: number): Topic<Comment> {
 function createAccess(
   store: Store,
   config: Config,
-  { log, now, monotonicNow, accounts }: AccessDeps,
+  { log, now, monotonicNow, accounts, security }: AccessDeps,
 ): { readonly bearer: Bearer; readonly login: Login } {
   const tokens = createTokens({
     secrets: getSecrets(config, log),
@@ -182,6 +189,7 @@ function createAccess(
   const bearer = createBearer({ tokens, store });
   const login = createLogin({
     store,
+    security,
     tokens,
     limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: monotonicNow }),
     checkPassword: createPasswordChecker({

@@ -48,6 +48,22 @@ export const settings = {
     meaning: 'Proxies that are believed who their client is; it counts for failed logins.',
     check: network,
   }),
+  // What it logs
+  logRequests: choice('LOG_REQUESTS', {
+    words: ['none', 'errors', 'all'],
+    fallback: 'errors',
+    meaning: '`errors`: statuses from 500 on, and answers that took over a second.',
+  }),
+  logLevel: choice('LOG_LEVEL', {
+    words: ['info', 'warn', 'error'],
+    fallback: 'info',
+    meaning: 'What is less than this is not logged.',
+  }),
+  logFormat: choice('LOG_FORMAT', {
+    words: ['auto', 'json', 'pretty'],
+    fallback: 'auto',
+    meaning: '`auto`: `pretty` at a terminal, JSON lines elsewhere.',
+  }),
   // What it holds
   environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
   demoData: flag('DEMO_DATA', {

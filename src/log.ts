@@ -1,7 +1,9 @@
 /**
- * The log: one JSON line per event, bounded under a flood. Values are data: JSON.stringify escapes
+ * The log: one line per event, bounded under a flood. Values are data: JSON.stringify escapes
  * their control characters, so that no client can forge a line.
  */
+
+import type { Writable } from 'node:stream';
 
 export type LogLevel = 'info' | 'warn' | 'error';
 
@@ -12,47 +14,106 @@ export interface Log {
   (level: LogLevel, event: string, facts?: LogFacts): void;
 }
 
+export type LogFormat = 'json' | 'pretty';
+
 export interface LogOptions {
   /** Lines let through in one second; those beyond are counted and reported in one line. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
+  /** What is less than this is left out. */
+  readonly level?: LogLevel;
+  /** `pretty` is for a person at a terminal. */
+  readonly format?: LogFormat;
 }
-
-/** A value longer than this is cut: a log line is for reading. */
-const valueLengthMax = 2_000;
 
 /** Where finished lines go, with their line feed; false where one is not taken. */
 export type LineWriter = (line: string) => boolean;
 
+const rankOf = { info: 0, warn: 1, error: 2 } as const;
+
 /** A line that `write` does not take is counted and reported like those beyond the limit. */
 export function createLog(write: LineWriter, options: LogOptions): Log {
+  const { linesPerSecondMax, now, level: levelMin = 'info', format = 'json' } = options;
+  const toText = format === 'json' ? toJson : toPretty;
   let second = 0;
   let lines = 0;
   let dropped = 0;
 
   return (level, event, facts = {}) => {
-    const time = options.now();
+    if (rankOf[level] < rankOf[levelMin]) return;
+    const time = now();
+    const put = (record: LogRecord): boolean => write(toLine(toText(time.toISOString(), record)));
     const thisSecond = Math.floor(time.getTime() / 1000);
     if (thisSecond !== second) {
-      const report = { level: 'warn', event: 'log lines dropped', dropped };
-      if (dropped > 0 && write(toLine(time, report))) dropped = 0;
+      const report = { level: 'warn', event: 'log lines dropped', facts: { dropped } } as const;
+      if (dropped > 0 && put(report)) dropped = 0;
       second = thisSecond;
       lines = 0;
     }
     lines += 1;
-    const isTaken =
-      lines <= options.linesPerSecondMax && write(toLine(time, { level, event, ...facts }));
-    if (!isTaken) dropped += 1;
+    if (lines > linesPerSecondMax || !put({ level, event, facts })) dropped += 1;
   };
 }
 
-function toLine(time: Date, facts: LogFacts): string {
-  const cut = (_key: string, value: unknown): unknown =>
-    typeof value === 'string' && value.length > valueLengthMax
-      ? `${value.slice(0, valueLengthMax)}…`
-      : value;
-  const line = JSON.stringify({ time: time.toISOString(), ...facts }, cut);
-  return `${line.replaceAll(terminalControls, toEscape)}\n`;
+export type CountedLog = (event: string, facts: LogFacts) => void;
+
+const countedSeconds = 60;
+const countedMax = 10_000;
+
+/**
+ * For what anybody can cause as often as they like: of an event with the same facts the 1st, 2nd,
+ * 4th, 8th … within a minute is a line, which counts it. `now`: milliseconds.
+ */
+export function createCountedLog(log: Log, now: () => number): CountedLog {
+  const counts = new Map<string, number>();
+  let end = 0;
+  return (event, facts) => {
+    if (now() >= end || counts.size >= countedMax) {
+      counts.clear();
+      end = now() + countedSeconds * 1000;
+    }
+    const key = JSON.stringify([event, facts]);
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    if (Number.isInteger(Math.log2(count))) log('warn', event, { ...facts, count });
+  };
+}
+
+interface LogRecord {
+  readonly level: LogLevel;
+  readonly event: string;
+  readonly facts: LogFacts;
+}
+
+function toJson(time: string, { level, event, facts }: LogRecord): string {
+  const record: Record<string, unknown> = { time, level, event };
+  for (const name in facts) record[name] = toCut(facts[name]);
+  return JSON.stringify(record);
+}
+
+/** `12:30:01.250 INFO  listening url=http://localhost:8080`, in UTC. */
+function toPretty(time: string, { level, event, facts }: LogRecord): string {
+  const words = Object.entries(facts)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${toWord(toCut(value))}`);
+  return [time.slice(11, 23), level.toUpperCase().padEnd(5), event, ...words].join(' ');
+}
+
+function toWord(value: unknown): string {
+  const text = String(value);
+  return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : JSON.stringify(text);
+}
+
+/** A value longer than this is cut: a log line is for reading. */
+const valueLengthMax = 2_000;
+
+function toCut<T>(value: T): T | string {
+  if (typeof value !== 'string' || value.length <= valueLengthMax) return value;
+  return `${value.slice(0, valueLengthMax)}…`;
+}
+
+function toLine(text: string): string {
+  return `${text.replaceAll(terminalControls, toEscape)}\n`;
 }
 
 /** What JSON leaves as it is, and a terminal or a reader of lines does not: DEL, C1, U+2028/9. */
@@ -60,4 +121,52 @@ const terminalControls = /[\u007f-\u009f\u2028\u2029]/g;
 
 function toEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+/** Where lines go: each at once, or those of many requests together. */
+export interface LogOutput {
+  /** At once, behind what is held. */
+  readonly write: LineWriter;
+  /** Within a moment, or when the process exits: a write costs more than the line. */
+  readonly hold: LineWriter;
+}
+
+/** What may wait in memory for a reader of the log, in characters. */
+const unreadLengthMax = 1024 * 1024;
+/** What is held at most, in characters, and for how long. */
+const heldLengthMax = 65_536;
+const heldMilliseconds = 50;
+
+/**
+ * Call `flush` when the process exits. An output that is closed, or a pipe that nobody reads, must
+ * not stop the service, nor fill its memory: the log falls silent instead.
+ */
+export function createLogOutput(output: Writable): LogOutput & { readonly flush: () => void } {
+  let isOpen = true;
+  let held = '';
+  output.on('error', () => {
+    isOpen = false;
+  });
+  const canTake = (): boolean => isOpen && output.writableLength <= unreadLengthMax;
+  const put = (line: string): void => {
+    const lines = held + line;
+    held = '';
+    if (isOpen && lines !== '') output.write(lines);
+  };
+  const flush = (): void => put('');
+  return {
+    flush,
+    write(line) {
+      const isTaken = canTake();
+      if (isTaken) put(line);
+      return isTaken;
+    },
+    hold(line) {
+      if (!canTake()) return false;
+      if (held === '') setTimeout(flush, heldMilliseconds).unref();
+      held += line;
+      if (held.length > heldLengthMax) flush();
+      return true;
+    },
+  };
 }

@@ -13,12 +13,9 @@ import { type Config, ConfigError, readConfig } from './config.ts';
 import { AppError, toReason } from './errors.ts';
 import { refuse } from './http/server/raw-response.ts';
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
-import { createLog, type LineWriter, type Log } from './log.ts';
+import { createLog, createLogOutput, type LineWriter, type Log, type LogOutput } from './log.ts';
 import { newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
-
-/** What may wait in memory for a reader of the log, in characters. */
-const unreadLengthMax = 1024 * 1024;
 
 /** Connections to ADMIN_PORT: of a few that watch. */
 const adminConnectionsMax = 100;
@@ -70,29 +67,45 @@ function readSettings(memoryBytes: number): Config {
 async function start(): Promise<void> {
   const memoryBytes = getMemoryBytes();
   const config = readSettings(memoryBytes);
-  const write = createLineWriter();
-  const fail = createFail(write);
+  const output = createLogOutput(process.stdout);
+  process.on('exit', output.flush);
+  const fail = createFail(output.write);
   process.on('uncaughtException', (error) => fail('unexpected failure', error));
   process.on('unhandledRejection', (reason) => fail('unexpected failure', reason));
-  const log = createLog(write, { linesPerSecondMax: config.logLinesPerSecondMax, now });
   // Ours has been read. graphql-js, which is loaded later, reads it too, and checks each value that
   // it meets once more unless this is `production`: a list takes it half as long again.
   process.env['NODE_ENV'] ||= 'production';
-  await serve(config, { log, fail, memoryBytes });
+  await serve(config, { ...createLogs(config, output), fail, memoryBytes });
+}
+
+function createLogs(
+  config: Config,
+  { write, hold }: LogOutput,
+): Pick<Outlets, 'log' | 'requestLog'> {
+  const { logFormat, logLevel: level, logLinesPerSecondMax: linesPerSecondMax } = config;
+  const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
+  const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
+  const log = createLog(write, { ...options, linesPerSecondMax });
+  if (config.logRequests !== 'all') return { log, requestLog: log };
+  // Where every request is asked for, a limit would leave out most of them.
+  return { log, requestLog: createLog(hold, { ...options, linesPerSecondMax: Infinity }) };
 }
 
 interface Outlets {
   readonly log: Log;
+  readonly requestLog: Log;
   readonly fail: Fail;
   /** What the process may take. */
   readonly memoryBytes: number;
 }
 
-async function serve(config: Config, { log, fail, memoryBytes }: Outlets): Promise<void> {
+async function serve(config: Config, outlets: Outlets): Promise<void> {
+  const { log, requestLog, fail, memoryBytes } = outlets;
   let app: App;
   try {
     app = await createApp(config, {
       log,
+      requestLog,
       now,
       monotonicNow: () => performance.now(),
       run: describeRun(),
@@ -188,7 +201,7 @@ function whyNotListening(error: unknown, name: string, { port, host }: Place): s
 function stopOnSignals(
   server: HttpServer,
   app: App,
-  { config, log, fail }: Omit<Outlets, 'memoryBytes'> & { readonly config: Config },
+  { config, log, fail }: Pick<Outlets, 'log' | 'fail'> & { readonly config: Config },
 ): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
@@ -226,21 +239,4 @@ function createFail(write: LineWriter): Fail {
 
 function now(): Date {
   return new Date();
-}
-
-/**
- * A standard output that is closed, or a pipe that nobody reads, must not stop the service, nor
- * fill its memory: the log falls silent instead.
- */
-function createLineWriter(): LineWriter {
-  const { stdout } = process;
-  let open = true;
-  stdout.on('error', () => {
-    open = false;
-  });
-  return (line) => {
-    if (!open || stdout.writableLength > unreadLengthMax) return false;
-    stdout.write(line);
-    return true;
-  };
 }

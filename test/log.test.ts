@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { anyCharacter } from './support/texts.js';
-import { createLog, type Log } from '../dist/log.js';
+import { createCountedLog, createLog, type Log, type LogOptions } from '../dist/log.js';
 
 interface Collected {
   readonly log: Log;
@@ -13,7 +13,7 @@ interface Collected {
   at(milliseconds: number): void;
 }
 
-function collect(linesPerSecondMax: number): Collected {
+function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}): Collected {
   const lines: string[] = [];
   let time = 0;
   let takes = true;
@@ -22,7 +22,7 @@ function collect(linesPerSecondMax: number): Collected {
     if (takes) lines.push(line);
     return takes;
   };
-  const log = createLog(write, { linesPerSecondMax, now });
+  const log = createLog(write, { linesPerSecondMax, now, ...options });
   return {
     log,
     lines,
@@ -109,4 +109,58 @@ test('below the limit nothing is dropped', () => {
     for (let count = 0; count < 3; count += 1) log('info', 'e');
   }
   assert.equal(lines.length, 15);
+});
+
+test('what is less than the level is left out, and does not count as a line', () => {
+  const { log, lines } = collect(1, { level: 'warn' });
+  log('info', 'a');
+  log('warn', 'b');
+  assert.deepEqual(
+    lines.map((line) => (JSON.parse(line) as { event: string }).event),
+    ['b'],
+  );
+});
+
+test('pretty: the time, the level, the event, then facts in one line', () => {
+  const { log, lines, at } = collect(9, { format: 'pretty' });
+  at(Date.UTC(2026, 0, 2, 3, 4, 5, 6));
+  log('info', 'listening', { url: 'http://a:80', count: 3, absent: undefined });
+  log('error', 'e', { reason: 'a "b"\n\u001b[31m\u009b=', empty: '' });
+  assert.deepEqual(lines, [
+    '03:04:05.006 INFO  listening url=http://a:80 count=3\n',
+    '03:04:05.006 ERROR e reason="a \\"b\\"\\n\\u001b[31m\\u009b=" empty=""\n',
+  ]);
+});
+
+test('pretty: no value puts a control character or a second line into the log', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (value) => {
+      const { log, lines } = collect(1, { format: 'pretty' });
+      log('warn', 'e', { value });
+      assert.doesNotMatch(lines[0]?.slice(0, -1) ?? '\n', /[\p{Cc}\u2028\u2029]/u);
+    }),
+  );
+});
+
+test('what anybody can cause is a line at the 1st, 2nd, 4th … time in a minute', () => {
+  const { log, lines } = collect(1_000);
+  let time = 0;
+  const counted = createCountedLog(log, () => time);
+  for (let count = 0; count < 100; count += 1) counted('refused', { client: 'a' });
+  counted('refused', { client: 'b' });
+  time = 60_000;
+  counted('refused', { client: 'a' });
+  const told = lines.map((line) => JSON.parse(line) as { client: string; count: number });
+  assert.deepEqual(
+    told.map(({ client, count }) => `${client} ${count}`),
+    ['a 1', 'a 2', 'a 4', 'a 8', 'a 16', 'a 32', 'a 64', 'b 1', 'a 1'],
+  );
+});
+
+test('of many different events the counts are forgotten, not kept without end', () => {
+  const { log, lines } = collect(100_000);
+  const counted = createCountedLog(log, () => 0);
+  for (let at = 0; at < 10_000; at += 1) counted('refused', { client: `${at}` });
+  counted('refused', { client: '0' });
+  assert.match(lines.at(-1) ?? '', /"count":1\}/);
 });

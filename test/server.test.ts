@@ -121,6 +121,35 @@ describe('a stop', { concurrency: true }, () => {
   });
 });
 
+describe('LOG_REQUESTS, LOG_LEVEL and LOG_FORMAT', { concurrency: true }, () => {
+  test('all: no line is left out, and none is lost with the end', async (t) => {
+    const env = { LOG_REQUESTS: 'all', LOG_LINES_PER_SECOND_MAX: '5' };
+    const server = await run(t, { env });
+    const { port } = await server.listening();
+    const client = await connectRaw(t, port);
+    const count = 500;
+    client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
+    for (let at = 0; at < count; at += 1) assert.equal((await client.answer()).status, 200);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended()).code, 0);
+    const lines = server
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"request"'));
+    assert.equal(lines.length, count);
+    for (const line of lines) assert.equal((JSON.parse(line) as { status: number }).status, 200);
+  });
+
+  test('warn and pretty: what goes well says nothing, the rest is for a person', async (t) => {
+    const env = { LOG_LEVEL: 'warn', LOG_FORMAT: 'pretty', WAITING_BYTES_MAX: '99999999999' };
+    const server = await run(t, { env });
+    while (!server.output().includes('\n')) await once(server.child.stdout ?? server.child, 'data');
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended()).code, 0);
+    assert.match(server.output(), /^\d\d:\d\d:\d\d\.\d{3} WARN  the limits allow more .*\n$/);
+  });
+});
+
 describe('whatever happens', { concurrency: true }, () => {
   test('a closed standard output does not stop the service', async (t) => {
     const server = await run(t);

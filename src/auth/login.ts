@@ -1,6 +1,7 @@
 /** The rules of a login (Spec §5 rule 1, R21): name and password in, access token out. */
 
 import { AppError } from '../errors.ts';
+import type { CountedLog } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Tokens } from './jwt.ts';
 import type { LoginAttempt, LoginLimiter } from './login-limiter.ts';
@@ -22,9 +23,11 @@ export interface LoginDeps {
   readonly limiter: LoginLimiter;
   readonly checkPassword: CheckPassword;
   readonly tokens: Tokens;
+  readonly security: CountedLog;
 }
 
-export function createLogin({ store, limiter, checkPassword, tokens }: LoginDeps): Login {
+export function createLogin(deps: LoginDeps): Login {
+  const { store, limiter, checkPassword, tokens, security } = deps;
   return async (credentials) => {
     await limiter.enter(credentials);
     const account = await store.accounts.findForLogin(credentials.username);
@@ -33,6 +36,8 @@ export function createLogin({ store, limiter, checkPassword, tokens }: LoginDeps
     const isRight = await checkPassword(credentials.password, account?.passwordHash);
     if (account === undefined || !isRight) {
       limiter.fail(credentials);
+      // A name that nobody has may be a password in the wrong field.
+      security('login failed', { client: credentials.address, account: account?.username });
       throw new AppError('invalid_credentials', 'The username or the password is wrong.');
     }
     limiter.succeed(credentials);

@@ -10,6 +10,7 @@ import { createSchemaFile, type SchemaFile } from './http/schema-file.ts';
 import { createEventStreams } from './http/sse.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
 import { typeDefs } from './schema/type-defs.ts';
+import type { CountedLog } from '../log.ts';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface GraphqlEndpoint extends Runner {
@@ -21,6 +22,7 @@ export interface GraphqlEndpoint extends Runner {
 
 export interface EndpointDeps extends EngineDeps, Omit<RunnerDeps, 'engine' | 'streams'> {
   readonly config: Config;
+  readonly security: CountedLog;
 }
 
 /** Different subscriptions: each is executed once per event, a thousand take some 50 ms. */

@@ -1,7 +1,7 @@
 /** The API reference: OpenAPI 3.1, out of the table of routes and `reference-data.ts`. */
 
 import { type ErrorCode, httpStatusOf } from '../errors.ts';
-import type { Endpoint } from '../http/server/listener.ts';
+import type { Endpoint } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 import { type Answer, headerMeanings, type Operation, operations } from './reference-data.ts';
 import { type Schema, schemas } from './reference-schemas.ts';

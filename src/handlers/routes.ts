@@ -2,8 +2,7 @@
  * Every route, in the order of the specification. What a route needs beside its handler shows here.
  */
 
-import { type Handler, jsonTextReply } from '../http/message.ts';
-import type { Endpoint } from '../http/server/listener.ts';
+import { type Endpoint, type Handler, jsonTextReply } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, WritingGuard } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';
@@ -38,9 +37,6 @@ const multipart = { produces: 'multipart/form-data' } as const;
 export function createRoutes(handlers: Handlers): readonly Route[] {
   const { graphql, posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
   const { writing } = handlers;
-  const route = (method: string, path: string, endpoint: Endpoint): Route => {
-    return { method, path, endpoint };
-  };
   const routes: readonly Route[] = [
     // Spec §4.1
     route('POST', '/graphql', { handler: graphql.post }),
@@ -100,7 +96,11 @@ function createApiHandler(routes: () => readonly Route[]): Handler {
 /** Beside the specification (R35), on ADMIN_PORT too. */
 export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonly Route[] {
   return [
-    { method: 'GET', path: '/livez', endpoint: { handler: health.live } },
-    { method: 'GET', path: '/readyz', endpoint: { handler: health.ready } },
+    route('GET', '/livez', { handler: health.live }),
+    route('GET', '/readyz', { handler: health.ready }),
   ];
+}
+
+function route(method: string, path: string, endpoint: Endpoint): Route {
+  return { method, path, endpoint: { ...endpoint, route: path } };
 }

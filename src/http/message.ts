@@ -70,6 +70,15 @@ export interface HttpReply {
 /** Whatever it throws becomes a problem answer (R5). */
 export type Handler = (request: HttpRequest) => MaybePromise<HttpReply>;
 
+/** What a route leads to. */
+export interface Endpoint {
+  readonly handler: Handler;
+  /** The one media type of a GET's answer: another `Accept` is 406 (R6). */
+  readonly produces?: string;
+  /** The pattern of its path, such as `/posts/{id}`. */
+  readonly route?: string;
+}
+
 const jsonHeaders: readonly string[] = ['Content-Type', 'application/json; charset=utf-8'];
 const textHeaders: readonly string[] = ['Content-Type', 'text/plain; charset=utf-8'];
 const noHeaders: readonly string[] = [];

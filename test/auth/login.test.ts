@@ -20,6 +20,7 @@ function createFixture() {
   const tokens = createTokens({ secrets: [Buffer.alloc(32, 3)], ttlSeconds: 60, now });
   const checked: (string | undefined)[] = [];
   const login = createLogin({
+    security: () => undefined,
     store: {
       accounts: { findForLogin: (name) => (name === account.username ? account : undefined) },
     },

@@ -108,6 +108,7 @@ export async function startEndpoint(
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
   const sockets = createWebSocketEndpoint({
+    security: () => undefined,
     engine,
     pool,
     subscriptions,

@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { refuse } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/listener.js';
+import type { Observe } from '../../dist/http/server/observe.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
@@ -27,6 +28,7 @@ export interface HttpKitOptions {
   /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */
   readonly routes: Readonly<Record<string, Handler>>;
   readonly env?: Readonly<Record<string, string>>;
+  readonly observe?: Observe;
   /** The clock of the pool, in milliseconds. */
   readonly now?: () => number;
 }
@@ -36,7 +38,7 @@ const hello: Handler = () => textReply(200, 'hello');
 /** Stops with the test that asked for it. */
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
-  { routes, env = {}, now }: HttpKitOptions,
+  { routes, env = {}, now, observe }: HttpKitOptions,
 ): Promise<HttpKit> {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
@@ -50,7 +52,13 @@ export async function startHttp(
     }),
   );
   const pool = createMemoryPool(config.waitingBytesMax, now);
-  const listener = createListener({ ...router, pool, log, idPrefix: 'test' });
+  const listener = createListener({
+    ...router,
+    pool,
+    log,
+    idPrefix: 'test',
+    ...(observe && { observe }),
+  });
   const due = new Set<ServerResponse>();
   const server = createHttpServer({
     listener: {

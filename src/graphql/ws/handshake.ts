@@ -45,7 +45,7 @@ export function checkHandshake(
 }
 
 /** Only Set-Cookie is ever a list. */
-function toText(value: string | string[] | undefined): string | undefined {
+export function toText(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.join(', ');
 }
 

@@ -9,17 +9,19 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
+import { createClientAddress } from '../../http/client-address.ts';
 import { refuse } from '../../http/server/raw-response.ts';
-import type { Log } from '../../log.ts';
+import type { CountedLog, Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import { createQueueShare } from '../events/queue-share.ts';
-import { checkHandshake, chooseProtocol } from './handshake.ts';
+import { checkHandshake, chooseProtocol, toText } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
 import { messageBytesMax, Peer } from './peer.ts';
 import type { Protocol } from './protocol.ts';
 
 export interface WebSocketEndpointDeps extends OperationDeps {
   readonly config: Config;
+  readonly security: CountedLog;
   /** What operations, answers and events of all sockets take. */
   readonly pool: MemoryPool;
   /** Milliseconds of any clock that only goes forward. */
@@ -39,6 +41,8 @@ export interface WebSocketEndpoint {
 const closeMilliseconds = 5_000;
 /** Frames of one message; most clients send one. */
 const fragmentsMax = 256;
+/** Characters of an origin in the log. */
+const originLengthMax = 128;
 /** Packets that one frame may come in: 256 KiB take some two hundred of the usual size. */
 const packetsMax = 1_024;
 
@@ -78,6 +82,8 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
     for (const peer of peers) peer.sweep();
   }, config.wsPingSeconds * 1000).unref();
 
+  const reportForeign = createForeignReport(deps);
+
   return {
     get size() {
       return peers.size;
@@ -96,7 +102,9 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
           accept(webSocket, socket as Socket, { protocol, authorization });
         });
       } catch (error) {
-        refuse(socket, error instanceof AppError ? error : failed(error, deps.log));
+        const refusal = error instanceof AppError ? error : failed(error, deps.log);
+        if (refusal.code === 'foreign_origin') reportForeign(incoming);
+        refuse(socket, refusal);
       }
     },
     async close() {
@@ -105,6 +113,18 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
       const gone = [...peers].map((peer) => peer.stop());
       await Promise.all(gone);
     },
+  };
+}
+
+function createForeignReport({
+  config,
+  security,
+}: WebSocketEndpointDeps): (incoming: IncomingMessage) => void {
+  const clientAddress = createClientAddress(config.trustedProxies);
+  return ({ headers, socket }) => {
+    const { remoteAddress = '' } = socket;
+    const client = clientAddress({ remoteAddress, header: (name) => toText(headers[name]) });
+    security('origin refused', { client, origin: headers.origin?.slice(0, originLengthMax) });
   };
 }
 

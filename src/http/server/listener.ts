@@ -16,18 +16,12 @@ import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { toConditional } from '../etag.ts';
 import { negotiate } from '../media-type.ts';
-import { emptyReply, type Handler, type HttpReply } from '../message.ts';
+import { type Observe, observeAnswer, observeLeft } from './observe.ts';
+import { emptyReply, type Endpoint, type HttpReply } from '../message.ts';
 import { toProblem } from '../problem.ts';
 import { Request } from './request.ts';
 import { sendReply } from './send.ts';
 import { createReplyBatch } from './reply-batch.ts';
-
-/** What a route leads to. */
-export interface Endpoint {
-  readonly handler: Handler;
-  /** The one media type of a GET's answer: another `Accept` is 406 (R6). */
-  readonly produces?: string;
-}
 
 export interface ListenerDeps {
   readonly find: (method: string, path: string) => Found<Endpoint>;
@@ -37,6 +31,8 @@ export interface ListenerDeps {
   readonly pool: MemoryPool;
   /** Undefined: answers are for pages of this host alone. */
   readonly cors?: Cors | undefined;
+  /** Told of each request that is over; left out: nobody is. */
+  readonly observe?: Observe;
   /** First part of every request id of this process. */
   readonly idPrefix: string;
 }
@@ -60,19 +56,22 @@ export interface Message {
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const { log, pool, cors } = deps;
+  const { log, pool, cors, observe } = deps;
   const outlet = { log, pool, cors, closing: false };
   const nextId = createIds(deps.idPrefix);
   const batch = createReplyBatch<Answered>(({ request, reply }) => sendNow(request, reply));
   const sendNow = (request: Request, reply: HttpReply): void => {
+    let sent = reply;
     try {
       sendReply(toConditional(reply, request), request, outlet);
     } catch (error) {
       // No room for it, a condition, or headers that Node refuses: nothing has been written.
       if (reply.body instanceof Readable) reply.body.destroy();
-      sendReply(toProblem(error, request.id, log), request, outlet);
+      sent = toProblem(error, request.id, log);
+      sendReply(sent, request, outlet);
     }
     request.release();
+    if (observe) observeAnswer(request, sent, observe);
   };
   const send = (request: Request, reply: HttpReply): void => {
     // A stream can fail at any time, and a connection can be ended as soon as the server stops.
@@ -83,6 +82,7 @@ export function createListener(deps: ListenerDeps): Listener {
     if (error instanceof ClientGone) {
       request.release();
       request.response.destroy();
+      if (observe) observeLeft(request, observe);
     } else send(request, toProblem(error, request.id, log));
   };
   const run = (request: Request, respond: Respond): void => {
@@ -159,6 +159,7 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply>
   if (found.kind === 'method_not_allowed') {
     throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, found);
   }
+  request.endpoint = found.endpoint;
   const { handler, produces } = found.endpoint;
   if (produces !== undefined) checkAccept(incoming.headers.accept, produces);
   request.params = found.params;

@@ -6,7 +6,7 @@ import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Params } from '../../router.ts';
 import { declaredLength, RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
-import type { BodyFlow, BodySink, HttpRequest } from '../message.ts';
+import type { BodyFlow, BodySink, Endpoint, HttpRequest } from '../message.ts';
 
 /** The other half, and how the client waits for it. */
 export interface Exchange {
@@ -33,6 +33,10 @@ export class Request implements HttpRequest {
   query = '';
   host = '';
   params: Params = {};
+  /** Undefined where the request leads to none. */
+  endpoint: Endpoint | undefined;
+  /** By the clock of `performance`. */
+  readonly startedAt = performance.now();
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
   readonly body: RequestBody | undefined;

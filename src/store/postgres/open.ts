@@ -17,6 +17,7 @@ import {
   type Connect,
   createConnect,
   createPool,
+  describeAway,
   isAway,
   type PostgresContext,
   toStartError,
@@ -84,6 +85,7 @@ export async function openPostgresAccounts(
 
 async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {
   const end = Date.now() + startSeconds * 1000;
+  let reason: string | undefined;
   for (;;) {
     const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
     try {
@@ -97,7 +99,9 @@ async function prepare(connect: Connect, { initial, log }: DriverOptions): Promi
       if (Date.now() > end) {
         throw new Error('STORE_URL: the database does not answer.', { cause: error });
       }
-      log('info', 'waiting for the database');
+      const waiting = describeAway(sql, error);
+      if (waiting.reason !== reason) log('info', 'waiting for the database', waiting);
+      ({ reason } = waiting);
       await pause(startRetryMilliseconds);
     } finally {
       await sql.end({ timeout: 1 });

@@ -6,7 +6,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type postgres from 'postgres';
-import { AppError } from '../../errors.ts';
+import { AppError, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Sql } from '../sql/sql.ts';
 
@@ -147,10 +147,13 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
   let answeredAt = Date.now();
   let away = false;
 
-  const note = (isNowAway: boolean): void => {
-    if (isNowAway === away) return;
-    away = isNowAway;
-    log(away ? 'warn' : 'info', away ? 'database is away' : 'database is back');
+  const noteAnswer = (): void => {
+    if (away) log('info', 'database is back');
+    away = false;
+  };
+  const noteAway = (reason: unknown): void => {
+    if (!away) log('warn', 'database is away', describeAway(client, reason));
+    away = true;
   };
 
   const giveUp = (used: Client): void => {
@@ -171,12 +174,13 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     try {
       const answer = await Promise.race([ask(statement(used)), deadline.passed]);
       answeredAt = Date.now();
-      note(false);
+      noteAnswer();
       return answer;
     } catch (error) {
       if (error instanceof IncompleteResult) giveUp(used);
       const fault = toStoreError(error);
-      note(isAway(fault));
+      if (isAway(fault)) noteAway(error);
+      else noteAnswer();
       throw fault;
     } finally {
       deadline.end();
@@ -235,6 +239,17 @@ export function toStartError(error: unknown): unknown {
   const fault = toStoreError(error);
   if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
   return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
+}
+
+/** Which server it is, and what it or the network says: nothing of a statement is in that. */
+export function describeAway(
+  { options: { host, port } }: Client,
+  error: unknown,
+): { readonly host: string; readonly reason: string } {
+  const hosts = host.map((name, at) => `${name}:${port[at]}`);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reason = toReason(error);
+  return { host: hosts.join(','), reason: reason.includes(code) ? reason : `${reason} (${code})` };
 }
 
 export function isAway(error: unknown): boolean {

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { connectRaw } from '../support/raw-client.ts';
+import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import type { Handler } from '../../dist/http/message.js';
+import { createRequestLog } from '../../dist/http/server/request-log.js';
+import type { LogRecord, TestServer } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
+
+const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+/** The lines about requests, once there are so many. */
+async function requestsOf(server: Pick<TestServer, 'logged'>, count: number): Promise<LogRecord[]> {
+  for (;;) {
+    const lines = server.logged.filter(({ event }) => event === 'request');
+    if (lines.length >= count) return lines;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const all = { env: { LOG_REQUESTS: 'all' } };
+
+test('LOG_REQUESTS=all: a line for each request, with its route and never its path', async (t) => {
+  const server = await startServer(t, all);
+  const headers = { traceparent, 'X-Request-Id': 'a '.repeat(200) };
+  const hello = await server.fetch('/hello?token=secret', { headers });
+  const length = (await hello.arrayBuffer()).byteLength;
+  await server.fetch('/hello', { method: 'HEAD' });
+  await server.send('POST', '/posts', { title: 'a', content: 'b' });
+  const missing = await server.fetch('/posts/secret');
+  await server.fetch('/secret');
+  const lines = await requestsOf(server, 5);
+  const [first] = lines;
+  assert.ok(first !== undefined);
+  const { ms, ...rest } = first;
+  assert.ok(typeof ms === 'number' && ms >= 0);
+  assert.deepEqual(rest, {
+    level: 'info',
+    event: 'request',
+    method: 'GET',
+    route: '/hello',
+    status: 200,
+    bytes: length,
+    requestId: hello.headers.get('x-request-id'),
+    client: '127.0.0.1',
+    traceparent,
+    givenRequestId: 'a '.repeat(64),
+  });
+  assert.deepEqual(
+    lines.slice(1).map(({ method, route, status }) => [method, route, status]),
+    [
+      ['HEAD', '/hello', 200],
+      ['POST', '/posts', 201],
+      ['GET', '/posts/{id}', 404],
+      ['GET', undefined, 404],
+    ],
+  );
+  assert.equal(lines[1]?.['bytes'], 0);
+  assert.equal(lines[3]?.['bytes'], (await missing.arrayBuffer()).byteLength);
+  assert.doesNotMatch(JSON.stringify(server.logged), /secret/);
+});
+
+test('a streamed answer is a line when its stream has ended', async (t) => {
+  const server = await startServer(t, all);
+  const download = await server.fetch('/api/multiparts');
+  const length = (await download.arrayBuffer()).byteLength;
+  const [line] = await requestsOf(server, 1);
+  assert.equal(line?.['route'], '/api/multiparts');
+  // The head and the frames of the chunks come on top.
+  assert.ok(Number(line?.['bytes']) > length);
+});
+
+test('the client is the one that a trusted proxy names', async (t) => {
+  const env = { LOG_REQUESTS: 'all', TRUSTED_PROXIES: '127.0.0.1' };
+  const server = await startServer(t, { env });
+  await server.fetch('/hello', { headers: { 'X-Forwarded-For': '192.0.2.7' } });
+  const [line] = await requestsOf(server, 1);
+  assert.equal(line?.['client'], '192.0.2.7');
+});
+
+test('LOG_REQUESTS=errors, the default: what went well is no line', async (t) => {
+  const server = await startServer(t);
+  await server.fetch('/hello');
+  await server.fetch('/nowhere');
+  await server.send('POST', '/posts', {});
+  assert.deepEqual(
+    server.logged.filter(({ event }) => event === 'request'),
+    [],
+  );
+});
+
+/** The kit with a log of requests, around a route that fails and one that waits. */
+async function startLogged(
+  context: TestContext,
+  logRequests: 'none' | 'errors' | 'all',
+  routes: Parameters<typeof startHttp>[1]['routes'],
+): Promise<Awaited<ReturnType<typeof startHttp>>> {
+  const lines: LogRecord[] = [];
+  const observe = createRequestLog({
+    config: { logRequests, trustedProxies: [] },
+    log: (level, event, facts) => void lines.push({ ...facts, level, event }),
+    security: () => assert.fail('nothing was refused'),
+  });
+  return { ...(await startHttp(context, { routes, observe })), logged: lines };
+}
+
+const fault = {
+  'GET /fault': () => {
+    throw new Error('x');
+  },
+};
+
+test('a status from 500 on is a warning, with `errors` and with `all`, not with `none`', async (t) => {
+  for (const [mode, count] of [
+    ['errors', 1],
+    ['all', 1],
+    ['none', 0],
+  ] as const) {
+    const server = await startLogged(t, mode, fault);
+    assert.equal((await fetch(`http://127.0.0.1:${server.port}/fault`)).status, 500);
+    const lines = await requestsOf(server, count);
+    assert.deepEqual(
+      lines.map(({ level, status }) => [level, status]),
+      Array.from({ length: count }, () => ['warn', 500]),
+    );
+  }
+});
+
+test('an answer that took over a second is a warning', async (t) => {
+  const slow: Handler = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 1_001));
+    return { status: 200, headers: [], body: 'slow' };
+  };
+  const server = await startLogged(t, 'errors', { 'GET /slow': slow });
+  await fetch(`http://127.0.0.1:${server.port}/slow`);
+  const [line] = await requestsOf(server, 1);
+  assert.deepEqual([line?.level, line?.['status']], ['warn', 200]);
+});
+
+test('a client that leaves before its answer is logged as 499', async (t) => {
+  const [opened, asked] = [gate(), gate()];
+  const server = await startLogged(t, 'all', { 'GET /slow': slowRoute(opened, asked) });
+  const client = await connectRaw(t, server.port);
+  client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+  await asked.opened;
+  client.destroy();
+  while (server.active() > 0) await new Promise((resolve) => setImmediate(resolve));
+  opened.open();
+  const [line] = await requestsOf(server, 1);
+  assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);
+});
