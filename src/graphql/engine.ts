@@ -175,10 +175,15 @@ interface Execution {
 function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler): Execution {
   const tools = { scheduler, countFields: createFieldCounts() };
 
-  const toArgs = (operation: ReadyOperation, scope: RequestScope): ExecutionArgs => {
+  const toArgs = (
+    operation: ReadyOperation,
+    scope: RequestScope,
+    rootValue?: unknown,
+  ): ExecutionArgs => {
     return {
       schema,
       document: operation.document,
+      rootValue,
       operationName: operation.operationName,
       variableValues: operation.variables,
       contextValue: new GraphqlContext(deps, scope, tools),
@@ -200,7 +205,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
       if (!scope.budget.covers(objects, objects * objectOfSchemaBytes)) {
         return toBudgetRefusal(scope.budget.refusal);
       }
-      const executed = execute({ ...toArgs(operation, scope), rootValue: event });
+      const executed = execute(toArgs(operation, scope, event));
       return andThen(executed, (result) => toResult(result, scope));
     },
     async openSource(operation, scope) {
