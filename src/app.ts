@@ -74,6 +74,9 @@ const commentShare = 1 / 8;
 /** What a comment takes beside its text, about. */
 const commentBytes = 512;
 
+/** Of the memory for answers; texts of posts and articles have the rest. */
+const answerShare = 1 / 2;
+
 /** Logins that wait for the two that are being checked: the last of them for half a second. */
 const loginsWaitingMax = 16;
 
@@ -88,7 +91,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const shared = { log, config, security, pool: createPool(config) };
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
-    bytesMax: config.answerCacheBytesMax,
+    bytesMax: config.answerCacheBytesMax * answerShare,
     read: createReader(store, randomBytes(9).toString('base64url')),
   });
   const listReply = createListReply(answers);

@@ -9,6 +9,7 @@ import type { AnswerCache } from '../http/answer-cache.ts';
 import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
 import type { ListPage, ReplyWithList } from '../http/json-list.ts';
 import { type ListRoute, replyWithList } from '../http/list-pages.ts';
+import { rememberTexts } from '../http/record-texts.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
@@ -21,8 +22,11 @@ export interface ArticleDeps {
   readonly store: Store;
   readonly answers: AnswerCache<Reading>;
   readonly listReply: ReplyWithList<Reading>;
-  readonly config: Pick<Config, 'bodyBytesMax'>;
+  readonly config: Pick<Config, 'bodyBytesMax' | 'answerCacheBytesMax'>;
 }
+
+/** Of the memory for answers, the part that is for texts of articles. */
+const textShare = 1 / 8;
 
 const jsonPatchType = 'application/json-patch+json';
 const mergePatchType = 'application/merge-patch+json';
@@ -56,7 +60,7 @@ export function createArticleHandlers(deps: ArticleDeps): ArticleHandlers {
   const everyArticle: ListRoute<Reading, Article> = {
     key: 'GET /api/articles',
     list: (records) => records.articles.all,
-    toJson,
+    toJson: toListJson(deps),
     toId: toArticleId,
   };
   return {
@@ -128,6 +132,12 @@ function getId(request: HttpRequest): number {
 
 function toJson(article: Article): string {
   return JSON.stringify(article);
+}
+
+/** As `toJson`, for a list, which is made anew with each change of one. */
+function toListJson({ store, config }: ArticleDeps): (article: Article) => string {
+  if (!store.keepsObjects) return toJson;
+  return rememberTexts(toJson, config.answerCacheBytesMax * textShare);
 }
 
 /** The tag that the list has now, which is `all`; empty where it is too long for one. */

@@ -7,6 +7,7 @@ import type { AnswerCache } from '../http/answer-cache.ts';
 import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
 import type { ReplyWithList } from '../http/json-list.ts';
 import { type ListRoute, replyWithList } from '../http/list-pages.ts';
+import { rememberTexts } from '../http/record-texts.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -21,12 +22,15 @@ export interface PostDeps {
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
   readonly answers: AnswerCache<Reading>;
   readonly listReply: ReplyWithList<Reading>;
-  readonly config: Pick<Config, 'bodyBytesMax'>;
+  readonly config: Pick<Config, 'bodyBytesMax' | 'answerCacheBytesMax'>;
 }
 
 export type PostHandlers = Readonly<
   Record<'list' | 'create' | 'find' | 'update' | 'remove', Handler>
 >;
+
+/** Of the memory for answers, the part that is for texts of posts, which make the longest lists. */
+const textShare = 3 / 8;
 
 export function createPostHandlers(deps: PostDeps): PostHandlers {
   const { store, viewer, answers, listReply, config } = deps;
@@ -34,7 +38,10 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
   const all: ListRoute<Reading, Post> = {
     key: 'GET /posts',
     list: (records) => records.posts.all,
-    toJson,
+    // Posts change more often than one post: the list is made of texts that are there already.
+    toJson: store.keepsObjects
+      ? rememberTexts(toJson, config.answerCacheBytesMax * textShare)
+      : toJson,
     toId,
   };
 

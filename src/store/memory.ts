@@ -74,6 +74,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   for (const post of initial.posts) keepPost(state, post);
   for (const comment of initial.comments) keepComment(state, comment);
   return {
+    keepsObjects: true,
     posts: createPosts(state),
     comments: createComments(state),
     authors: createAuthors(state),

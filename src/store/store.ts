@@ -116,6 +116,8 @@ export type Versions = Record<Area, number>;
 export type Records = Pick<Store, Area | 'related'>;
 
 export interface Store {
+  /** True where a record is the same object each time that it is read, until it is changed. */
+  readonly keepsObjects: boolean;
   /** Only a store for which many records in one act are less work than each by itself has it. */
   readonly related?: Related | undefined;
   readonly posts: Posts;

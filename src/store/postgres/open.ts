@@ -39,6 +39,7 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
   const feed = await openFeed({ pool, connect, log, timeoutSeconds, nodeId: randomUUID() });
   const context: PostgresContext = { pool, sql: createStatements(pool), createId, now };
   return {
+    keepsObjects: false,
     posts: createPosts(context),
     comments: createComments(context, feed),
     authors: createAuthors(context),

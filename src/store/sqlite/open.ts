@@ -31,6 +31,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
   const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
   return {
+    keepsObjects: false,
     posts: createPosts(context),
     comments: createComments(context),
     authors: createAuthors(context),
