@@ -179,11 +179,12 @@ describe('what the API reference says', () => {
     const { name, operation } = entry;
     const statuses = Object.keys(operation.responses).filter((status) => status !== 'default');
     const success = statuses.find((status) => Number(status) < 400);
-    const delivered = new Set<string>();
+    const delivered = new Map<string, Set<string>>();
     const send = async (change: Change, on = server): Promise<Response> => {
       const answer = await ask(on, entry, withIds(entry, change));
-      await check(entry, answer.clone());
-      delivered.add(String(answer.status));
+      const sent = await check(entry, answer.clone());
+      const seen = delivered.get(String(answer.status)) ?? [];
+      delivered.set(String(answer.status), new Set([...seen, ...sent]));
       return answer;
     };
 
@@ -213,6 +214,12 @@ describe('what the API reference says', () => {
         (status) => !delivered.has(status) && !seenElsewhere.has(`${name} ${status}`),
       );
       assert.deepEqual(missed, [], name);
+      for (const [status, seen] of delivered) {
+        // An error has what its code needs: not all that its status may have.
+        const headers = Object.keys(operation.responses[status]?.headers ?? {});
+        const absent = headers.filter((header) => !seen.has(header.toLowerCase()));
+        assert.deepEqual(absent, [], `${name} ${status}`);
+      }
     });
 
     const required = requiredOf(entry);
