@@ -207,7 +207,8 @@ function createAccess(
 function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
   const { jwtSecret, jwtSecretPrevious } = config;
   if (jwtSecret === '') {
-    log('info', 'JWT_SECRET is not set: tokens are good until this run ends');
+    if (config.environment !== 'production')
+      log('info', 'JWT_SECRET is not set: tokens are good until this run ends');
     return [randomBytes(32)];
   }
   const previous = jwtSecretPrevious === '' ? [] : [Buffer.from(jwtSecretPrevious)];

@@ -151,7 +151,7 @@ export function readConfig(
   const fileFaults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
   const { values, faults } = readSettings(settings, environment, memoryBytes);
   const all = [...fileFaults, ...faults, ...secretFaults(values)];
-  if (all.length > 0) throw new ConfigError(all.join(' '));
+  if (all.length > 0) throw new ConfigError(all.join('\n'));
   return values;
 }
 

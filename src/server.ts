@@ -5,9 +5,12 @@
  * arguments it is a command instead, which is loaded then; 2 says that there is none like it.
  */
 
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
+import { adviseOn } from './commands/advice.ts';
+import type { Asked } from './commands/arguments.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { AppError, toReason } from './errors.ts';
@@ -22,51 +25,73 @@ const adminConnectionsMax = 100;
 
 const newSpace = newSpaceBytes(process.versions.v8);
 
-const [command, ...commandArguments] = process.argv.slice(2);
-if (command === undefined) await start();
-else await runCommand(command, commandArguments);
+const args = process.argv.slice(2);
+// Most starts have none, and need not load what reads them.
+const asked: Asked =
+  args.length === 0
+    ? { kind: 'serve', environment: process.env }
+    : (await import('./commands/arguments.ts')).parseArguments(args, process.env, getVersion);
+await run(asked);
 
-async function runCommand(name: string, args: readonly string[]): Promise<void> {
-  if (name === '--healthcheck') {
-    await checkHealth();
-    return;
-  }
-  if (name !== 'accounts') {
-    process.stderr.write(`inkwell: there is no command ${JSON.stringify(name)}, only accounts.\n`);
+async function run(command: Asked): Promise<void> {
+  if (command.kind === 'serve') await start(command.environment);
+  else if (command.kind === 'check') await check(command.environment);
+  else if (command.kind === 'healthcheck') await checkHealth(command.environment);
+  else if (command.kind === 'print') process.stdout.write(`${command.text}\n`);
+  else if (command.kind === 'unknown') {
+    process.stderr.write(`inkwell: ${command.message}. Try --help.\n`);
     process.exitCode = 2;
-    return;
+  } else {
+    const { runAccounts } = await import('./commands/accounts.ts');
+    process.exitCode = await runAccounts(command.args, {
+      environment: process.env,
+      input: process.stdin,
+      output: process.stdout,
+      errors: process.stderr,
+      now,
+    });
   }
-  const { runAccounts } = await import('./commands/accounts.ts');
-  process.exitCode = await runAccounts(args, {
-    environment: process.env,
-    input: process.stdin,
-    output: process.stdout,
-    errors: process.stderr,
-    now,
-  });
 }
 
-async function checkHealth(): Promise<void> {
+async function check(environment: Environment): Promise<void> {
+  const config = readSettings(environment, getMemoryBytes());
+  const { describeStart } = await import('./commands/check.ts');
+  try {
+    const lines = [...(await describeStart(config)), ...adviseOn(config, environment)];
+    process.stdout.write(`${lines.join('\n')}\n`);
+  } catch (error) {
+    writeErrors(toReason(error));
+    process.exitCode = 1;
+  }
+}
+
+async function checkHealth(environment: Environment): Promise<void> {
   const { askHealth } = await import('./commands/healthcheck.ts');
-  const { isReady, message } = await askHealth(readSettings(getMemoryBytes()));
+  const { isReady, message } = await askHealth(readSettings(environment, getMemoryBytes()));
   process.stdout.write(`${message}\n`);
   process.exitCode = isReady ? 0 : 1;
 }
 
-function readSettings(memoryBytes: number): Config {
+function writeErrors(message: string): void {
+  for (const line of message.split('\n')) process.stderr.write(`inkwell: ${line}\n`);
+}
+
+function readSettings(environment: Environment, memoryBytes: number): Config {
   try {
     // Shares are of what is left beside the space for new objects.
-    return readConfig(process.env, memoryBytes - newSpace);
+    return readConfig(environment, memoryBytes - newSpace);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`inkwell: ${error.message}\n`);
+    writeErrors(error.message);
     return process.exit(1);
   }
 }
 
-async function start(): Promise<void> {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+async function start(environment: Environment): Promise<void> {
   const memoryBytes = getMemoryBytes();
-  const config = readSettings(memoryBytes);
+  const config = readSettings(environment, memoryBytes);
   const output = createLogOutput(process.stdout);
   process.on('exit', output.flush);
   const fail = createFail(output.write);
@@ -75,7 +100,9 @@ async function start(): Promise<void> {
   // Ours has been read. graphql-js, which is loaded later, reads it too, and checks each value that
   // it meets once more unless this is `production`: a list takes it half as long again.
   process.env['NODE_ENV'] ||= 'production';
-  await serve(config, { ...createLogs(config, output), fail, memoryBytes });
+  const logs = createLogs(config, output);
+  await serve(config, { ...logs, fail, memoryBytes });
+  for (const advice of adviseOn(config, environment)) logs.log('warn', advice);
 }
 
 function createLogs(
@@ -124,7 +151,9 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
     stopOnSignals(server, app, { config, log, fail });
     const memoryMaxMiB = Math.ceil(sumOfBounds(config, newSpace) / MiB);
     const adminUrl = adminPort === undefined ? undefined : `http://${host}:${adminPort}`;
-    log('info', 'listening', { url: `http://${host}:${port}`, adminUrl, memoryMaxMiB });
+    const url = `http://${host}:${port}`;
+    const address = config.host === '' ? 'all addresses' : config.host;
+    log('info', 'listening', { url, ui: `${url}/graphql-ui/`, address, adminUrl, memoryMaxMiB });
     const memoryMiB = Math.floor(memoryBytes / MiB);
     if (memoryMaxMiB > memoryMiB) {
       log('warn', 'the limits allow more memory than there is', { memoryMaxMiB, memoryMiB });
@@ -159,6 +188,16 @@ async function listenOn(name: string, server: HttpServer, { host, port }: Place)
 }
 
 type Place = Pick<Config, 'host' | 'port'>;
+
+/** As package.json beside `dist/` has it; a bundle stands alone. */
+function getVersion(): string {
+  try {
+    const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+    return (JSON.parse(text) as { readonly version: string }).version;
+  } catch {
+    return 'unknown';
+  }
+}
 
 /** So that a later run can tell a folder in use from one that was left behind. */
 function describeRun(): AppDeps['run'] {

@@ -52,7 +52,9 @@ const rooms: Readonly<Record<string, Room>> = {
     types: ['config'],
   },
   // Beside the app: what the program does instead of serving.
-  commands: { uses: ['errors', 'config', 'store', 'domain', 'auth'] },
+  commands: {
+    uses: ['errors', 'config', 'store', 'domain', 'auth', 'graphql/documents/trusted-documents.ts'],
+  },
   server: {
     uses: [...ground, 'http', 'config', 'settings', 'memory-plan', 'log', 'app', 'commands'],
   },

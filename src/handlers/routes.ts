@@ -9,7 +9,7 @@ import type { ArticleHandlers } from './articles.ts';
 import type { CommentHandlers } from './comments.ts';
 import type { FileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
-import { hello } from './greeting.ts';
+import { createHome, hello } from './greeting.ts';
 import type { HealthHandlers } from './health.ts';
 import type { PageHandlers } from './pages.ts';
 import type { PostHandlers } from './posts.ts';
@@ -76,6 +76,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     // R12: where the `Location` of a new article points
     route('GET', '/articles/{id}', { handler: articles.redirect }),
     // Beside the specification (R35)
+    route('GET', '/', { handler: createHome(() => routes) }),
     route('GET', '/openapi.json', { handler: createApiHandler(() => routes), ...json }),
     route('GET', '/docs', { handler: handlers.reference.redirect }),
     route('GET', '/docs/*', { handler: handlers.reference.file }),

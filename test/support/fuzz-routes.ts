@@ -146,6 +146,7 @@ export const seeds: readonly Seed[] = [
   { route: 'GET /openapi.json', status: 200, make: () => get('/openapi.json') },
   { route: 'GET /docs', status: 308, make: () => get('/docs') },
   { route: 'GET /docs/*', status: 200, make: () => get('/docs/start.js') },
+  { route: 'GET /', status: 200, make: () => get('/') },
   { route: 'GET /livez', status: 200, make: () => get('/livez') },
   { route: 'GET /readyz', status: 200, make: () => get('/readyz') },
   // Last: it takes away what others read.

@@ -1,0 +1,30 @@
+/** `--check`: what the program would do with its settings. It opens no port and no store. */
+
+import { loadAccounts } from '../auth/accounts.ts';
+import type { Config } from '../config.ts';
+import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
+
+/** One line for each fact; rejects where a file that a setting names cannot be used. */
+export async function describeStart(config: Config): Promise<readonly string[]> {
+  const { host, port, adminPort, requireAuth, storeUrl, trustedDocuments } = config;
+  const accounts = await loadAccounts(config);
+  await readTrustedDocuments(trustedDocuments);
+  const place = host === '' ? 'all addresses' : host;
+  const admin = adminPort === undefined ? '' : `, health and metrics on port ${adminPort}`;
+  const kept = storeUrl === '' || storeUrl === 'memory:' ? 'in memory' : `in ${toPlain(storeUrl)}`;
+  const files = config.uploadDir === '' ? 'a temporary folder' : config.uploadDir;
+  const configured = `${accounts.length} configured${config.demoData ? ', with demo data' : ''}`;
+  return [
+    `listens on port ${port} of ${place}${admin}`,
+    `keeps records ${kept}, and files in ${files}`,
+    `accounts: ${configured}`,
+    `changing data needs ${requireAuth === 'writes' ? 'a token' : 'no token'}`,
+  ];
+}
+
+/** Without what may be a password. */
+function toPlain(storeUrl: string): string {
+  if (!URL.canParse(storeUrl)) return 'a database';
+  const { protocol, host, pathname } = new URL(storeUrl);
+  return `${protocol}//${host}${pathname}`;
+}

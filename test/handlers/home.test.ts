@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startServer } from '../support/server.ts';
+
+test('GET /: the routes as JSON, for a client that is no browser', async (t) => {
+  const server = await startServer(t);
+  const answer = await server.fetch('/');
+  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.equal(answer.headers.get('vary'), 'Accept');
+  const { name, routes, ...links } = (await answer.json()) as Record<string, unknown>;
+  assert.equal(name, 'Inkwell');
+  assert.deepEqual(links, { ui: '/graphql-ui/', reference: '/docs/', openapi: '/openapi.json' });
+  for (const route of ['GET /', 'POST /graphql', 'GET /posts/{id}', 'GET /readyz']) {
+    assert.ok((routes as string[]).includes(route), route);
+  }
+});
+
+test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
+  const server = await startServer(t);
+  const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  const answer = await server.fetch('/', { headers: { Accept: accept } });
+  assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
+  const page = await answer.text();
+  const links = Array.from(page.matchAll(/href="([^"]+)"/g), ([, link = '']) => link);
+  assert.equal(links.length, 3);
+  for (const link of links) assert.equal((await server.fetch(link)).status, 200, link);
+  assert.match(page, /POST \/graphql</);
+});
+
+test('GET /: any other type is 406, any other method 405', async (t) => {
+  const server = await startServer(t);
+  assert.equal((await server.fetch('/', { headers: { Accept: 'image/png' } })).status, 406);
+  assert.equal((await server.fetch('/', { method: 'POST' })).status, 405);
+});
