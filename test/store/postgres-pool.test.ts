@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
+import postgres from 'postgres';
+import { openStore } from '../../dist/store/open.js';
 import { createConnect, createPool, type Pool } from '../../dist/store/postgres/pool.js';
+import { createListShare } from '../../dist/store/postgres/list-share.js';
 import { withCode } from '../support/errors.js';
+import { allOf } from '../support/lists.js';
+import { driverOptions } from './driver-suite.js';
+import { startServer } from '../support/server.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 
 let server: PostgresServer;
@@ -46,4 +52,73 @@ test('a row is found after a statement that ran out of time', { skip }, async (t
     ),
     7,
   );
+});
+
+test('a locked table holds up the lists of this table, and nothing else', { skip }, async (t) => {
+  const url = await server.createDatabase();
+  const service = await startServer(t, { env: { STORE_URL: url } });
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.after(() => sql.end({ timeout: 1 }));
+  const asked = await sql.begin(async (lock) => {
+    await lock`LOCK TABLE inkwell.todos IN ACCESS EXCLUSIVE MODE`;
+    const ended: string[] = [];
+    const ask = async (path: string): Promise<number> => {
+      const { status } = await service.fetch(path);
+      ended.push(path);
+      return status;
+    };
+    const lists = Array.from({ length: 30 }, () => ask('/api/todos'));
+    const others = ['/posts', '/api/articles', '/api/articles/1', '/posts'].map(ask);
+    assert.deepEqual(new Set(await Promise.all(others)), new Set([200]));
+    // All others were answered while the lists waited.
+    assert.ok(!ended.includes('/api/todos'));
+    const refused = await Promise.all(lists);
+    assert.deepEqual(new Set(refused), new Set([503]));
+    return refused.length;
+  });
+  assert.equal(asked, 30);
+  assert.equal((await service.fetch('/api/todos')).status, 200);
+  assert.ok(!service.logged.some(({ event }) => event === 'database is away'));
+});
+
+test('the pages of one table take a quarter of the connections', async () => {
+  const inShare = createListShare(8);
+  const running: (() => void)[] = [];
+  const read = (table: string): Promise<void> =>
+    inShare(table, () => new Promise((resolve) => running.push(resolve)));
+  const reads = [read('a'), read('a'), read('a'), read('b')];
+  await Promise.resolve();
+  assert.equal(running.length, 3);
+  running[0]?.();
+  await reads[0];
+  await Promise.resolve();
+  assert.equal(running.length, 4);
+  for (const end of running) end();
+  await Promise.all(reads);
+  const failing = inShare('a', () => Promise.reject(new Error('no')));
+  await assert.rejects(failing, /no/);
+  const waiting = Array.from({ length: 102 }, () => read('c'));
+  await assert.rejects(read('c'), withCode('overloaded'));
+  while (running.length > 0) {
+    running.pop()?.();
+    await new Promise(setImmediate);
+  }
+  await Promise.all(waiting);
+});
+
+test('a change of an article does not wait for one of another article', { skip }, async (t) => {
+  const url = await server.createDatabase();
+  const store = await openStore(url, driverOptions());
+  t.after(() => store.close());
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.after(() => sql.end({ timeout: 1 }));
+  await sql.begin(async (lock) => {
+    await lock`SELECT FROM inkwell.articles WHERE id = 1 FOR UPDATE`;
+    const locked = Promise.resolve(store.articles.change(1, (found) => ({ ...found, title: 'a' })));
+    const refused = assert.rejects(locked, withCode('overloaded'));
+    await store.articles.change(2, (found) => ({ ...found, title: 'b' }));
+    assert.equal((await store.articles.find(2))?.title, 'b');
+    await refused;
+  });
+  assert.equal((await allOf(store.articles.all)).length, 2);
 });

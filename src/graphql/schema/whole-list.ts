@@ -26,6 +26,8 @@ async function readOn<T>(
   first: Page<T>,
   { budget, scheduler }: ReadTools,
 ): Promise<readonly T[]> {
+  // To count takes some milliseconds, too: not in the same turn for many operations.
+  await scheduler.yield();
   if (await list.exceeds(budget.left)) budget.refuseList();
   const records = [...first.records];
   for (let page = first; page.next !== undefined; records.push(...page.records)) {

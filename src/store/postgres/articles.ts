@@ -2,8 +2,8 @@
  * Articles in PostgreSQL: JSON documents as they came (R14), by id. A change is read, made and
  * then kept only if no other came between, which the row's version tells; else it is made again on
  * what is there now (R16). No lock is held meanwhile, so that a node that stops in the middle of a
- * change delays no other. The changes of one process are queued: only nodes compete, and a node
- * that has lost some attempts takes the lease.
+ * change delays no other. In one process the changes of an article are queued: only nodes compete,
+ * and a node that has lost some attempts takes the lease.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -57,7 +57,7 @@ export function createArticles({
       return typeof id === 'number' ? put(pool, { ...draft, id }) : add(pool, draft);
     },
     change: (id, change) =>
-      inQueue(() =>
+      inQueue(id, () =>
         withLease<Article | undefined>(lease, async () => {
           const before = await find(id);
           if (before === undefined) return { kept: undefined };
@@ -66,7 +66,7 @@ export function createArticles({
         }),
       ),
     changeAll: (change) =>
-      inQueue(() =>
+      inQueue(undefined, () =>
         withLease(lease, async () => {
           const before = await list();
           const after = change(before.map(({ article }) => article));
@@ -176,26 +176,32 @@ async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>): Promise<T
   }
 }
 
-type InQueue = <T>(work: () => Promise<T>) => Promise<T>;
+type InQueue = <T>(id: number | undefined, work: () => Promise<T>) => Promise<T>;
 
-/** One after the other, in the order asked. */
+/** Changes of one article one after the other, in the order asked; undefined: of all articles. */
 function createQueue(): InQueue {
-  let last: Promise<unknown> = Promise.resolve();
+  /** The last change of each article that has one. */
+  const last = new Map<number, Promise<unknown>>();
+  let lastOfAll: Promise<unknown> = Promise.resolve();
   let waiting = 0;
-  return (work) => {
+  return (id, work) => {
     if (waiting >= waitingMax) return Promise.reject(tooMany());
     waiting += 1;
     const since = Date.now();
-    const done = last
-      .then(() => {
-        if (Date.now() - since > waitMillisecondsMax) throw tooMany();
-        return work();
-      })
+    const own = id === undefined ? [...last.values()] : [last.get(id) ?? Promise.resolve()];
+    const done = Promise.all([...own, lastOfAll]).then(() => {
+      if (Date.now() - since > waitMillisecondsMax) throw tooMany();
+      return work();
+    });
+    // The caller gets the error; the next in the queue only waits for the end.
+    const ended = done
+      .catch(() => undefined)
       .finally(() => {
         waiting -= 1;
+        if (id !== undefined && last.get(id) === ended) last.delete(id);
       });
-    // The caller gets the error; the next in the queue only waits for the end.
-    last = done.catch(() => undefined);
+    if (id === undefined) lastOfAll = ended;
+    else last.set(id, ended);
     return done;
   };
 }

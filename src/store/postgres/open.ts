@@ -24,6 +24,7 @@ import {
   toStoreError,
 } from './pool.ts';
 import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
+import { createListShare } from './list-share.ts';
 import { createStatements } from './statements.ts';
 import type { Store } from '../store.ts';
 
@@ -37,7 +38,12 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
   await prepare(connect, options);
   const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
   const feed = await openFeed({ pool, connect, log, timeoutSeconds, nodeId: randomUUID() });
-  const context: PostgresContext = { pool, sql: createStatements(pool), createId, now };
+  const context: PostgresContext = {
+    pool,
+    sql: createStatements(pool, createListShare(connectionsMax)),
+    createId,
+    now,
+  };
   return {
     keepsObjects: false,
     posts: createPosts(context),
@@ -79,7 +85,7 @@ export async function openPostgresAccounts(
   }
   const pool = createPool(connect, { log: () => undefined, connectionsMax: 1, timeoutSeconds });
   return {
-    accounts: createKept({ pool, sql: createStatements(pool), now }),
+    accounts: createKept({ pool, sql: createStatements(pool, createListShare(1)), now }),
     close: () => pool.close(),
   };
 }

@@ -39,6 +39,8 @@ export type Connect = (options: ConnectOptions) => Client;
 export interface ConnectOptions {
   readonly connectionsMax: number;
   readonly statementSeconds: number;
+  /** How long a statement waits for a lock; undefined: as long as it may take. */
+  readonly lockMilliseconds?: number;
   /** For every NOTIFY on a channel that a connection listens to. */
   readonly heard?: (channel: string, payload: string) => void;
   /** Whenever a connection has ended. */
@@ -57,7 +59,7 @@ export interface PostgresContext {
 /** Loads the package. Connections are made when they are needed. */
 export async function createConnect(url: string): Promise<Connect> {
   const create = await importPostgres();
-  return ({ connectionsMax, statementSeconds, heard, closed }) => {
+  return ({ connectionsMax, statementSeconds, lockMilliseconds, heard, closed }) => {
     const options = {
       max: connectionsMax,
       connect_timeout: 5,
@@ -68,7 +70,13 @@ export async function createConnect(url: string): Promise<Connect> {
       onnotice: () => undefined,
       onnotify: heard,
       onclose: () => closed?.(),
-      connection: { application_name: 'inkwell', statement_timeout: statementSeconds * 1000 },
+      // One that waits holds up none behind it: each is sent over a connection that is free.
+      max_pipeline: 0,
+      connection: {
+        application_name: 'inkwell',
+        statement_timeout: statementSeconds * 1000,
+        ...(lockMilliseconds !== undefined && { lock_timeout: lockMilliseconds }),
+      },
     };
     try {
       return create(url, options);
@@ -87,6 +95,8 @@ async function importPostgres(): Promise<typeof postgres> {
   }
 }
 
+/** A statement that waits longer for a lock is given up. */
+const lockMilliseconds = 1_000;
 /** Statements under way, those that wait for a connection among them. */
 const statementsMax = 2_000;
 /** Longer than a connection that was lost needs to be known as closed. */
@@ -141,7 +151,8 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
   const { log, connectionsMax, timeoutSeconds } = options;
   // The server ends a statement after its time; the second more is for its answer.
   const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
-  const newClient = (): Client => connect({ connectionsMax, statementSeconds: timeoutSeconds });
+  const newClient = (): Client =>
+    connect({ connectionsMax, statementSeconds: timeoutSeconds, lockMilliseconds });
   let client = newClient();
   let statements = 0;
   let answeredAt = Date.now();
@@ -218,8 +229,10 @@ export function createDeadline(milliseconds: number, expire: () => void): Deadli
   return { passed, end: () => clearTimeout(timer) };
 }
 
-/** SQLSTATE classes and codes that say: not now. The rest are faults of this program. */
-const notNow = /^(?:08|53|57P|57014|55P03|25006|40001|40P01)/;
+/** SQLSTATE classes and codes of a server that is away. */
+const isAwayCode = /^(?:08|53|57P|25006)/;
+/** Those of a statement that took too long, or met another. The rest are faults of this program. */
+const isBusyCode = /^(?:57014|55P03|40001|40P01)/;
 const diskFull = '53100';
 /** What the network says, and what the package says of its connections. */
 const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
@@ -230,7 +243,8 @@ export function toStoreError(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
   const code = String(error.code);
   if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');
-  if (notNow.test(code) || noConnection.test(code)) return lost();
+  if (isBusyCode.test(code)) return busy();
+  if (isAwayCode.test(code) || noConnection.test(code)) return lost();
   return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
 }
 
@@ -253,11 +267,14 @@ export function describeAway(
 }
 
 export function isAway(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'overloaded';
+  return error instanceof DatabaseAway;
 }
 
+/** As `busy` for clients; the pool also notes it, and sends what only reads once more. */
+class DatabaseAway extends AppError {}
+
 function lost(): AppError {
-  return new AppError('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
+  return new DatabaseAway('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
 }
 
 function busy(): AppError {

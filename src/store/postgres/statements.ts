@@ -2,6 +2,7 @@
 
 import { type PageQuery, pageBytesMax, type RowPage, type Sql } from '../sql/sql.ts';
 import type { Table } from '../sql/rows.ts';
+import type { ListShare } from './list-share.ts';
 import type { Pool } from './pool.ts';
 
 /** The bytes of a row's texts, which PostgreSQL knows without reading them. */
@@ -12,7 +13,7 @@ const sizeOf: Readonly<Partial<Record<Table, string>>> = {
   articles: 'octet_length(document)',
 };
 
-export function createStatements(pool: Pool): Sql {
+export function createStatements(pool: Pool, inShare: ListShare): Sql {
   const read: Sql['read'] = (text, values) =>
     pool.read((sql) => sql.unsafe(text, [...values], { prepare: true }));
   return {
@@ -23,13 +24,11 @@ export function createStatements(pool: Pool): Sql {
     write: (_table, text, values) =>
       pool.count((sql) => sql.unsafe(text, [...values], { prepare: true })),
     async readPage({ table, text, values, order }: PageQuery): Promise<RowPage> {
-      const rows = await read(
-        `SELECT * FROM (
+      const page = `SELECT * FROM (
           SELECT page.*, ${sizeOf[table]} AS size,
             sum(${sizeOf[table]}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
-        ) AS sized WHERE bytes - size < ${pageBytesMax} ORDER BY place ${order}`,
-        values,
-      );
+        ) AS sized WHERE bytes - size < ${pageBytesMax} ORDER BY place ${order}`;
+      const rows = await inShare(table, async () => read(page, values));
       return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= pageBytesMax };
     },
   };
