@@ -55,7 +55,10 @@ async function main() {
   console.log('|---|---:|---:|---:|---:|---:|---:|');
   for (const [name, request] of wanted) {
     // Scenarios share paths, so each has a bare server of its own.
-    writeFileSync(file, JSON.stringify(await record(service.url, request)));
+    const { write } = request;
+    const written = write === undefined ? {} : await record(service.url, write);
+    const answers = { ...written, ...(await record(service.url, request)) };
+    writeFileSync(file, JSON.stringify(answers));
     const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
     console.log(await compare(name, request, { bare, service }));
     await stop(bare);
@@ -82,11 +85,8 @@ async function record(url, request) {
 
 async function compare(name, request, { bare, service }) {
   const file = join(folder, 'request.json');
-  const head = [`${request.method} ${request.path} HTTP/1.1`, 'Host: 127.0.0.1'];
-  for (const pair of Object.entries(request.headers ?? {})) head.push(pair.join(': '));
-  const body = Buffer.from(request.body ?? '').toString('base64');
-  const hasBody = request.body !== undefined;
-  writeFileSync(file, JSON.stringify({ head: `${head.join('\r\n')}\r\n`, body, hasBody }));
+  const { write = request, every = 1 } = request;
+  writeFileSync(file, JSON.stringify({ ...toWire(request), write: toWire(write), every }));
   for (const server of [bare, service]) await load(server, file, loading); // warm
   const rounds = [];
   for (let round = 0; round < Number(options.rounds); round += 1) {
@@ -104,6 +104,13 @@ async function compare(name, request, { bare, service }) {
     of(({ b }) => b.p50).toFixed(2),
     `${of(({ b }) => b.p99).toFixed(2)} |`,
   ].join(' | ');
+}
+
+function toWire({ method, path, headers = {}, body }) {
+  const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
+  for (const pair of Object.entries(headers)) head.push(pair.join(': '));
+  const bytes = Buffer.from(body ?? '').toString('base64');
+  return { head: `${head.join('\r\n')}\r\n`, body: bytes, hasBody: body !== undefined };
 }
 
 /** Time from the start of a process to its first answer, and its memory when it idles. */

@@ -1,6 +1,7 @@
 /**
  * A load: connections that each send one request after the other for some seconds. Runs as a
- * process of its own, so that its CPU time is not the server's. Prints one JSON line.
+ * process of its own, so that its CPU time is not the server's. Of `every` requests one is `write`,
+ * where the file has both. Prints one JSON line.
  *
  * Arguments: port, seconds, connections, and a file with the request's head and body.
  */
@@ -18,13 +19,22 @@ const latencies = [];
 let number = Math.floor(Math.random() * 1e12);
 let failed = 0;
 
+function toMessage({ head, hasBody }, content) {
+  const length = hasBody ? `Content-Length: ${content.length}\r\n` : '';
+  return Buffer.concat([Buffer.from(`${head}${length}\r\n`), content]);
+}
+const constant = toMessage(request, body);
+const { write: other = request, every = 1 } = request;
+const write = toMessage(other, Buffer.from(other.body, 'base64'));
+
+/** Of `every` requests the last one is the write. */
 function toBytes() {
   number += 1;
-  const content = numbered ? Buffer.from(body.toString().replaceAll('@', `${number}`)) : body;
-  const length = request.hasBody ? `Content-Length: ${content.length}\r\n` : '';
-  return Buffer.concat([Buffer.from(`${request.head}${length}\r\n`), content]);
+  if (numbered) {
+    return toMessage(request, Buffer.from(body.toString().replaceAll('@', `${number}`)));
+  }
+  return every > 1 && number % every === 0 ? write : constant;
 }
-const constant = numbered ? undefined : toBytes();
 
 function run() {
   return new Promise((resolve, reject) => {
@@ -38,7 +48,7 @@ function run() {
         return;
       }
       sent = performance.now();
-      socket.write(constant ?? toBytes());
+      socket.write(toBytes());
     };
     socket.on('connect', next);
     socket.on('error', reject);

@@ -25,7 +25,10 @@ export async function seed(url, posts = 100) {
   return { token, ids };
 }
 
-/** Name → request. `@` in a body is replaced by a running number, so that no two are equal. */
+/**
+ * Name → request. `@` in a body is replaced by a running number, so that no two are equal. Of
+ * `every` requests one is `write`, where there is one.
+ */
 export function scenarios({ token, ids }) {
   const post = (path, body, headers = json) => {
     return { method: 'POST', path, headers, body: JSON.stringify(body) };
@@ -37,30 +40,49 @@ export function scenarios({ token, ids }) {
     { op: 'replace', path: '/tags/0', value: 'changed' },
   ];
   const neverSeen = `{ q@: postById(postId: "${ids[7]}") { id title author { name } } }`;
+  const patched = {
+    ...post('/api/articles/1', patch, { 'Content-Type': 'application/json-patch+json' }),
+    method: 'PATCH',
+  };
+  const changed = {
+    ...post(`/posts/${ids[7]}`, { title: 'A changed post', content: text }),
+    method: 'PUT',
+  };
+  const list = { method: 'GET', path: '/posts' };
+  const all = post('/graphql', { query: listQuery });
   return {
     'GET /hello': { method: 'GET', path: '/hello' },
     'GET /posts/{id}': { method: 'GET', path: `/posts/${ids[7]}` },
-    'GET /posts, 100 posts': { method: 'GET', path: '/posts' },
+    'GET /posts, 100 posts': list,
     'GET /profile': {
       method: 'GET',
       path: '/profile',
       headers: { Authorization: `Bearer ${token}` },
     },
-    'GraphQL allPosts, 100 posts': post('/graphql', { query: listQuery }),
+    'GraphQL allPosts, 100 posts': all,
     'GraphQL postById': post('/graphql', byId(ids[7])),
     'GraphQL batch of 10': post('/graphql', ids.slice(0, 10).map(byId)),
     'GraphQL document never seen': post('/graphql', { query: neverSeen }),
     'upload of 1 MiB': upload(1024 * 1024),
     // What writes comes last: the lists before it have 100 posts.
-    'PATCH /api/articles/1': {
-      ...post('/api/articles/1', patch, { 'Content-Type': 'application/json-patch+json' }),
-      method: 'PATCH',
-    },
+    ...mixed('GET /posts', list, { patched, changed }),
+    ...mixed('GraphQL allPosts', all, { patched, changed }),
+    'PATCH /api/articles/1': patched,
     'POST /posts': post('/posts', { title: 'A new post', content: text }),
     'GraphQL createPost': post('/graphql', {
       query: createQuery,
       variables: { input: { title: 'A new post', content: text } },
     }),
+  };
+}
+
+/** A read beside a write of something else, and beside one of what is read. */
+function mixed(name, read, { patched, changed }) {
+  return {
+    [`${name}, 10 % PATCH of an article`]: { ...read, write: patched, every: 10 },
+    [`${name}, 50 % PATCH of an article`]: { ...read, write: patched, every: 2 },
+    [`${name}, 10 % PUT of a post`]: { ...read, write: changed, every: 10 },
+    [`${name}, 50 % PUT of a post`]: { ...read, write: changed, every: 2 },
   };
 }
 
