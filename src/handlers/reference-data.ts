@@ -29,6 +29,8 @@ export interface Operation {
   readonly errors?: readonly ErrorCode[];
   /** It has a tag, and answers or changes only where the tag is as the client asks. */
   readonly isTagged?: true;
+  /** A list that is given by pages, too. */
+  readonly isPaged?: true;
   /** A token is needed always or never, and not as REQUIRE_AUTH says. */
   readonly token?: 'always' | 'never';
 }
@@ -45,6 +47,7 @@ export const headerMeanings = {
   Allow: 'The methods of the path.',
   Accept: 'The media types that would do.',
   'Accept-Patch': 'The media types of patches that would do.',
+  Link: 'The next page of a list, where there is one (RFC 8288).',
   'X-Request-Id': 'Names the request in the log.',
 } as const;
 
@@ -88,6 +91,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'All posts, newest first',
     answers: { 200: answer('The posts.', listOf('Post')) },
     isTagged: true,
+    isPaged: true,
   },
   'POST /posts': {
     summary: 'Create a post',
@@ -114,6 +118,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'The comments of a post, oldest first',
     answers: { 200: answer('The comments.', listOf('CommentItem')) },
     isTagged: true,
+    isPaged: true,
   },
   'POST /posts/{id}/comments': {
     summary: 'Add a comment',
@@ -189,6 +194,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'All todos',
     answers: { 200: answer('The todos.', listOf('Todo')) },
     isTagged: true,
+    isPaged: true,
   },
   'POST /api/todos': {
     summary: 'Create a todo',
@@ -204,6 +210,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'All articles, by id',
     answers: { 200: answer('The articles.', listOf('Article')) },
     isTagged: true,
+    isPaged: true,
   },
   'GET /api/articles/{id}': {
     summary: 'One article',

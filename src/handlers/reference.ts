@@ -42,6 +42,7 @@ function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
   const words = `${method.toLowerCase()}${path}`.split(/[^a-z]+/i).filter((word) => word !== '');
   const parameters = [
     ...Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => toParameter(path, name)),
+    ...(operation.isPaged ? pages : []),
     ...Object.entries(headers).map(([name, example]) => {
       return { name, in: 'header', schema: { type: 'string' }, example };
     }),
@@ -63,21 +64,38 @@ function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
   };
 }
 
+const pages: readonly Schema[] = [
+  {
+    name: 'limit',
+    in: 'query',
+    description: 'Records of a page; without it, all follow.',
+    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+  },
+  {
+    name: 'after',
+    in: 'query',
+    description: 'The id of the record before the page.',
+    schema: { type: ['string', 'integer'] },
+  },
+];
+
 const conditions = { 'If-Match': '"…"', 'If-None-Match': '"…"' };
 
 /** What has a tag is not sent again to a client that has it (RFC 9110 §13). */
-function toAnswers(method: string, { answers, isTagged }: Operation): Operation['answers'] {
+function toAnswers(method: string, operation: Operation): Operation['answers'] {
+  const { answers, isTagged, isPaged } = operation;
   if (isTagged !== true || method !== 'GET') return answers;
   const known = { 304: { about: 'The client has it.' }, ...answers };
   return mapValues(known, (answer: Answer): Answer => {
-    return { ...answer, headers: [...(answer.headers ?? []), 'ETag'] };
+    const headers = [...(answer.headers ?? []), 'ETag'] as const;
+    return { ...answer, headers: isPaged && answer.schema ? [...headers, 'Link'] : headers };
   });
 }
 
 /** What a route can be refused with follows from what it takes and gives. */
 function impliedErrors(
   { path, endpoint }: RouteOf<Endpoint>,
-  { body = {}, isTagged }: Operation,
+  { body = {}, isTagged, isPaged }: Operation,
   isOpen: boolean,
 ): readonly ErrorCode[] {
   const codes: ErrorCode[] = [];
@@ -85,6 +103,7 @@ function impliedErrors(
   if (!isOpen) codes.push('missing_token', 'invalid_token');
   if (path.includes('{')) codes.push('not_found');
   if (isTagged === true) codes.push('precondition_failed');
+  if (isPaged === true) codes.push('invalid_parameter');
   if (endpoint.produces !== undefined) codes.push('not_acceptable');
   if (types.length > 0) codes.push('unsupported_media_type', 'content_too_large');
   if (types.includes('multipart/form-data')) codes.push('foreign_origin', 'invalid_multipart');

@@ -100,6 +100,7 @@ const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
   },
   not_acceptable: () => ({ headers: { Accept: 'application/x-none' } }),
   unsupported_media_type: () => ({ body: 'x', headers: { 'Content-Type': 'text/csv' } }),
+  invalid_parameter: () => ({ query: 'limit=0' }),
   precondition_failed: () => ({ headers: { 'If-Match': '"none"' } }),
   content_too_large: (entry) => ({
     body: isForm(entry) ? form({ part: file(long, 'a') }) : JSON.stringify({ title: long }),
@@ -153,6 +154,8 @@ describe('what the API reference says', () => {
       return found?.id ?? '';
     };
     ids.set('posts', await first('/posts'));
+    const second = { content: 'So that there is a second page.' };
+    await server.send('POST', `/posts/${ids.get('posts')}/comments`, second);
     ids.set('comments', await first(`/posts/${ids.get('posts')}/comments`));
     ids.set('todos', await first('/api/todos'));
   });
@@ -201,6 +204,9 @@ describe('what the API reference says', () => {
         if (!isDescribed) continue;
         const problem = (await answer.json()) as { readonly code: string };
         assert.equal(problem.code, code, name);
+      }
+      if (operation.parameters?.some((each) => each.name === 'limit') === true) {
+        assert.match((await send({ query: 'limit=1' })).headers.get('link') ?? '', /rel="next"/);
       }
       for (const status of statuses.filter((each) => each in askedFor)) {
         assert.equal((await send(askedFor[status] ?? {})).status, Number(status));

@@ -21,6 +21,7 @@ interface Body {
 
 export interface Operation {
   readonly operationId: string;
+  readonly parameters?: readonly { readonly name: string }[];
   readonly requestBody?: { readonly content: Readonly<Record<string, Body>> };
   readonly responses: Readonly<Record<string, Described>>;
 }
@@ -60,6 +61,7 @@ export const entries: readonly Entry[] = Object.entries(reference.paths)
 /** What a request has that the reference does not say, or says otherwise. */
 export interface Change {
   readonly params?: Readonly<Record<string, string>>;
+  readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | FormData;
   /** Of the body; the first of the reference where left out. */
@@ -72,17 +74,18 @@ export function ask(server: TestServer, entry: Entry, change: Change = {}): Prom
   const path = entry.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(change.params?.[name] ?? ''),
   );
+  const target = change.query === undefined ? path : `${path}?${change.query}`;
   const bodies = operation.requestBody?.content ?? {};
   const [first = ''] = Object.keys(bodies);
   const type = change.type ?? first;
   const headers: Record<string, string> = { ...change.headers };
   const init = { method, headers, redirect: 'manual' } as const;
-  if (operation.requestBody === undefined) return server.fetch(path, init);
+  if (operation.requestBody === undefined) return server.fetch(target, init);
   const own = bodies[type]?.example;
   const body = change.body ?? (type === 'multipart/form-data' ? toForm(own) : JSON.stringify(own));
   // `fetch` names the boundary itself.
   if (typeof body === 'string') headers['Content-Type'] ??= type;
-  return server.fetch(path, { ...init, body });
+  return server.fetch(target, { ...init, body });
 }
 
 function toForm(example: unknown): FormData {
