@@ -28,7 +28,9 @@ import { createAnswerCache } from './http/answer-cache.ts';
 import { createListReply } from './http/json-list.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
-import { createRequestLog } from './http/server/request-log.ts';
+import { createMetrics, type Metrics } from './http/metrics.ts';
+import type { Observe } from './http/server/observe.ts';
+import { createRequestLog, type RequestLogDeps } from './http/server/request-log.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import { createCountedLog, type CountedLog, type Log } from './log.ts';
 import { createMemoryPool, type MemoryPool } from './memory-pool.ts';
@@ -46,6 +48,8 @@ export interface AppDeps {
   readonly log: Log;
   /** For requests where all are logged: it drops none beyond a number in a second. */
   readonly requestLog?: Log;
+  /** Memory that the process holds. */
+  readonly residentBytes?: () => number;
   readonly now: () => Date;
   /** Milliseconds of a clock that only goes forward, whatever happens to `now`. */
   readonly monotonicNow: () => number;
@@ -84,11 +88,13 @@ const loginsWaitingMax = 16;
 const folderOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
-  const { log, now, run } = deps;
+  const { log, now, run, monotonicNow } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const security = createCountedLog(log, deps.monotonicNow);
-  const shared = { log, config, security, pool: createPool(config) };
+  const pool = createPool(config);
+  const metrics = config.adminPort === undefined ? undefined : startMetrics({ ...deps, pool });
+  const security = createSecurity(deps, metrics);
+  const shared = { log, config, security, pool };
   const store = await openRecords(config, { createId, now, log, accounts });
   const answers = createAnswerCache({
     bytesMax: config.answerCacheBytesMax * answerShare,
@@ -122,7 +128,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   });
 
-  const health = createHealthHandlers({ store, monotonicNow: deps.monotonicNow });
+  const health = createHealthHandlers({ store, monotonicNow });
   const routes = createRoutes({
     graphql,
     posts: createPostHandlers({ store, viewer, answers, listReply, config }),
@@ -136,22 +142,51 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     health,
     writing: createWritingGuard({ bearer, config }),
   });
-
-  const observe = createRequestLog({ config, security, log: deps.requestLog ?? log });
-
+  const observe = createObserve({ config, security, log: deps.requestLog ?? log }, metrics);
   return {
     listener: listenTo(routes, { ...shared, observe, cors: createCors(config.allowedOrigins) }),
-    adminListener: listenTo(createAdminRoutes({ health }), shared),
-    pool: shared.pool,
+    adminListener: listenTo(createAdminRoutes({ health, metrics: metrics?.handler }), shared),
+    pool,
     upgrade: graphql.upgrade,
     announceStop: () => health.announceStop(),
     endSockets: () => graphql.close(),
     async close() {
+      metrics?.close();
       await uploads.close();
       await store.close();
     },
   };
 }
+
+/** What was refused is logged, and counted where metrics are asked for. */
+function createSecurity({ log, monotonicNow }: AppDeps, metrics: Metrics | undefined): CountedLog {
+  const report = createCountedLog(log, monotonicNow);
+  if (metrics === undefined) return report;
+  return (event, facts) => {
+    metrics.countEvent(event);
+    report(event, facts);
+  };
+}
+
+function createObserve(deps: RequestLogDeps, metrics: Metrics | undefined): Observe {
+  const observe = createRequestLog(deps);
+  if (metrics === undefined) return observe;
+  return (finished) => {
+    metrics.observe(finished);
+    observe(finished);
+  };
+}
+
+function startMetrics({ pool, residentBytes }: Watched): Metrics {
+  const metrics = createMetrics();
+  metrics.gauge('inkwell_waiting_bytes', 'Bytes that wait in memory.', () => pool.bytes);
+  if (residentBytes !== undefined) {
+    metrics.gauge('inkwell_resident_memory_bytes', 'Resident memory.', residentBytes);
+  }
+  return metrics;
+}
+
+type Watched = Pick<App, 'pool'> & Pick<AppDeps, 'residentBytes'>;
 
 function listenTo(
   routes: readonly Route[],

@@ -33,7 +33,7 @@ export const settings = {
   host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
   port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
   adminPort: optionalPort('ADMIN_PORT', {
-    meaning: 'One more port, for health alone; empty: none. Keep it closed to clients.',
+    meaning: 'One more port, for health and metrics; empty: none. Keep it closed to clients.',
   }),
   publicUrl: baseUrl('PUBLIC_URL', {
     meaning: 'Base URL in absolute links; empty: scheme and host of the request.',

@@ -133,6 +133,7 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
     app = await createApp(config, {
       log,
       requestLog,
+      residentBytes: () => process.memoryUsage.rss(),
       now,
       monotonicNow: () => performance.now(),
       run: describeRun(),

@@ -29,6 +29,10 @@ export interface Handlers {
   readonly writing: WritingGuard;
 }
 
+interface AdminHandlers extends Pick<Handlers, 'health'> {
+  readonly metrics?: Handler | undefined;
+}
+
 export type Route = RouteOf<Endpoint>;
 
 const json = { produces: 'application/json' } as const;
@@ -80,7 +84,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('GET', '/openapi.json', { handler: createApiHandler(() => routes), ...json }),
     route('GET', '/docs', { handler: handlers.reference.redirect }),
     route('GET', '/docs/*', { handler: handlers.reference.file }),
-    ...createAdminRoutes(handlers),
+    ...createAdminRoutes({ health: handlers.health }),
   ];
   return routes;
 }
@@ -94,11 +98,12 @@ function createApiHandler(routes: () => readonly Route[]): Handler {
   };
 }
 
-/** Beside the specification (R35), on ADMIN_PORT too. */
-export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonly Route[] {
+/** Beside the specification (R35), on ADMIN_PORT too; metrics there alone. */
+export function createAdminRoutes({ health, metrics }: AdminHandlers): readonly Route[] {
   return [
     route('GET', '/livez', { handler: health.live }),
     route('GET', '/readyz', { handler: health.ready }),
+    ...(metrics === undefined ? [] : [route('GET', '/metrics', { handler: metrics })]),
   ];
 }
 
