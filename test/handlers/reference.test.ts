@@ -13,8 +13,8 @@ import { reference, routes } from '../support/reference.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { projectFolder } from '../support/source.js';
 
-/** Pages, GraphQL, and the reference itself: no routes of REST. */
-const elsewhere = /^(?:\/|\/graphql.*|\/docs.*|\/openapi\.json)$/;
+/** Pages, GraphQL, the reference itself, and what only operators are given: no routes of REST. */
+const elsewhere = /^(?:\/|\/graphql.*|\/docs.*|\/openapi\.json|\/metrics)$/;
 
 describe('the API reference', () => {
   it('describes every route, and none that is not there', () => {
