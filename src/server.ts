@@ -42,8 +42,8 @@ async function run(command: Asked): Promise<void> {
     process.stderr.write(`inkwell: ${command.message}. Try --help.\n`);
     process.exitCode = 2;
   } else {
-    const { runAccounts } = await import('./commands/accounts.ts');
-    process.exitCode = await runAccounts(command.args, {
+    const runCommand = await command.load();
+    process.exitCode = await runCommand(command.args, {
       environment: process.env,
       input: process.stdin,
       output: process.stdout,

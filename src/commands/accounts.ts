@@ -4,24 +4,14 @@
  */
 
 import { parseArgs } from 'node:util';
-import type { Writable } from 'node:stream';
 import { decodePerson, loadAccounts, type Person } from '../auth/accounts.ts';
-import { type PasswordInput, readPassword } from '../auth/password-input.ts';
+import { readPassword } from '../auth/password-input.ts';
 import { hashPassword } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
-import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { KeptAccounts } from '../store/store.ts';
-
-/** What the process has; settings are those of the server. */
-export interface CommandContext {
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly input: PasswordInput;
-  readonly output: Writable;
-  readonly errors: Writable;
-  readonly now: () => Date;
-}
+import { answer, type CommandContext, type ExitCode, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
@@ -31,30 +21,12 @@ const usage = [
   'A password is asked for at a terminal; else it is the first line of standard input.',
 ].join('\n');
 
-/**
- * The exit code: 0 where it is done, 1 where it is not, 2 for arguments that are not understood.
- */
-export async function runAccounts(
-  args: readonly string[],
-  context: CommandContext,
-): Promise<0 | 1 | 2> {
-  const { output, errors } = context;
-  // The reader of the output may stop early.
-  output.on('error', () => undefined);
-  errors.on('error', () => undefined);
-  const command = parseCommand(args);
-  if (command === undefined) {
-    await write(errors, usage);
-    return 2;
-  }
-  try {
-    await write(output, await run(command, context));
-    return 0;
-  } catch (error) {
-    const [line = ''] = toReason(error).split('\n');
-    await write(errors, `inkwell: ${line}`);
-    return 1;
-  }
+export function runAccounts(args: readonly string[], context: CommandContext): Promise<ExitCode> {
+  return answer(context, async () => {
+    const command = parseCommand(args);
+    if (command === undefined) throw new UsageError(usage);
+    return run(command, context);
+  });
 }
 
 interface AddCommand {
@@ -173,12 +145,4 @@ function unknown(username: string): Error {
 
 function quote(text: string): string {
   return JSON.stringify(text);
-}
-
-/** Resolves when it is written, or when the reader is gone. */
-function write(to: Writable, text: string): Promise<void> {
-  if (text === '') return Promise.resolve();
-  return new Promise((resolve) => {
-    to.write(`${text}\n`, () => resolve());
-  });
 }

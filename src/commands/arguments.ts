@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 import { settings } from '../config.ts';
 import { toReason } from '../errors.ts';
+import { commands, type LoadCommand } from './commands.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -11,7 +12,7 @@ export type Asked =
   | { readonly kind: 'check'; readonly environment: Environment }
   | { readonly kind: 'healthcheck'; readonly environment: Environment }
   | { readonly kind: 'print'; readonly text: string }
-  | { readonly kind: 'accounts'; readonly args: readonly string[] }
+  | { readonly kind: 'command'; readonly load: LoadCommand; readonly args: readonly string[] }
   | { readonly kind: 'unknown'; readonly message: string };
 
 const options = {
@@ -29,8 +30,9 @@ export function parseArguments(
   environment: Environment,
   getVersion: () => string,
 ): Asked {
-  const [command, ...rest] = args;
-  if (command === 'accounts') return { kind: 'accounts', args: rest };
+  const [command = '', ...rest] = args;
+  const load = commands.get(command);
+  if (load !== undefined) return { kind: 'command', load, args: rest };
   let parsed;
   try {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true });
@@ -40,7 +42,8 @@ export function parseArguments(
   const { values, positionals } = parsed;
   const [other] = positionals;
   if (other !== undefined) {
-    const message = `there is no command ${JSON.stringify(other)}, only accounts`;
+    const known = [...commands.keys()].join(', ');
+    const message = `there is no command ${JSON.stringify(other)}, only ${known}`;
     return { kind: 'unknown', message };
   }
   if (values.help === true) return { kind: 'print', text: helpText() };
@@ -57,6 +60,8 @@ const usage = [
   '       inkwell --check          reads the settings, says what it would do, and exits',
   '       inkwell --healthcheck    asks the running server whether it is ready: exits with 0 or 1',
   '       inkwell accounts --help  the accounts that a durable store keeps',
+  '       inkwell backup <file>    copies a SQLite store to a new file, while it is served',
+  '       inkwell migrate          makes the tables of a durable store, or brings them up to date',
   '       inkwell --version',
   '',
   'Without installing it: node dist/server.js in the place of inkwell. The settings are',

@@ -24,7 +24,7 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
  */
 export async function openAccounts(url: string, options: AccountsOptions): Promise<OpenedAccounts> {
   if (url === '' || url === 'memory:') {
-    throw new Error('STORE_URL: a store in memory has nothing to keep accounts in.');
+    throw new Error(notKept);
   }
   if (url.startsWith('sqlite:///')) {
     const { openSqliteAccounts } = await import('./sqlite/open.ts');
@@ -33,6 +33,21 @@ export async function openAccounts(url: string, options: AccountsOptions): Promi
   const { openPostgresAccounts } = await import('./postgres/open.ts');
   return openPostgresAccounts(url, options);
 }
+
+/**
+ * Copies the store as it is at one moment to a new file, while servers use it. Throws an Error of
+ * one line where that is not possible.
+ */
+export async function backUpStore(url: string, file: string): Promise<void> {
+  if (url === '' || url === 'memory:') throw new Error(notKept);
+  if (!url.startsWith('sqlite:///')) {
+    throw new Error('STORE_URL: pg_dump makes the backup of a PostgreSQL database.');
+  }
+  const { backUpSqlite } = await import('./sqlite/open.ts');
+  await backUpSqlite(toPath(url), file);
+}
+
+const notKept = 'STORE_URL: a store in memory keeps nothing.';
 
 /** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; `%20` and the like are decoded. */
 function toPath(url: string): string {

@@ -3,7 +3,7 @@
  * steps that a file has been through are counted in the file itself (`user_version`).
  */
 
-import { open } from 'node:fs/promises';
+import { access, open } from 'node:fs/promises';
 
 /** What is used of `node:sqlite`: the types of the oldest supported Node do not know it. */
 export interface Database {
@@ -93,14 +93,33 @@ const steps: readonly string[] = [
   INSERT INTO file_changes VALUES (0);`,
 ];
 
+const waitForOthers = 'PRAGMA busy_timeout = 2000';
+
 /** A counter that a file has from its making until its first records are in it. */
 const unfilled = 'unfilled';
 
 /** Opens the file, or makes it; then it is private to this user. */
 export async function openDatabase(path: string): Promise<Database> {
+  return connect(path, async () => (await open(path, 'a', 0o600)).close());
+}
+
+/** Opens a file of this program that is there, and changes nothing in it. */
+export async function openToRead(path: string): Promise<Database> {
+  const database = await connect(path, () => access(path));
+  try {
+    database.exec(waitForOthers);
+    checkOrigin(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+async function connect(path: string, prepare: () => Promise<void>): Promise<Database> {
   const { DatabaseSync } = await importSqlite();
   try {
-    await (await open(path, 'a', 0o600)).close();
+    await prepare();
     return new DatabaseSync(path);
   } catch (error) {
     const { code = 'unknown fault' } = error as { code?: string };
@@ -127,7 +146,7 @@ async function importSqlite(): Promise<SqliteModule> {
  * before anything in it changes.
  */
 export function prepareDatabase(database: Database, fill?: () => void): void {
-  database.exec('PRAGMA busy_timeout = 2000');
+  database.exec(waitForOthers);
   checkOrigin(database);
   // An acknowledged write outlives a loss of power: each commit waits for the disk.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');

@@ -25,6 +25,8 @@ import { openDatabase, prepareDatabase } from './database.ts';
 import { createStatements, type SqliteContext, type SqliteTables } from './statements.ts';
 import { createWrites } from './writes.ts';
 
+export { backUpSqlite } from './backup.ts';
+
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
   const context: SqliteContext = { ...(await open(path, initial)), createId, now };

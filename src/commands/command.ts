@@ -1,0 +1,48 @@
+/** What all commands on the store share: what they get, and how they answer. */
+
+import type { Writable } from 'node:stream';
+import type { PasswordInput } from '../auth/password-input.ts';
+import { toReason } from '../errors.ts';
+
+/** What the process has; settings are those of the server. */
+export interface CommandContext {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly input: PasswordInput;
+  readonly output: Writable;
+  readonly errors: Writable;
+  readonly now: () => Date;
+}
+
+/** 0 where it is done, 1 where it is not, 2 for arguments that are not understood. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Writes what `run` resolves with, or the first line of why it rejects. */
+export async function answer(
+  { output, errors }: CommandContext,
+  run: () => Promise<string>,
+): Promise<ExitCode> {
+  // The reader of the output may stop early.
+  output.on('error', () => undefined);
+  errors.on('error', () => undefined);
+  try {
+    await write(output, await run());
+    return 0;
+  } catch (error) {
+    const [line = ''] = toReason(error).split('\n');
+    await write(errors, error instanceof UsageError ? error.message : `inkwell: ${line}`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+/** The arguments are not understood: its message is the usage. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Resolves when it is written, or when the reader is gone. */
+function write(to: Writable, text: string): Promise<void> {
+  if (text === '') return Promise.resolve();
+  return new Promise((resolve) => {
+    to.write(`${text}\n`, () => resolve());
+  });
+}

@@ -1,0 +1,13 @@
+/** The commands by name, each loaded when it is asked for. */
+
+import type { CommandContext, ExitCode } from './command.ts';
+
+export type LoadCommand = () => Promise<
+  (args: readonly string[], context: CommandContext) => Promise<ExitCode>
+>;
+
+export const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
+  ['accounts', async () => (await import('./accounts.ts')).runAccounts],
+  ['backup', async () => (await import('./store.ts')).runBackup],
+  ['migrate', async () => (await import('./store.ts')).runMigrate],
+]);

@@ -1,0 +1,177 @@
+/** `node dist/server.js backup` and `migrate`, beside a server that runs on the same store. */
+
+import assert from 'node:assert/strict';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { type Ended, runCommand } from '../support/command.js';
+import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+
+const run = (args: readonly string[], url: string): Promise<Ended> =>
+  runCommand(args, { env: { STORE_URL: url } });
+
+async function fails(running: Promise<Ended>, fault: RegExp, exitCode = 1): Promise<void> {
+  const { code, output, errors } = await running;
+  assert.deepEqual([code, output], [exitCode, '']);
+  assert.match(errors, fault);
+}
+
+function post(url: string, body: object): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+async function addPost(node: Pick<NodeProcess, 'url'>, title: string): Promise<string> {
+  const answer = await post(`${node.url}/posts`, { title, content: 'a text' });
+  assert.equal(answer.status, 201);
+  return answer.headers.get('location')?.split('/').at(-1) ?? '';
+}
+
+/** The oldest one first. */
+async function list(node: Pick<NodeProcess, 'url'>): Promise<readonly { readonly id: string }[]> {
+  const posts = (await (await fetch(`${node.url}/posts`)).json()) as { id: string }[];
+  return posts.toReversed();
+}
+
+interface Writer {
+  /** What has been acknowledged so far. */
+  readonly acknowledged: readonly string[];
+  end(): Promise<void>;
+}
+
+/** One write after the other, for as long as the test takes. */
+function keepWriting(context: TestContext, node: NodeProcess): Writer {
+  const acknowledged: string[] = [];
+  const ending = new AbortController();
+  const writing = (async (): Promise<void> => {
+    while (!ending.signal.aborted)
+      acknowledged.push(await addPost(node, `post ${acknowledged.length}`));
+  })();
+  const end = (): Promise<void> => {
+    ending.abort();
+    return writing;
+  };
+  context.after(() => end().catch(() => undefined));
+  return { acknowledged, end };
+}
+
+describe('backup of SQLite', { skip: skipSqlite }, () => {
+  it('has what was acknowledged before it, under steady writes, and serves it', async (t) => {
+    const path = await newSqliteFile(t);
+    const node = await startNode(t, { STORE_URL: toSqliteUrl(path) });
+    const first = await list(node);
+    for (let at = 0; at < 50; at += 1) await addPost(node, `early ${at}`);
+    const writers = [1, 2, 3].map(() => keepWriting(t, node));
+    const copy = join(dirname(path), 'copy of it.db');
+    const acknowledged = writers.flatMap((writer) => [...writer.acknowledged]);
+    const earlier = await list(node);
+    const said = `The store is in ${JSON.stringify(copy)}.\n`;
+    const done = await run(['backup', copy], toSqliteUrl(path));
+    assert.deepEqual(done, { code: 0, output: said, errors: '' });
+    const later = await addPost(node, 'later');
+    for (const writer of writers) await writer.end();
+
+    const second = await startNode(t, { STORE_URL: toSqliteUrl(copy) });
+    const kept = await list(second);
+    assert.ok(earlier.length >= first.length + 50);
+    // In the same order, from the first one on: a state that there was.
+    assert.deepEqual(kept.slice(0, earlier.length), earlier);
+    const all = await list(node);
+    assert.deepEqual(kept, all.slice(0, kept.length));
+    const ids = new Set(kept.map(({ id }) => id));
+    assert.deepEqual(
+      acknowledged.filter((id) => !ids.has(id)),
+      [],
+    );
+    assert.ok(!ids.has(later));
+    // A server can go on from it.
+    const next = await addPost(second, 'next');
+    assert.equal((await list(second)).at(-1)?.id, next);
+  });
+
+  it('is whole, private, alone in its folder, and replaces nothing', async (t) => {
+    const path = await newSqliteFile(t);
+    const url = toSqliteUrl(path);
+    assert.equal((await run(['migrate'], url)).code, 0);
+    const folder = dirname(path);
+    const copy = join(folder, 'copy.db');
+    assert.equal((await run(['backup', copy], url)).code, 0);
+    assert.equal((await stat(copy)).mode & 0o777, 0o600);
+    const checked = inSqlite(copy, (file) => file.prepare('PRAGMA integrity_check').all());
+    assert.deepEqual(checked[0], { __proto__: null, integrity_check: 'ok' });
+    assert.deepEqual((await readdir(folder)).toSorted(), ['copy.db', 'in k%.db']);
+
+    await writeFile(join(folder, 'mine'), 'precious');
+    await fails(run(['backup', join(folder, 'mine')], url), /mine cannot be made \(EEXIST\)/);
+    assert.equal(await readFile(join(folder, 'mine'), 'utf8'), 'precious');
+    await writeFile(join(folder, 'other.partial'), 'precious');
+    await fails(run(['backup', join(folder, 'other')], url), /other.partial cannot be made/);
+    await fails(run(['backup', join(folder, 'no', 'copy')], url), /cannot be made \(ENOENT\)/);
+    const names = ['copy.db', 'in k%.db', 'mine', 'other.partial'];
+    assert.deepEqual((await readdir(folder)).toSorted(), names);
+  });
+
+  it('a store that is not there is not made, and other files are refused', async (t) => {
+    const path = await newSqliteFile(t);
+    const copy = join(dirname(path), 'copy.db');
+    await fails(run(['backup', copy], toSqliteUrl(path)), /STORE_URL: .*cannot be opened \(ENOENT/);
+    assert.deepEqual(await readdir(dirname(path)), []);
+    await writeFile(path, 'no database, but a text that is long enough to be taken for one');
+    await fails(run(['backup', copy], toSqliteUrl(path)), /the file is no SQLite database/);
+    assert.deepEqual(await readdir(dirname(path)), ['in k%.db']);
+  });
+});
+
+describe('what cannot be', () => {
+  it('a backup of a store in memory or in PostgreSQL', async () => {
+    await fails(run(['backup', 'x'], ''), /STORE_URL: a store in memory keeps nothing/);
+    await fails(run(['backup', 'x'], 'postgres://127.0.0.1:1/a'), /STORE_URL: pg_dump makes/);
+    await fails(run(['migrate'], ''), /STORE_URL: a store in memory keeps nothing/);
+  });
+
+  it('other arguments are answered with the usage', async () => {
+    for (const args of [[], ['a', 'b'], ['--help'], ['']]) {
+      await fails(run(['backup', ...args], ''), /^usage: .* backup <file>\n$/, 2);
+    }
+    await fails(run(['migrate', 'now'], ''), /^usage: .* migrate\n$/, 2);
+  });
+});
+
+describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  it('makes what a role that may only read and write needs to serve', async (t) => {
+    const url = await server.createDatabase();
+    await server.query(url, 'CREATE ROLE serving LOGIN');
+    const serving = url.replace('inkwell@', 'serving@');
+    await fails(run(['migrate'], serving), /STORE_URL: .*permission denied/);
+    const done = { code: 0, output: 'The tables of the store are of this version.\n', errors: '' };
+    assert.deepEqual(await run(['migrate'], url), done);
+    for (const grant of [
+      'GRANT USAGE ON SCHEMA inkwell TO serving',
+      'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA inkwell TO serving',
+      'GRANT SELECT ON ALL SEQUENCES IN SCHEMA inkwell TO serving',
+    ]) {
+      await server.query(url, grant);
+    }
+    const files = await newSqliteFile(t);
+    const node = await startNode(t, { STORE_URL: serving, UPLOAD_DIR: dirname(files) });
+    const id = await addPost(node, 'by a role that may not create');
+    assert.equal((await list(node)).at(-1)?.id, id);
+    const comments = `${node.url}/posts/${id}/comments`;
+    assert.equal((await post(comments, { content: 'so is this' })).status, 201);
+    const form = new FormData();
+    form.append('part', new Blob(['text']), 'a.txt');
+    const upload = { method: 'POST', body: form };
+    assert.equal((await fetch(`${node.url}/api/multiparts/simple`, upload)).status, 200);
+    assert.deepEqual(await run(['migrate'], serving), done);
+    assert.deepEqual(await run(['migrate'], url), done);
+    assert.equal((await fetch(`${node.url}/readyz`)).status, 200);
+  });
+});
