@@ -9,6 +9,7 @@ import { readPassword } from '../auth/password-input.ts';
 import { hashPassword } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
+import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { KeptAccounts } from '../store/store.ts';
 import { answer, type CommandContext, type ExitCode, UsageError } from './command.ts';
@@ -18,13 +19,15 @@ const usage = [
   '       node dist/server.js accounts passwd <username>',
   '       node dist/server.js accounts list',
   '       node dist/server.js accounts remove <username>',
+  'A password has at least 12 characters and is not the name; --force takes any, and any address.',
   'A password is asked for at a terminal; else it is the first line of standard input.',
 ].join('\n');
 
 export function runAccounts(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   return answer(context, async () => {
+    if (args.includes('--help')) return usage;
     const command = parseCommand(args);
-    if (command === undefined) throw new UsageError(usage);
+    if (typeof command === 'string') throw new UsageError(`${usage}\n\ninkwell: ${command}`);
     return run(command, context);
   });
 }
@@ -34,35 +37,47 @@ interface AddCommand {
   readonly username: string;
   readonly email: string;
   readonly roles: readonly string[];
+  /** Takes a weak password and an odd address. */
+  readonly force: boolean;
 }
 
 type Command =
   | AddCommand
-  | { readonly kind: 'passwd' | 'remove'; readonly username: string }
+  | { readonly kind: 'passwd' | 'remove'; readonly username: string; readonly force: boolean }
   | { readonly kind: 'list' };
 
-/** Undefined for arguments that make no command. */
-function parseCommand(args: readonly string[]): Command | undefined {
+const options = {
+  email: { type: 'string' },
+  role: { type: 'string', multiple: true },
+  force: { type: 'boolean', default: false },
+} as const;
+
+/** Or what is wrong with the arguments. */
+function parseCommand(args: readonly string[]): Command | string {
   let parsed;
   try {
-    parsed = parseArgs({
-      args: [...args],
-      options: { email: { type: 'string' }, role: { type: 'string', multiple: true } },
-      allowPositionals: true,
-    });
-  } catch {
-    return undefined; // an unknown option, or one without its value
+    parsed = parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    // An unknown option, or one without its value: the first sentence names it.
+    return `${toReason(error).split(/\. |\n/)[0] ?? ''}.`;
   }
-  const { email, role: roles } = parsed.values;
-  const [kind, username, ...others] = parsed.positionals;
-  if (others.length > 0) return undefined;
-  if (kind === 'add' && username !== undefined && email !== undefined) {
-    return { kind, username, email, roles: roles ?? [] };
+  const { email, role: roles, force } = parsed.values;
+  const [kind, username, other] = parsed.positionals;
+  if (kind === undefined) return 'A command is missing.';
+  if (kind !== 'add' && kind !== 'passwd' && kind !== 'list' && kind !== 'remove') {
+    return `There is no command ${quote(kind)}.`;
   }
-  if (email !== undefined || roles !== undefined) return undefined;
-  if (kind === 'list') return username === undefined ? { kind } : undefined;
-  if (kind !== 'passwd' && kind !== 'remove') return undefined;
-  return username === undefined ? undefined : { kind, username };
+  const extra = kind === 'list' ? username : other;
+  // It may be a password: it is not repeated.
+  if (extra !== undefined) return `${kind} takes fewer arguments.`;
+  if (kind !== 'add' && (email !== undefined || roles !== undefined)) {
+    return `${kind} takes no --email and no --role.`;
+  }
+  if (kind === 'list') return { kind };
+  if (username === undefined) return `${kind} needs a username.`;
+  if (kind !== 'add') return { kind, username, force };
+  if (email === undefined) return 'add needs --email.';
+  return { kind, username, email, roles: roles ?? [], force };
 }
 
 /** What to say when it is done, in lines. */
@@ -76,8 +91,9 @@ async function run(command: Command, context: CommandContext): Promise<string> {
   const { accounts } = opened;
   try {
     if (command.kind === 'list') return await list(accounts);
-    if (person !== undefined) return await add(person, accounts, context);
-    if (command.kind === 'passwd') return await setPassword(command.username, accounts, context);
+    const ask = (): Promise<string> => askFor(command, context);
+    if (person !== undefined) return await add(person, accounts, ask);
+    if (command.kind === 'passwd') return await setPassword(command.username, accounts, ask);
     if (!(await accounts.remove(command.username))) throw unknown(command.username);
     return `Removed ${quote(command.username)}.`;
   } finally {
@@ -89,6 +105,9 @@ async function run(command: Command, context: CommandContext): Promise<string> {
 async function decodeNew(command: AddCommand, config: Config): Promise<Person> {
   const person = decodePerson({ ...command });
   if (typeof person === 'string') throw new Error(`${person}.`);
+  if (!command.force && !/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(command.email)) {
+    throw new Error(`${quote(command.email)} is no email address; --force takes it.`);
+  }
   const { username } = person;
   if (!(await loadAccounts(config)).some((account) => account.username === username)) return person;
   const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
@@ -98,12 +117,12 @@ async function decodeNew(command: AddCommand, config: Config): Promise<Person> {
 async function add(
   person: Person,
   accounts: KeptAccounts,
-  context: CommandContext,
+  ask: () => Promise<string>,
 ): Promise<string> {
   const { username } = person;
   // Checked before a password is asked for, and once more by `add`.
   if ((await accounts.find(username)) !== undefined) throw taken(username);
-  const passwordHash = await hashPassword(await ask(context));
+  const passwordHash = await hashPassword(await ask());
   if (!(await accounts.add({ ...person, passwordHash }))) throw taken(username);
   return `Added ${quote(username)}.`;
 }
@@ -111,10 +130,10 @@ async function add(
 async function setPassword(
   username: string,
   accounts: KeptAccounts,
-  context: CommandContext,
+  ask: () => Promise<string>,
 ): Promise<string> {
   if ((await accounts.find(username)) === undefined) throw unknown(username);
-  const hash = await hashPassword(await ask(context));
+  const hash = await hashPassword(await ask());
   if (!(await accounts.setPasswordHash(username, hash))) throw unknown(username);
   return `Changed the password of ${quote(username)}.`;
 }
@@ -130,9 +149,24 @@ async function list(accounts: KeptAccounts): Promise<string> {
 /** A person who looks up a password gets this long. */
 const passwordSecondsMax = 300;
 
-function ask({ input, errors }: CommandContext): Promise<string> {
+const passwordLengthMin = 12;
+
+async function askFor(
+  { username, force }: Pick<AddCommand, 'username' | 'force'>,
+  { input, errors }: CommandContext,
+): Promise<string> {
   const say = (text: string): void => void errors.write(text);
-  return readPassword(input, { say, secondsMax: passwordSecondsMax });
+  const password = await readPassword(input, { say, secondsMax: passwordSecondsMax });
+  if (force) return password;
+  if (password.length < passwordLengthMin) {
+    throw new Error(
+      `A password needs ${passwordLengthMin} characters; --force takes a shorter one.`,
+    );
+  }
+  if (password.toLowerCase() === username.toLowerCase()) {
+    throw new Error('The password is the name; --force takes it.');
+  }
+  return password;
 }
 
 function taken(username: string): Error {

@@ -55,13 +55,16 @@ describe('on SQLite', { skip: skipSqlite }, () => {
   it('an account can be there before the first start, and nothing else is then', async (t) => {
     const path = await newSqliteFile(t);
     const env = { STORE_URL: toSqliteUrl(path), NODE_ENV: 'production' };
-    await succeeds(accounts('add ann --email a@example.org', env, 'ink\n'), 'Added "ann".\n');
+    await succeeds(
+      accounts('add ann --email a@example.org', env, 'a jar of black ink\n'),
+      'Added "ann".\n',
+    );
     const count = (table: string): unknown =>
       inSqlite(path, (file) => file.prepare(`SELECT count(*) AS n FROM ${table}`).all()[0]?.['n']);
     assert.deepEqual(['posts', 'todos', 'articles'].map(count), [0, 0, 0]);
     const node = await startNode(t, env);
     assert.deepEqual(['posts', 'todos', 'articles'].map(count), [3, 3, 2]);
-    assert.equal((await askLogin(node, 'ann', 'ink')).status, 200);
+    assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 200);
   });
 });
 
@@ -86,10 +89,14 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('what it changes counts at the next login, without a restart', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const node = await startServer(t, { env });
-    assert.equal((await askLogin(node, 'ann', 'ink')).status, 401);
-    const adding = accounts('add ann --email ann@example.org --role USER --role A', env, 'ink\n');
+    assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
+    const adding = accounts(
+      'add ann --email ann@example.org --role USER --role A',
+      env,
+      'a jar of black ink\n',
+    );
     await succeeds(adding, 'Added "ann".\n');
-    const token = await logIn(node, 'ann', 'ink');
+    const token = await logIn(node, 'ann', 'a jar of black ink');
     const found = await (await askProfile(node, `Bearer ${token}`)).json();
     const { id, ...rest } = found as Record<string, unknown>;
     assert.deepEqual(rest, { username: 'ann', email: 'ann@example.org', roles: ['USER', 'A'] });
@@ -104,14 +111,17 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     );
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
 
-    await succeeds(here('passwd ann', env, 'blot\n'), 'Changed the password of "ann".\n');
-    assert.equal((await askLogin(node, 'ann', 'ink')).status, 401);
-    assert.equal((await askLogin(node, 'ann', 'blot')).status, 200);
+    await succeeds(
+      here('passwd ann', env, 'a jar of blue blots\n'),
+      'Changed the password of "ann".\n',
+    );
+    assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
+    assert.equal((await askLogin(node, 'ann', 'a jar of blue blots')).status, 200);
     assert.equal((await askProfile(node, `Bearer ${token}`)).status, 200);
 
     await succeeds(here('remove ann', env), 'Removed "ann".\n');
     assert.equal((await askProfile(node, `Bearer ${token}`)).status, 401);
-    assert.equal((await askLogin(node, 'ann', 'blot')).status, 401);
+    assert.equal((await askLogin(node, 'ann', 'a jar of blue blots')).status, 401);
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
     assert.equal((await askLogin(node, 'user', 'password')).status, 200);
   });
@@ -119,8 +129,15 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('lists what is kept by name, and no hash', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     await succeeds(here('list', env), '');
-    await succeeds(here('add bob --email b@example.org', env, 'ink'), 'Added "bob".\n');
-    const adding = here('add ann --role USER --email a@example.org --role B', env, 'ink');
+    await succeeds(
+      here('add bob --email b@example.org', env, 'a jar of black ink'),
+      'Added "bob".\n',
+    );
+    const adding = here(
+      'add ann --role USER --email a@example.org --role B',
+      env,
+      'a jar of black ink',
+    );
     await succeeds(adding, 'Added "ann".\n');
     await succeeds(accounts('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
   });
@@ -128,7 +145,9 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   it('adds one of two that come at once, and tells the other', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const ended = await Promise.all(
-      ['1', '2', '3'].map((n) => here(`add ann --email ${n}@example.org`, env, `ink${n}\n`)),
+      ['1', '2', '3'].map((n) =>
+        here(`add ann --email ${n}@example.org`, env, `a jar of black ink${n}\n`),
+      ),
     );
     const [won, ...others] = ended.toSorted((a, b) => Number(a.code) - Number(b.code));
     assert.deepEqual(won, { code: 0, output: 'Added "ann".\n', errors: '' });
@@ -142,23 +161,28 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
   it('refuses what cannot be, with one line, and changes nothing', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    await here('add ann --email ann@example.org', env, 'ink\n');
+    await here('add ann --email ann@example.org', env, 'a jar of black ink\n');
     const [one, other] = ['add ann --email x@example.org', 'add bob --email x@example.org'];
-    await fails(here(one, env, 'ink\n'), /"ann" already/);
-    await fails(here('add user --email x@example.org', env, 'ink\n'), /"user" is a demo acc/);
+    await fails(here(one, env, 'a jar of black ink\n'), /"ann" already/);
+    await fails(
+      here('add user --email x@example.org', env, 'a jar of black ink\n'),
+      /"user" is a demo acc/,
+    );
     await fails(here(other, env), /no password on standard input/);
     await fails(here(other, env, '\n'), /must not be empty/);
-    await fails(here('passwd bob', env, 'ink\n'), /keeps no account "bob"/);
+    await fails(here('passwd bob', env, 'a jar of black ink\n'), /keeps no account "bob"/);
     await fails(here('passwd ann', env, 'x'.repeat(2_000)), /at most 1024 bytes/);
+    await fails(here('passwd ann', env, 'eleven char'), /needs 12 characters; --force/);
+    await succeeds(here('passwd ann --force', env, 'short'), 'Changed the password of "ann".\n');
     await fails(here('remove user', env), /keeps no account "user"/);
     await succeeds(here('list', env), 'ann\tann@example.org\t\n');
   });
 
   it('asks at a terminal, twice, and shows nothing', { skip: skipTerminal }, async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    const first = { question: 'Password: ', keys: 'secret ink\r' };
+    const first = { question: 'Password: ', keys: 'secret black ink\r' };
     const add = ['accounts', 'add', 'ann', '--email', 'ann@example.org'];
-    const different = { question: 'again: ', keys: 'secret inc\r' };
+    const different = { question: 'again: ', keys: 'secret black inc\r' };
     const refused = await runAtTerminal(add, [first, different], env);
     assert.equal(refused.code, 1, refused.shown);
     assert.match(refused.shown, /inkwell: The two passwords differ\./);
@@ -169,7 +193,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     assert.match(added.shown, /Password: \r\nThe same again: \r\nAdded "ann"\./);
     for (const { shown } of [refused, left, added]) assert.doesNotMatch(shown, /secret/);
     const node = await startServer(t, { env });
-    assert.equal((await askLogin(node, 'ann', 'secret ink')).status, 200);
+    assert.equal((await askLogin(node, 'ann', 'secret black ink')).status, 200);
   });
 }
 
@@ -183,7 +207,10 @@ async function firstAuthor(node: Node): Promise<unknown> {
 test('a store in memory keeps no accounts', async () => {
   for (const env of [{}, { STORE_URL: 'memory:' }]) {
     await fails(here('list', env), /STORE_URL: .*memory/);
-    await fails(here('add ann --email a@example.org', env, 'ink\n'), /STORE_URL: .*memory/);
+    await fails(
+      here('add ann --email a@example.org', env, 'a jar of black ink\n'),
+      /STORE_URL: .*memory/,
+    );
   }
 });
 
@@ -199,7 +226,7 @@ test('names, addresses and settings that are not valid are one line', async (t) 
   await fails(run([...add, 'a', 'ann', '--role', ''], {}), /roles must be/);
   await fails(here('list', { STORE_URL: 'mysql://a' }), /STORE_URL must be/);
   const env = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
-  await fails(run([...add, 'a', 'ann'], env), /USERS_FILE: entry 0/);
+  await fails(run([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
 });
 
 test('arguments that make no command get the usage, and 2', async () => {
@@ -218,7 +245,6 @@ test('arguments that make no command get the usage, and 2', async () => {
     ['list', 'ann'],
     ['remove'],
     ['remove', 'ann', 'bob'],
-    ['--help'],
   ];
   for (const args of wrong) {
     const { code, output, errors } = await run(args, {});
@@ -238,4 +264,27 @@ test('a command that there is not starts no server', async () => {
     `inkwell: there is no command "acounts", only ${known}. Try --help.
 `,
   );
+});
+
+test('--help shows the usage, and what is wrong with arguments is named', async () => {
+  const help = await run(['--help'], {});
+  assert.deepEqual([help.code, help.errors], [0, '']);
+  assert.match(help.output, /^usage: .*--force/s);
+  for (const [args, message] of [
+    [['add', 'ann'], 'add needs --email.'],
+    [['add', '--email', 'a@example.org'], 'add needs a username.'],
+    [['list', '--rolle', 'A'], "Unknown option '--rolle'."],
+    [['ad'], 'There is no command "ad".'],
+    [[], 'A command is missing.'],
+  ] as const) {
+    const { errors } = await run(args, {});
+    assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
+  }
+});
+
+test('an address that is none is refused before anything is opened', async () => {
+  const env = { STORE_URL: 'postgres://127.0.0.1:1/none' };
+  for (const email of ['ann', 'ann@example', 'a b@example.org', '@example.org']) {
+    await fails(run(['add', 'ann', '--email', email], env), /is no email address; --force/);
+  }
 });
