@@ -263,6 +263,7 @@ function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
     initial: initialData(accounts, config.demoData),
     bytesMax: config.memoryStoreBytesMax,
     log,
+    listenUrl: config.storeListenUrl,
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,
   });

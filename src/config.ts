@@ -12,6 +12,7 @@ import {
   choice,
   flag,
   integer,
+  listenUrl,
   list,
   MiB,
   network,
@@ -81,6 +82,11 @@ export const settings = {
     meaning: '`sqlite:///path` or `postgres://…`: where records are kept; empty: in memory.',
     check: storeUrl,
   }),
+  storeListenUrl: text('STORE_LISTEN_URL', {
+    unit: 'URL',
+    meaning: 'PostgreSQL past its pooler, for LISTEN alone; empty: `STORE_URL`.',
+    check: listenUrl,
+  }),
   storeConnectionsMax: integer('STORE_CONNECTIONS_MAX', {
     fallback: 10,
     min: 1,
@@ -137,7 +143,12 @@ export class ConfigError extends Error {
 }
 
 /** With `_FILE` behind the name: the file that has the value, as Docker and Kubernetes give it. */
-export const secretSettings = [settings.storeUrl, settings.jwtSecret, settings.jwtSecretPrevious];
+export const secretSettings = [
+  settings.storeUrl,
+  settings.storeListenUrl,
+  settings.jwtSecret,
+  settings.jwtSecretPrevious,
+];
 
 /**
  * Reads every setting; throws one ConfigError that lists all faults. `memoryBytes`: what the

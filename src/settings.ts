@@ -175,6 +175,12 @@ export function storeUrl(value: string): string | undefined {
     : 'must be memory:, sqlite:///path/to/file or postgres://user@host/database';
 }
 
+export function listenUrl(value: string): string | undefined {
+  return /^postgres(?:ql)?:\/\/.+$/.test(value)
+    ? undefined
+    : 'must be postgres://user@host/database';
+}
+
 /** The value of every setting of a table, under its key there. */
 export type SettingValues<S extends Readonly<Record<string, Setting<unknown>>>> = {
   readonly [K in keyof S]: Exclude<ReturnType<S[K]['parse']>, Error>;

@@ -8,6 +8,8 @@ import type { KeptAccounts } from './store.ts';
 /** `initial` is what the store holds when it is new; a durable one gets it once. */
 export interface DriverOptions extends MemoryStoreOptions {
   readonly log: Log;
+  /** Where a database server tells of comments; empty: where the records are. */
+  readonly listenUrl: string;
   /** Connections to a database server. */
   readonly connectionsMax: number;
   /** How long one statement may take. */

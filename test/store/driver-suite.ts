@@ -35,6 +35,7 @@ export function driverOptions(more: Partial<DriverOptions> = {}): DriverOptions 
     initial: initialData([account], true),
     log: () => undefined,
     bytesMax: Number.MAX_SAFE_INTEGER,
+    listenUrl: '',
     connectionsMax: 8,
     timeoutSeconds: 5,
     ...more,

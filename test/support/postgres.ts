@@ -49,7 +49,7 @@ function findBinaries(): string | undefined {
 }
 
 const nobody = 65_534;
-const asOther = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+export const otherUser = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
 /** `settings` as on the command line of `postgres`. The caller removes it. */
 export async function startPostgres(
@@ -57,9 +57,9 @@ export async function startPostgres(
 ): Promise<PostgresServer> {
   const binaries = findBinaries() ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-postgres-'));
-  if (asOther.uid !== undefined) await chown(folder, nobody, nobody);
+  if (otherUser.uid !== undefined) await chown(folder, nobody, nobody);
   const data = join(folder, 'data');
-  const options = { cwd: folder, ...asOther };
+  const options = { cwd: folder, ...otherUser };
   const initdb = ['-D', data, '-U', 'inkwell', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
   await run(join(binaries, 'initdb'), [...initdb, '--locale=C.UTF-8'], options);
   const port = await findPort();
@@ -138,7 +138,7 @@ async function answering(ask: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function findPort(): Promise<number> {
+export async function findPort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const address = probe.address();

@@ -22,7 +22,8 @@ export interface CommentFeed {
 
 export interface FeedDeps {
   readonly pool: Pool;
-  readonly connect: Connect;
+  /** To listen for hints of other nodes; undefined where there are none. */
+  readonly connect: Connect | undefined;
   readonly log: Log;
   readonly timeoutSeconds: number;
   /** This node, among those that send hints. */

@@ -17,9 +17,18 @@ export interface Hints {
   close(): Promise<void>;
 }
 
+/** Where a node can only look for itself. */
+const noHints: Hints = {
+  start: () => Promise.resolve(),
+  tell: () => undefined,
+  areHeard: () => false,
+  close: () => Promise.resolve(),
+};
+
 export interface HintDeps {
   readonly pool: Pool;
-  readonly connect: Connect;
+  /** Undefined where nothing would be heard. */
+  readonly connect: Connect | undefined;
   readonly log: Log;
   readonly nodeId: string;
   readonly heard: (fromNode: string) => void;
@@ -34,6 +43,15 @@ const retryMilliseconds = 200;
 
 export function createHints(deps: HintDeps): Hints {
   const { pool, connect, log, nodeId, heard, connected } = deps;
+  if (connect === undefined) return noHints;
+  const newClient = (): Client => {
+    const onClosed = (): void => {
+      if (listening) checkIn(retryMilliseconds);
+      listening = false;
+    };
+    const onHeard = (_channel: string, from: string): void => heard(from);
+    return connect({ connectionsMax: 1, statementSeconds: 5, heard: onHeard, closed: onClosed });
+  };
   let client = newClient();
   let listening = false;
   /** The log has a line that this node does not listen. */
@@ -41,15 +59,6 @@ export function createHints(deps: HintDeps): Hints {
   let timer: NodeJS.Timeout | undefined;
   let checking: Promise<void> | undefined;
   let closed = false;
-
-  function newClient(): Client {
-    const onClosed = (): void => {
-      if (listening) checkIn(retryMilliseconds);
-      listening = false;
-    };
-    const onHeard = (_channel: string, from: string): void => heard(from);
-    return connect({ connectionsMax: 1, statementSeconds: 5, heard: onHeard, closed: onClosed });
-  }
 
   async function check(): Promise<void> {
     try {

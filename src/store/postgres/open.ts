@@ -18,6 +18,7 @@ import {
   createConnect,
   createPool,
   describeAway,
+  hasSessions,
   isAway,
   type PostgresContext,
   toStartError,
@@ -37,7 +38,8 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
   const connect = await createConnect(url);
   await prepare(connect, options);
   const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
-  const feed = await openFeed({ pool, connect, log, timeoutSeconds, nodeId: randomUUID() });
+  const listen = await toListen(url, options.listenUrl, connect);
+  const feed = await openFeed({ pool, connect: listen, log, timeoutSeconds, nodeId: randomUUID() });
   const context: PostgresContext = {
     pool,
     sql: createStatements(pool, createListShare(connectionsMax)),
@@ -67,6 +69,16 @@ export async function openPostgresStore(url: string, options: DriverOptions): Pr
       await pool.close();
     },
   };
+}
+
+/** What to listen over: undefined where nothing would be heard. */
+async function toListen(
+  url: string,
+  listenUrl: string,
+  connect: Connect,
+): Promise<Connect | undefined> {
+  if (listenUrl !== '') return createConnect(listenUrl);
+  return hasSessions(url) ? connect : undefined;
 }
 
 /** The accounts alone: the first records of a new database are left to the first node's start. */

@@ -56,6 +56,14 @@ export interface PostgresContext {
   readonly now: () => string;
 }
 
+/**
+ * False with `?prepare=false`: each statement may come to another session, as behind PgBouncer in
+ * transaction mode. Settings of a session and LISTEN are of no use there.
+ */
+export function hasSessions(url: string): boolean {
+  return !/[?&]prepare=false(?:&|$)/.test(url);
+}
+
 /** Loads the package. Connections are made when they are needed. */
 export async function createConnect(url: string): Promise<Connect> {
   const create = await importPostgres();
@@ -74,8 +82,10 @@ export async function createConnect(url: string): Promise<Connect> {
       max_pipeline: 0,
       connection: {
         application_name: 'inkwell',
-        statement_timeout: statementSeconds * 1000,
-        ...(lockMilliseconds !== undefined && { lock_timeout: lockMilliseconds }),
+        ...(hasSessions(url) && {
+          statement_timeout: statementSeconds * 1000,
+          ...(lockMilliseconds !== undefined && { lock_timeout: lockMilliseconds }),
+        }),
       },
     };
     try {

@@ -1,0 +1,90 @@
+/** The store on PostgreSQL behind PgBouncer, with fewer connections than the nodes have. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { openStore } from '../../dist/store/open.js';
+import type { Store } from '../../dist/store/store.js';
+import { allOf } from '../support/lists.js';
+import { skipPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { driverOptions } from './driver-suite.js';
+
+interface Pooled {
+  readonly url: string;
+  readonly listenUrl?: string;
+}
+
+async function open(context: TestContext, { url, listenUrl = '' }: Pooled): Promise<Store> {
+  const store = await openStore(url, driverOptions({ listenUrl }));
+  context.after(() => store.close());
+  return store;
+}
+
+/** Resolves with the texts of comments that a node tells of, once there are so many. */
+function hear(node: Store, count: number): Promise<readonly string[]> {
+  return new Promise((resolve) => {
+    const heard: string[] = [];
+    node.comments.watch?.(({ content }) => {
+      if (heard.push(content) === count) resolve(heard);
+    });
+  });
+}
+
+describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server.remove());
+
+  const session = {
+    pool_mode: 'session',
+    ignore_startup_parameters: 'statement_timeout,lock_timeout',
+    default_pool_size: 40,
+  };
+  const transaction = { pool_mode: 'transaction', default_pool_size: 3 };
+
+  for (const [name, listening, start] of [
+    ['in session mode', 2, async (t, url) => ({ url: await startPgBouncer(t, url, session) })],
+    [
+      'in transaction mode',
+      0,
+      async (t, url) => ({
+        url: `${await startPgBouncer(t, url, transaction)}?prepare=false`,
+      }),
+    ],
+    [
+      'in transaction mode, listening past it',
+      2,
+      async (t, url) => ({
+        url: `${await startPgBouncer(t, url, transaction)}?prepare=false`,
+        listenUrl: url,
+      }),
+    ],
+  ] as readonly (readonly [string, number, (t: TestContext, url: string) => Promise<Pooled>])[]) {
+    it(`${name}, what is stored is found, and every node tells of it once`, async (t) => {
+      const database = await server.createDatabase();
+      const pooled = await start(t, database);
+      const nodes = await Promise.all([open(t, pooled), open(t, pooled)]);
+      const [first, second] = nodes;
+      const listeners = `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN %'`;
+      assert.equal((await server.query(database, listeners)).length, listening);
+      const { id } = await first.posts.create({ title: 'a', content: 'b', authorId: null });
+      const count = 60;
+      const heard = nodes.map((node) => hear(node, count));
+      await Promise.all(
+        Array.from({ length: count }, async (_, at) => {
+          const node = nodes[at % 2] ?? first;
+          assert.ok(await node.comments.add(id, `comment ${at}`));
+          assert.equal((await node.posts.find(id))?.title, 'a');
+          const todo = await node.todos.create({ title: `todo ${at}`, completed: false });
+          assert.equal((await second.todos.find(todo.id))?.title, `todo ${at}`);
+        }),
+      );
+      const stored = (await allOf(first.comments.ofPost(id))).map(({ content }) => content);
+      assert.equal(stored.length, count);
+      assert.deepEqual(await Promise.all(heard), [stored, stored]);
+    });
+  }
+});
