@@ -143,7 +143,7 @@ test('a client that leaves before its answer is logged as 499', async (t) => {
   const client = await connectRaw(t, server.port);
   client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
   await asked.opened;
-  client.destroy();
+  client.socket.resetAndDestroy(); // one that only ends its side is still answered
   while (server.active() > 0) await new Promise((resolve) => setImmediate(resolve));
   opened.open();
   const [line] = await requestsOf(server, 1);
