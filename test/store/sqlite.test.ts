@@ -5,7 +5,13 @@ import { describe, it, type TestContext } from 'node:test';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
-import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import {
+  inSqlite,
+  newSqliteFile,
+  openInSqlite,
+  skipSqlite,
+  toSqliteUrl,
+} from '../support/sqlite.js';
 import { describeAccounts } from './accounts-suite.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
@@ -146,6 +152,28 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const path = await newSqliteFile(context);
     await writeFile(path, 'Some other text, '.repeat(100));
     await refusesUntouched(path, /^STORE_URL: the file is no SQLite database/);
+  });
+
+  it('has a short log again after a long reader', async (context) => {
+    const path = await newSqliteFile(context);
+    const store = await openFile(path);
+    context.after(() => store.close());
+    const content = 'x'.repeat(1_000_000);
+    const addMany = async (count: number): Promise<void> => {
+      for (let at = 0; at < count; at += 1) {
+        await store.posts.create({ title: 'a', content, authorId: null });
+      }
+    };
+    const logSize = async (): Promise<number> => (await stat(`${path}-wal`)).size;
+    const reader = openInSqlite(path);
+    reader.exec('BEGIN');
+    reader.prepare('SELECT * FROM posts').all();
+    await addMany(40);
+    assert.ok((await logSize()) > 40_000_000);
+    reader.exec('COMMIT');
+    reader.close();
+    await addMany(4);
+    assert.ok((await logSize()) <= 16 * 1024 * 1024);
   });
 
   it('is refused where its folder is missing', async (context) => {

@@ -37,10 +37,15 @@ export function toSqliteUrl(path: string): string {
   return `sqlite://${encodeURI(path)}`;
 }
 
-/** Past every driver, on a connection of its own. */
-export function inSqlite<T>(path: string, work: (database: SqliteDatabase) => T): T {
+/** Past every driver. The caller closes it. */
+export function openInSqlite(path: string): SqliteDatabase {
   if (sqlite === undefined) throw new Error('This test should have been skipped.');
-  const database = new sqlite.DatabaseSync(path);
+  return new sqlite.DatabaseSync(path);
+}
+
+/** The same, for as long as `work` takes. */
+export function inSqlite<T>(path: string, work: (database: SqliteDatabase) => T): T {
+  const database = openInSqlite(path);
   try {
     return work(database);
   } finally {

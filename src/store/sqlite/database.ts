@@ -93,6 +93,9 @@ const steps: readonly string[] = [
   INSERT INTO file_changes VALUES (0);`,
 ];
 
+/** Four times what it is without long readers. */
+const logBytes = 16 * 1024 * 1024;
+
 const waitForOthers = 'PRAGMA busy_timeout = 2000';
 
 /** A counter that a file has from its making until its first records are in it. */
@@ -150,6 +153,8 @@ export function prepareDatabase(database: Database, fill?: () => void): void {
   checkOrigin(database);
   // An acknowledged write outlives a loss of power: each commit waits for the disk.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+  // The log grows while somebody reads for long. When it begins anew, it is cut back to this.
+  database.exec(`PRAGMA journal_size_limit = ${logBytes}`);
   database.exec('BEGIN IMMEDIATE');
   try {
     // Another process may have been faster, up to this line.
