@@ -37,13 +37,17 @@ export function createLog(write: LineWriter, options: LogOptions): Log {
   const toText = format === 'json' ? toJson : toPretty;
   let second = 0;
   let lines = 0;
+  // Many lines share a millisecond, and its text takes as long as half a line.
+  let stamp = { milliseconds: Number.NaN, text: '' };
   let dropped = 0;
 
   return (level, event, facts = {}) => {
     if (rankOf[level] < rankOf[levelMin]) return;
     const time = now();
-    const put = (record: LogRecord): boolean => write(toLine(toText(time.toISOString(), record)));
-    const thisSecond = Math.floor(time.getTime() / 1000);
+    const milliseconds = time.getTime();
+    if (milliseconds !== stamp.milliseconds) stamp = { milliseconds, text: time.toISOString() };
+    const put = (record: LogRecord): boolean => write(toLine(toText(stamp.text, record)));
+    const thisSecond = Math.floor(milliseconds / 1000);
     if (thisSecond !== second) {
       const report = { level: 'warn', event: 'log lines dropped', facts: { dropped } } as const;
       if (dropped > 0 && put(report)) dropped = 0;
