@@ -11,7 +11,7 @@ import { createPasswordChecker } from './auth/password.ts';
 import type { Config } from './config.ts';
 import { createComments } from './domain/comments.ts';
 import { createIdSource } from './domain/ids.ts';
-import { formatLocalDateTime } from './domain/local-date-time.ts';
+import { createLocalClock } from './domain/local-date-time.ts';
 import { createTopic, type Topic } from './domain/topic.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
 import { createAccountHandlers, createWritingGuard } from './handlers/accounts.ts';
@@ -259,7 +259,7 @@ function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
   const { createId, now, log, accounts } = deps;
   return openStore(config.storeUrl, {
     createId,
-    now: () => formatLocalDateTime(now()),
+    now: createLocalClock(now),
     initial: initialData(accounts, config.demoData),
     bytesMax: config.memoryStoreBytesMax,
     log,
