@@ -34,6 +34,7 @@ export const httpStatusOf = {
   internal_error: 500,
   not_implemented: 501,
   overloaded: 503,
+  unavailable: 503,
   draining: 503,
   http_version_not_supported: 505,
   storage_full: 507,

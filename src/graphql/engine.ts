@@ -26,6 +26,7 @@ import { createDocuments } from './documents/documents.ts';
 import {
   errorsMax,
   type GraphqlError,
+  isOutage,
   refuseRequest,
   RequestError,
   toFieldErrors,
@@ -39,7 +40,7 @@ import {
   hasTooManyValues,
 } from './documents/limits.ts';
 import { createFindText, type TrustedDocuments } from './documents/persisted.ts';
-import type { GraphqlResult } from './result.ts';
+import { type GraphqlResult, isEmpty } from './result.ts';
 import { createSchema } from './schema/schema.ts';
 import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
@@ -195,8 +196,11 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
     const { budget, requestId } = scope;
     // A partial result is dropped: the operation is refused as a whole.
     if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
-    const found = errors && { errors: toFieldErrors(errors, { requestId, log: deps.log }) };
-    return data === undefined ? { ...found } : { ...found, data };
+    if (errors === undefined) return data === undefined ? {} : { data };
+    const found = toFieldErrors(errors, { requestId, log: deps.log });
+    // Data that holds nothing says nothing: the operation is refused as a whole here too.
+    if (data === undefined || (isEmpty(data) && found.every(isOutage))) return { errors: found };
+    return { errors: found, data };
   };
 
   return {

@@ -15,6 +15,8 @@ export type GraphqlCode =
   | 'NOT_FOUND'
   | 'UNAUTHENTICATED'
   | 'PAYLOAD_TOO_LARGE'
+  | 'UNAVAILABLE'
+  | 'STORAGE_FULL'
   | 'INTERNAL_SERVER_ERROR'
   | 'PERSISTED_QUERY_NOT_FOUND';
 
@@ -23,14 +25,18 @@ export interface GraphqlError {
   readonly message: string;
   readonly locations?: readonly SourceLocation[];
   readonly path?: readonly (string | number)[];
-  readonly extensions: { readonly code: GraphqlCode; readonly requestId?: string };
+  readonly extensions: {
+    readonly code: GraphqlCode;
+    readonly requestId?: string;
+    /** As `Retry-After` says it over REST. */
+    readonly retryAfterSeconds?: number;
+  };
 }
 
 /** The code of an error of the rest of the service, by its HTTP status. */
 function toGraphqlCode(code: ErrorCode): GraphqlCode {
   const status = httpStatusOf[code];
-  if (status >= 500) return 'INTERNAL_SERVER_ERROR';
-  return codeOfStatus[status] ?? 'BAD_USER_INPUT';
+  return codeOfStatus[status] ?? (status < 500 ? 'BAD_USER_INPUT' : 'INTERNAL_SERVER_ERROR');
 }
 
 const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
@@ -40,6 +46,8 @@ const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
   414: 'PAYLOAD_TOO_LARGE',
   429: 'PAYLOAD_TOO_LARGE',
   431: 'PAYLOAD_TOO_LARGE',
+  503: 'UNAVAILABLE',
+  507: 'STORAGE_FULL',
 };
 
 /** Messages of graphql-js can hold what the client sent, which can be long. */
@@ -52,8 +60,16 @@ export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
   return { message: cut(message), extensions: { code } };
 }
 
-export function toRefusal(error: AppError): GraphqlError {
-  return toPlainError(toGraphqlCode(error.code), error.message);
+export function toRefusal({ code, message, facts }: AppError): GraphqlError {
+  const refusal = toPlainError(toGraphqlCode(code), message);
+  const { retryAfterSeconds } = facts;
+  if (retryAfterSeconds === undefined) return refusal;
+  return { ...refusal, extensions: { ...refusal.extensions, retryAfterSeconds } };
+}
+
+/** True where the store is the reason: the same request may succeed later. */
+export function isOutage({ extensions: { code } }: GraphqlError): boolean {
+  return code === 'UNAVAILABLE' || code === 'STORAGE_FULL';
 }
 
 /** True where the server, and not the request, is the reason. */

@@ -8,3 +8,8 @@ export interface GraphqlResult {
   readonly errors?: readonly GraphqlError[];
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
+
+/** True where no field of the root has a value. */
+export function isEmpty(data: GraphqlResult['data']): boolean {
+  return Object.values(data ?? {}).every((value) => value === null);
+}

@@ -1,7 +1,7 @@
 /**
  * The port of the durable index of stored files: which file on disk stands for which name, and
  * which files were replaced but may still be read, by any node. A method is one atomic act,
- * as in store.ts; each throws `overloaded` where the database does not answer.
+ * as in store.ts; each throws `unavailable` where the database does not answer.
  */
 
 import type { MaybePromise } from '../maybe-promise.ts';

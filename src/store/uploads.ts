@@ -53,7 +53,7 @@ export interface Uploads {
   begin(): Upload;
   /**
    * What is stored now, or what has this name of it, held until its `release()`. Throws
-   * `overloaded` where a database has the index and does not answer.
+   * `unavailable` where a database has the index and does not answer.
    */
   open(storedName?: string): MaybePromise<Snapshot>;
   /** Its readers keep it; fine where it has been replaced or removed meanwhile. */

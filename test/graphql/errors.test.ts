@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AppError } from '../../dist/errors.js';
 import { codesOf, startGraphql } from '../support/graphql.js';
 import type { Page } from '../../dist/store/list.js';
 import type { Store } from '../../dist/store/store.js';
@@ -144,4 +145,31 @@ test('what the store should never hold is masked, not shown', async () => {
   assert.ok(!JSON.stringify(result).includes(secret));
   assert.deepEqual(structuredClone(result.data), { allPosts: [{ title: 'A', createdAt: null }] });
   assert.equal(logged.length, 1);
+});
+
+test('an outage is told in its place beside data, and as a refusal where there is none', async () => {
+  let asked = 0;
+  const { run, logged } = startGraphql({
+    wrap: (store) => ({
+      ...store,
+      posts: {
+        ...store.posts,
+        find(id) {
+          asked += 1;
+          if (asked > 1) throw new AppError('unavailable', 'Away.', { retryAfterSeconds: 2 });
+          return store.posts.find(id);
+        },
+      },
+    }),
+  });
+  const posts = await run('{ allPosts { id } }');
+  const [post] = (posts.data as { allPosts: { id: string }[] }).allPosts;
+  const ask = (name: string): string => `${name}: postById(postId: "${post?.id ?? ''}") { id }`;
+  const some = await run(`{ ${ask('a')} ${ask('b')} }`);
+  assert.deepEqual(structuredClone(some.data), { a: { id: post?.id }, b: null });
+  assert.deepEqual(some.errors?.[0]?.extensions, { code: 'UNAVAILABLE', retryAfterSeconds: 2 });
+  const none = await run(`{ ${ask('a')} ${ask('b')} }`);
+  assert.deepEqual(codesOf(none), ['UNAVAILABLE', 'UNAVAILABLE']);
+  assert.equal('data' in none, false);
+  assert.equal(logged.length, 0);
 });

@@ -255,6 +255,20 @@ test('a full store refuses with 507 and keeps what it has', async (t) => {
   const response = await server.send('POST', '/posts', body);
   assert.equal(response.status, 507);
   assert.equal(((await response.json()) as Problem).code, 'storage_full');
+  for (const [type, status] of [
+    ['application/json', 200],
+    ['application/graphql-response+json', 507],
+  ] as const) {
+    const text = JSON.stringify(body.content);
+    const query = `mutation { createPost(createPostInput: { title: "b", content: ${text} }) }`;
+    const answer = await server.fetch('/graphql', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Accept: type },
+      body: JSON.stringify({ query }),
+    });
+    assert.equal(answer.status, status);
+    assert.match(await answer.text(), /^\{"errors":.*"STORAGE_FULL"\}/);
+  }
   assert.equal((await server.fetch(location, { method: 'DELETE' })).status, 204);
   assert.equal((await server.send('POST', '/posts', body)).status, 201);
 });

@@ -211,7 +211,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const records = await openRecords(t);
       const directory = await createDirectory(t);
       let isAway = true;
-      const fail = (): Promise<never> => Promise.reject(new AppError('overloaded', 'Away.'));
+      const fail = (): Promise<never> => Promise.reject(new AppError('unavailable', 'Away.'));
       const wrap = (real: FileIndex): FileIndex => ({
         ...real,
         commit: (files) => (isAway ? fail() : real.commit(files)),
@@ -220,8 +220,8 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const files = { ...fileOperations, sync: (): Promise<void> => Promise.resolve() };
       const { uploads } = await openDurable(records, t, { directory, wrap, files });
       const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`${at}`, 'x']));
-      await assert.rejects(store(uploads, many), withCode('overloaded'));
-      await assert.rejects(store(uploads, { a: '1' }), withCode('overloaded'));
+      await assert.rejects(store(uploads, many), withCode('unavailable'));
+      await assert.rejects(store(uploads, { a: '1' }), withCode('unavailable'));
       assert.equal((await listDurable(directory)).length, 1_000);
       isAway = false;
       await uploads.sweep();

@@ -115,7 +115,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
       if (error === undefined) expected.set(name, text);
       else {
         refused += 1;
-        assert.equal((error as { code?: unknown }).code, 'overloaded');
+        assert.equal((error as { code?: unknown }).code, 'unavailable');
       }
       await cutting;
     }
@@ -133,8 +133,8 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     await store(uploads, { a: '1' });
     await server.stop('SIGINT');
     try {
-      await assert.rejects(store(uploads, { b: '2' }), withCode('overloaded'));
-      await assert.rejects(async () => uploads.open(), withCode('overloaded'));
+      await assert.rejects(store(uploads, { b: '2' }), withCode('unavailable'));
+      await assert.rejects(async () => uploads.open(), withCode('unavailable'));
     } finally {
       await server.start();
     }

@@ -63,7 +63,7 @@ describe('nodes on one PostgreSQL', { skip }, () => {
       const answer = await fetch(`${node?.url}/posts`);
       assert.equal(answer.status, 503);
       assert.ok(Number(answer.headers.get('retry-after')) > 0);
-      assert.equal(((await answer.json()) as { code: string }).code, 'overloaded');
+      assert.equal(((await answer.json()) as { code: string }).code, 'unavailable');
       assert.equal((await fetch(`${node?.url}/hello`)).status, 200);
     } finally {
       await server.start();

@@ -10,7 +10,7 @@ import { driverOptions } from './driver-suite.js';
 import { allOf } from '../support/lists.js';
 
 const draft = { title: 'a', content: 'b', authorId: null };
-const overloaded = { name: 'AppError', code: 'overloaded' };
+const unavailable = { name: 'AppError', code: 'unavailable' };
 
 async function open(context: TestContext, url: string, seconds = 2): Promise<Store> {
   const store = await openStore(url, driverOptions({ timeoutSeconds: seconds }));
@@ -36,7 +36,7 @@ async function addFor(store: Store, postId: string, isOver: () => boolean): Prom
       const comment = await store.comments.add(postId, 'again');
       if (comment !== undefined) ids.push(comment.id);
     } catch (error) {
-      assert.equal((error as { code?: string }).code, 'overloaded');
+      assert.equal((error as { code?: string }).code, 'unavailable');
       await new Promise((resolve) => {
         setTimeout(resolve, 5);
       });
@@ -102,8 +102,8 @@ describe('a store on PostgreSQL', { skip }, () => {
       await until(() => (heard[0]?.length ?? 0) > 20);
       await server.stop(signal);
       const asked = Date.now();
-      await assert.rejects(async () => one.posts.find(id), overloaded);
-      await assert.rejects(async () => one.posts.create(draft), overloaded);
+      await assert.rejects(async () => one.posts.find(id), unavailable);
+      await assert.rejects(async () => one.posts.create(draft), unavailable);
       assert.ok(Date.now() - asked < 5_000);
       await server.start();
       const back = Date.now();
@@ -124,7 +124,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     await server.signal('SIGSTOP');
     const asked = Date.now();
     try {
-      await assert.rejects(async () => store.posts.find(id), overloaded);
+      await assert.rejects(async () => store.posts.find(id), unavailable);
       assert.ok(Date.now() - asked < 6_000);
     } finally {
       await server.signal('SIGCONT');

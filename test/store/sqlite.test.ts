@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { openAccounts, openStore } from '../../dist/store/open.js';
@@ -12,6 +12,7 @@ import {
   skipSqlite,
   toSqliteUrl,
 } from '../support/sqlite.js';
+import { withCode } from '../support/errors.js';
 import { describeAccounts } from './accounts-suite.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
@@ -176,6 +177,44 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.ok((await logSize()) <= 16 * 1024 * 1024);
   });
 
+  it('is refused by its own reason where nothing can be made beside it', async (context) => {
+    const path = await newSqliteFile(context);
+    await (await openFile(path)).close();
+    // As in a folder that is only to be read: root could write to that one.
+    await mkdir(`${path}-wal`);
+    await refusesUntouched(path, /^STORE_URL: the file, or its folder, cannot be written to/);
+  });
+
+  it('lets writes wait for another process that writes, and other work go on', async (context) => {
+    const path = await newSqliteFile(context);
+    const store = await openFile(path);
+    context.after(() => store.close());
+    const draft = { title: 'late', content: 'x', authorId: null };
+    const release = holdLock(path);
+    let settled = false;
+    const writing = Promise.resolve(store.posts.create(draft)).finally(() => (settled = true));
+    for (let turns = 0; turns < 100; turns += 1) await new Promise(setImmediate);
+    assert.equal(settled, false);
+    release();
+    await writing;
+    const releaseLater = holdLock(path);
+    await assert.rejects(async () => store.posts.create(draft), withCode('overloaded'));
+    releaseLater();
+    await store.posts.create(draft);
+    assert.equal((await allOf(store.posts.all)).length, 5);
+  });
+
+  it('is closed although another process writes: what waits is refused', async (context) => {
+    const path = await newSqliteFile(context);
+    const store = await openFile(path);
+    const release = holdLock(path);
+    const draft = { title: 'never', content: 'x', authorId: null };
+    const refused = assert.rejects(async () => store.posts.create(draft), withCode('overloaded'));
+    await store.close();
+    await refused;
+    release();
+  });
+
   it('is refused where its folder is missing', async (context) => {
     const path = join(await newSqliteFile(context), 'inkwell.db');
     await assert.rejects(openFile(path), { message: /^STORE_URL: .*\(ENOENT\)\.$/ });
@@ -193,6 +232,13 @@ function toFirstVersion(database: Parameters<Parameters<typeof inSqlite>[1]>[0])
       database.exec(`DROP TABLE ${table}`);
   }
   database.exec('PRAGMA user_version = 1');
+}
+
+/** Keeps others from writing, as another process can, until the result is called. */
+function holdLock(path: string): () => void {
+  const database = openInSqlite(path);
+  database.exec('BEGIN IMMEDIATE');
+  return () => database.close();
 }
 
 async function refusesUntouched(path: string, message: RegExp): Promise<void> {

@@ -154,7 +154,7 @@ describe('nodes with their files in one folder', { skip: skipPostgres }, () => {
         await node.fetch('/api/multiparts'),
       ]) {
         assert.ok(Number(answer.headers.get('retry-after')) > 0);
-        assert.deepEqual(await refusal(answer), [503, 'overloaded']);
+        assert.deepEqual(await refusal(answer), [503, 'unavailable']);
       }
     } finally {
       await server.start();

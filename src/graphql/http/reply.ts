@@ -29,8 +29,20 @@ export function negotiateType(accept: string | undefined): ResponseType | undefi
   return negotiate(accept, [legacy, modern]);
 }
 
-export function resultReply(answer: Answer, type: ResponseType, status: number): HttpReply {
-  return { status, headers: headersOf[type], body: answer };
+interface ResultOutcome {
+  readonly status: number;
+  /** Of a result that stands alone: they may say when to try again. */
+  readonly errors?: GraphqlResult['errors'];
+}
+
+export function resultReply(
+  body: Answer,
+  type: ResponseType,
+  { status, errors = [] }: ResultOutcome,
+): HttpReply {
+  const wait = status === 503 ? errors[0]?.extensions.retryAfterSeconds : undefined;
+  const retry = wait === undefined ? [] : ['Retry-After', String(wait)];
+  return { status, headers: [...headersOf[type], ...retry], body };
 }
 
 /** A refused request has the status of its error with either type. */
@@ -47,6 +59,8 @@ export function refusalReply(error: AppError, type: ResponseType): HttpReply {
 const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   PAYLOAD_TOO_LARGE: 413,
   PERSISTED_QUERY_NOT_FOUND: 404,
+  UNAVAILABLE: 503,
+  STORAGE_FULL: 507,
   INTERNAL_SERVER_ERROR: 500,
 };
 

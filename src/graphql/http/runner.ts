@@ -49,12 +49,13 @@ export function createRunner(deps: RunnerDeps): Runner {
   const runList = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions): Reply =>
     andThen(runBatch(engine, body, call), ({ json, repeatable }) => {
       // One status cannot stand for several results.
-      const reply = resultReply(json, type, 200);
+      const reply = resultReply(json, type, { status: 200 });
       return repeatable ? keep(reply) : reply;
     });
   const runOne = (body: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
     andThen(runOperation(engine, body, call), ({ result, json, repeatable }) => {
-      const reply = resultReply(json, type, statusOf(result, type, config.graphqlHttpDraft));
+      const status = statusOf(result, type, config.graphqlHttpDraft);
+      const reply = resultReply(json, type, { status, errors: result.errors });
       return repeatable ? keep(reply) : reply;
     });
   /** Equal keys are the same request: until something is written, a query has the same result. */

@@ -158,7 +158,7 @@ export class IndexedUploads implements Uploads {
     this.#checkOpen();
     if (this.#doubtful.size >= doubtfulMax) {
       void this.sweep();
-      throw new AppError('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
+      throw new AppError('unavailable', 'The database does not answer.', { retryAfterSeconds: 2 });
     }
     if (this.#unremoved >= removableMax) {
       void this.sweep();
@@ -234,7 +234,8 @@ export class IndexedUploads implements Uploads {
       await this.#removeReplaced();
     } catch (error) {
       // The driver has logged that the database is away; the next round tries again.
-      if (this.#closed || codeOf(error) === 'overloaded') return;
+      const code = codeOf(error);
+      if (this.#closed || code === 'overloaded' || code === 'unavailable') return;
       this.#options.log('warn', 'replaced files were not removed', { reason: toReason(error) });
     }
   }

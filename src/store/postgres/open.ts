@@ -12,17 +12,14 @@ import { createAuthors, createPosts, createRelated, createTodos } from '../sql/r
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
+import { describeAway, isAway, toStartError, toStoreError } from './faults.ts';
 import { openFeed } from './feed.ts';
 import {
   type Connect,
   createConnect,
   createPool,
-  describeAway,
   hasSessions,
-  isAway,
   type PostgresContext,
-  toStartError,
-  toStoreError,
 } from './pool.ts';
 import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
 import { createListShare } from './list-share.ts';
@@ -32,6 +29,8 @@ import type { Store } from '../store.ts';
 /** A node and its database may be started together: so long the one waits for the other. */
 const startSeconds = 30;
 const startRetryMilliseconds = 250;
+/** The log names what it waits for again after so long. */
+const startLogMilliseconds = 10_000;
 
 export async function openPostgresStore(url: string, options: DriverOptions): Promise<Store> {
   const { createId, now, initial, log, connectionsMax, timeoutSeconds } = options;
@@ -104,7 +103,7 @@ export async function openPostgresAccounts(
 
 async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {
   const end = Date.now() + startSeconds * 1000;
-  let reason: string | undefined;
+  let logged = { reason: '', at: 0 };
   for (;;) {
     const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
     try {
@@ -115,12 +114,16 @@ async function prepare(connect: Connect, { initial, log }: DriverOptions): Promi
     } catch (error) {
       const fault = toStoreError(error);
       if (!isAway(fault)) throw toStartError(error);
-      if (Date.now() > end) {
-        throw new Error('STORE_URL: the database does not answer.', { cause: error });
+      const { host, reason } = describeAway(sql, error);
+      const at = Date.now();
+      if (at > end) {
+        const message = `STORE_URL: the database at ${host} does not answer: ${reason}`;
+        throw new Error(message, { cause: error });
       }
-      const waiting = describeAway(sql, error);
-      if (waiting.reason !== reason) log('info', 'waiting for the database', waiting);
-      ({ reason } = waiting);
+      if (reason !== logged.reason || at - logged.at >= startLogMilliseconds) {
+        log('info', 'waiting for the database', { host, reason });
+        logged = { reason, at };
+      }
       await pause(startRetryMilliseconds);
     } finally {
       await sql.end({ timeout: 1 });

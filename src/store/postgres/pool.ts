@@ -1,14 +1,22 @@
 /**
  * The connections to PostgreSQL, and the one place that knows its package. Every wait has an end:
  * a statement that the server does not answer in time is given up, and so is a pool in which no
- * statement is answered. While the server is away, requests are refused with `overloaded`.
+ * statement is answered. While the server is away, requests are refused with `unavailable`.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type postgres from 'postgres';
-import { AppError, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Sql } from '../sql/sql.ts';
+import {
+  busy,
+  createOutageLog,
+  IncompleteResult,
+  isAway,
+  isReadOnly,
+  lost,
+  toStoreError,
+} from './faults.ts';
 
 export type Client = postgres.Sql;
 export type Row = postgres.Row;
@@ -21,7 +29,7 @@ export interface Pool {
   readOne<T>(statement: Statement, toItem: (row: Row) => T): Promise<T | undefined>;
   /** All of them, as items. */
   readAll<T>(statement: Statement, toItem: (row: Row) => T): Promise<readonly T[]>;
-  /** What a statement writes is kept whole or not at all; after `overloaded` it may be either. */
+  /** What a statement writes is kept whole or not at all; after `unavailable` it may be either. */
   write(statement: Statement): Promise<readonly Row[]>;
   /** The same, for how many rows were written. */
   count(statement: Statement): Promise<number>;
@@ -109,6 +117,8 @@ async function importPostgres(): Promise<typeof postgres> {
 const lockMilliseconds = 1_000;
 /** Statements under way, those that wait for a connection among them. */
 const statementsMax = 2_000;
+/** Connections that only read are renewed no more often. */
+const renewMilliseconds = 1_000;
 /** Longer than a connection that was lost needs to be known as closed. */
 const retryMilliseconds = 50;
 
@@ -145,11 +155,6 @@ async function ask(query: ReturnType<Statement>): Promise<Answer> {
   return { rows, count };
 }
 
-/** The connection is not to be believed any more, and is given up with its pool. */
-class IncompleteResult extends Error {
-  override readonly name = 'IncompleteResult';
-}
-
 interface Runner {
   /** A statement that was sent over a connection that was lost is sent again, up to `attempts`. */
   readonly run: (statement: Statement, attempts: 1 | 2) => Promise<Answer>;
@@ -166,21 +171,19 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
   let client = newClient();
   let statements = 0;
   let answeredAt = Date.now();
-  let away = false;
+  let renewedAt = 0;
+  const { noteAnswer, noteAway } = createOutageLog(log);
 
-  const noteAnswer = (): void => {
-    if (away) log('info', 'database is back');
-    away = false;
-  };
-  const noteAway = (reason: unknown): void => {
-    if (!away) log('warn', 'database is away', describeAway(client, reason));
-    away = true;
-  };
-
-  const giveUp = (used: Client): void => {
+  const giveUp = (used: Client, endSeconds = 0): void => {
     if (used !== client) return;
     client = newClient();
-    used.end({ timeout: 0 }).catch(() => undefined);
+    used.end({ timeout: endSeconds }).catch(() => undefined);
+  };
+  /** A session that only reads may stay so when the database writes again: later ones do not. */
+  const renew = (used: Client): void => {
+    if (Date.now() - renewedAt < renewMilliseconds) return;
+    renewedAt = Date.now();
+    giveUp(used, patienceMilliseconds / 1000);
   };
   /** Connections without an answer for so long are taken for dead, though they look open. */
   const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
@@ -199,8 +202,9 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
       return answer;
     } catch (error) {
       if (error instanceof IncompleteResult) giveUp(used);
+      if (isReadOnly(error)) renew(used);
       const fault = toStoreError(error);
-      if (isAway(fault)) noteAway(error);
+      if (isAway(fault)) noteAway(used, error);
       else noteAnswer();
       throw fault;
     } finally {
@@ -237,56 +241,4 @@ export function createDeadline(milliseconds: number, expire: () => void): Deadli
     }, milliseconds);
   });
   return { passed, end: () => clearTimeout(timer) };
-}
-
-/** SQLSTATE classes and codes of a server that is away. */
-const isAwayCode = /^(?:08|53|57P|25006)/;
-/** Those of a statement that took too long, or met another. The rest are faults of this program. */
-const isBusyCode = /^(?:57014|55P03|40001|40P01)/;
-const diskFull = '53100';
-/** What the network says, and what the package says of its connections. */
-const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
-
-/** The package's error carries the statement's values: it goes no further than this. */
-export function toStoreError(error: unknown): unknown {
-  if (error instanceof IncompleteResult) return lost();
-  if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
-  const code = String(error.code);
-  if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');
-  if (isBusyCode.test(code)) return busy();
-  if (isAwayCode.test(code) || noConnection.test(code)) return lost();
-  return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
-}
-
-/** A refused password or a database that is not there: the server's own words say which. */
-export function toStartError(error: unknown): unknown {
-  const fault = toStoreError(error);
-  if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
-  return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
-}
-
-/** Which server it is, and what it or the network says: nothing of a statement is in that. */
-export function describeAway(
-  { options: { host, port } }: Client,
-  error: unknown,
-): { readonly host: string; readonly reason: string } {
-  const hosts = host.map((name, at) => `${name}:${port[at]}`);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const reason = toReason(error);
-  return { host: hosts.join(','), reason: reason.includes(code) ? reason : `${reason} (${code})` };
-}
-
-export function isAway(error: unknown): boolean {
-  return error instanceof DatabaseAway;
-}
-
-/** As `busy` for clients; the pool also notes it, and sends what only reads once more. */
-class DatabaseAway extends AppError {}
-
-function lost(): AppError {
-  return new DatabaseAway('overloaded', 'The database does not answer.', { retryAfterSeconds: 2 });
-}
-
-function busy(): AppError {
-  return new AppError('overloaded', 'The database is busy.', { retryAfterSeconds: 1 });
 }

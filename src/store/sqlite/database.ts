@@ -172,11 +172,19 @@ export function prepareDatabase(database: Database, fill?: () => void): void {
   }
 }
 
+/** From now on SQLite's own wait for a lock, which holds up the event loop, is short. */
+export function limitBusyTimeout(database: Database): void {
+  database.exec('PRAGMA busy_timeout = 10');
+}
+
 /** Removes a counter. False where it was not there. */
 function takeCounter(database: Database, name: string): boolean {
   const { changes } = database.prepare('DELETE FROM counters WHERE name = ?').run(name);
   return Number(changes) > 0;
 }
+
+const sqliteReadOnly = 8;
+const sqliteCannotOpen = 14;
 
 function checkOrigin(database: Database): void {
   let tables: number;
@@ -187,7 +195,12 @@ function checkOrigin(database: Database): void {
     version = readPragma(database, 'user_version');
     application = readPragma(database, 'application_id');
   } catch (error) {
-    throw new Error('STORE_URL: the file is no SQLite database.', { cause: error });
+    const { errcode = 0 } = error as { errcode?: number };
+    // The files that SQLite keeps beside it (-wal, -shm) are made in the same folder.
+    const reason = [sqliteReadOnly, sqliteCannotOpen].includes(errcode % 256)
+      ? 'the file, or its folder, cannot be written to'
+      : 'the file is no SQLite database';
+    throw new Error(`STORE_URL: ${reason}.`, { cause: error });
   }
   if (tables > 0 && application !== applicationId) {
     throw new Error('STORE_URL: the file belongs to another program.');

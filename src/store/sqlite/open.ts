@@ -21,7 +21,7 @@ import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
 import type { KeptAccounts, Store } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
-import { openDatabase, prepareDatabase } from './database.ts';
+import { limitBusyTimeout, openDatabase, prepareDatabase } from './database.ts';
 import { createStatements, type SqliteContext, type SqliteTables } from './statements.ts';
 import { createWrites } from './writes.ts';
 
@@ -87,6 +87,7 @@ async function open(path: string, initial?: InitialData): Promise<Opened> {
     const sql = createStatements(tables, writes);
     prepareDatabase(database, initial && (() => fill(sql, initial)));
     if (initial !== undefined) keepAuthors(sql, initial);
+    limitBusyTimeout(database);
     return { ...tables, writes, sql };
   } catch (error) {
     database.close();

@@ -13,12 +13,17 @@ export interface Writes {
    * whole transaction with it, and every write in it fails.
    */
   run<T>(write: () => T): Promise<T>;
-  /** Commits what waits, now. */
+  /** Commits what waits, now: it fails where another process has the lock on writes. */
   flush(): void;
 }
 
 /** Writes that wait for the next transaction; a request waits for each of them. */
 const waitingMax = 10_000;
+
+/** Writes wait so long for another process that writes to the file, then they are refused … */
+const lockedMilliseconds = 2_000;
+/** … and begin again after this: the event loop is free meanwhile. */
+const retryMilliseconds = 20;
 
 interface Waiting {
   /** Runs the write and notes how it went; throws where the whole transaction is lost. */
@@ -31,13 +36,33 @@ export function createWrites(database: Database): Writes {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   let waiting: Waiting[] = [];
+  /** Since when another process has the lock. */
+  let lockedAt: number | undefined;
 
-  const flush = (): void => {
+  /** False where it is to be tried again; throws where that has lasted. */
+  const begins = (patienceMilliseconds: number): boolean => {
+    try {
+      begin.run();
+    } catch (error) {
+      lockedAt ??= Date.now();
+      if (isKind(error, sqliteBusy) && Date.now() - lockedAt < patienceMilliseconds) return false;
+      lockedAt = undefined;
+      throw error;
+    }
+    lockedAt = undefined;
+    return true;
+  };
+
+  const flush = (patienceMilliseconds: number): void => {
     const batch = waiting;
     waiting = [];
     if (batch.length === 0) return;
     try {
-      begin.run();
+      if (!begins(patienceMilliseconds)) {
+        waiting = batch;
+        setTimeout(flush, retryMilliseconds, patienceMilliseconds);
+        return;
+      }
       for (const { attempt } of batch) attempt();
       commit.run();
     } catch (error) {
@@ -50,11 +75,11 @@ export function createWrites(database: Database): Writes {
   };
 
   return {
-    flush,
+    flush: () => flush(0),
     run<T>(write: () => T) {
       if (waiting.length >= waitingMax) return Promise.reject(busy());
       // Requests are read in one phase of the loop; `setImmediate` comes right after it.
-      if (waiting.length === 0) setImmediate(flush);
+      if (waiting.length === 0) setImmediate(flush, lockedMilliseconds);
       return new Promise<T>((resolve, reject) => {
         waiting.push(toWaiting(write, resolve, reject));
       });
@@ -99,12 +124,15 @@ function isSqliteError(error: unknown): error is Error & { readonly errcode: num
 const sqliteBusy = 5;
 const sqliteFull = 13;
 
-function toStoreError(error: unknown): unknown {
-  if (!isSqliteError(error)) return error;
+function isKind(error: unknown, kind: number): boolean {
   // The low byte is the kind; the rest says which of its cases.
-  const kind = error.errcode % 256;
-  if (kind === sqliteBusy) return busy();
-  if (kind === sqliteFull) return new AppError('storage_full', 'The disk of the store is full.');
+  return isSqliteError(error) && error.errcode % 256 === kind;
+}
+
+function toStoreError(error: unknown): unknown {
+  if (isKind(error, sqliteBusy)) return busy();
+  if (isKind(error, sqliteFull))
+    return new AppError('storage_full', 'The disk of the store is full.');
   return error;
 }
 

@@ -1,0 +1,102 @@
+/**
+ * What goes wrong on PostgreSQL: which errors say that it is away, busy or full, what callers get
+ * in their place, and what the log says of an outage.
+ */
+
+import { AppError, toReason } from '../../errors.ts';
+import type { Log } from '../../log.ts';
+
+/** Where a client's connections go. */
+interface Addressed {
+  readonly options: { readonly host: readonly string[]; readonly port: readonly number[] };
+}
+
+interface OutageLog {
+  /** After a statement that was answered. */
+  readonly noteAnswer: () => void;
+  readonly noteAway: (client: Addressed, reason: unknown) => void;
+}
+
+/** The database is said to be back when no statement was refused for so long. */
+const calmMilliseconds = 1_000;
+
+/** A line when it goes and one when it is back: some statements may be answered meanwhile. */
+export function createOutageLog(log: Log): OutageLog {
+  let away = false;
+  let refusedAt = 0;
+  return {
+    noteAnswer() {
+      if (!away || Date.now() - refusedAt < calmMilliseconds) return;
+      log('info', 'database is back');
+      away = false;
+    },
+    noteAway(client, reason) {
+      if (!away) log('warn', 'database is away', describeAway(client, reason));
+      away = true;
+      refusedAt = Date.now();
+    },
+  };
+}
+
+/** The connection is not to be believed any more, and is given up with its pool. */
+export class IncompleteResult extends Error {
+  override readonly name = 'IncompleteResult';
+}
+
+/** SQLSTATE classes and codes of a server that is away. */
+const isAwayCode = /^(?:08|53|57P|25006)/;
+/** Those of a statement that took too long, or met another. The rest are faults of this program. */
+const isBusyCode = /^(?:57014|55P03|40001|40P01)/;
+const diskFull = '53100';
+const readOnly = '25006';
+/** What the network says, and what the package says of its connections. */
+const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
+
+/** A session may stay so after the database is written to again. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === readOnly;
+}
+
+/** The package's error carries the statement's values: it goes no further than this. */
+export function toStoreError(error: unknown): unknown {
+  if (error instanceof IncompleteResult) return lost();
+  if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
+  const code = String(error.code);
+  if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');
+  if (isBusyCode.test(code)) return busy();
+  if (isAwayCode.test(code) || noConnection.test(code)) return lost();
+  return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
+}
+
+/** A refused password or a database that is not there: the server's own words say which. */
+export function toStartError(error: unknown): unknown {
+  const fault = toStoreError(error);
+  if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
+  return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
+}
+
+/** Which server it is, and what it or the network says: nothing of a statement is in that. */
+export function describeAway(
+  { options: { host, port } }: Addressed,
+  error: unknown,
+): { readonly host: string; readonly reason: string } {
+  const hosts = host.map((name, at) => `${name}:${port[at]}`);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const reason = toReason(error);
+  return { host: hosts.join(','), reason: reason.includes(code) ? reason : `${reason} (${code})` };
+}
+
+export function isAway(error: unknown): boolean {
+  return error instanceof DatabaseAway;
+}
+
+/** The pool notes it, and sends what only reads once more. */
+class DatabaseAway extends AppError {}
+
+export function lost(): AppError {
+  return new DatabaseAway('unavailable', 'The database does not answer.', { retryAfterSeconds: 2 });
+}
+
+export function busy(): AppError {
+  return new AppError('overloaded', 'The database is busy.', { retryAfterSeconds: 1 });
+}
