@@ -20,6 +20,7 @@ await build({
   platform: 'node',
   target: 'node20.19',
   format: 'esm',
+  define: { bundledVersion: JSON.stringify(version) },
   legalComments: 'eof',
   // `ws` asks for two accelerators and goes on without them.
   external: ['postgres', 'bufferutil', 'utf-8-validate'],

@@ -190,14 +190,13 @@ async function listenOn(name: string, server: HttpServer, { host, port }: Place)
 
 type Place = Pick<Config, 'host' | 'port'>;
 
-/** As package.json beside `dist/` has it; a bundle stands alone. */
+/** What a bundle puts in place of package.json beside `dist/`. */
+declare const bundledVersion: string | undefined;
+
 function getVersion(): string {
-  try {
-    const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-    return (JSON.parse(text) as { readonly version: string }).version;
-  } catch {
-    return 'unknown';
-  }
+  if (typeof bundledVersion === 'string') return bundledVersion;
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
 /** So that a later run can tell a folder in use from one that was left behind. */

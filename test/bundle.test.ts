@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -17,6 +17,10 @@ import { runProgram } from './support/program.js';
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** `--permission` has a stable name since Node 24. */
 const permissions = process.allowedNodeEnvironmentFlags.has('--permission');
+
+interface Manifest {
+  readonly version: string;
+}
 
 let folder: string;
 let file: string;
@@ -85,6 +89,12 @@ describe('the bundle', () => {
     const { port } = await server.listening();
     await useAllOf(`http://127.0.0.1:${port}`);
     assert.deepEqual(await readdir(join(folder, 'app')), ['inkwell.mjs']);
+  });
+
+  it('knows its version', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [file, '--version']);
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+    assert.equal(stdout, `${version}\n`);
   });
 
   it('shows the browser UI of the folder beside it', async (context) => {

@@ -7,7 +7,7 @@ import { type Handler, type HttpReply, jsonReply } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
 
 export interface HealthHandlers {
-  /** `GET /livez`: 200 as long as the event loop turns, whatever the store does. */
+  /** `GET /livez`: 200 as long as the event loop runs, whatever the store does. */
   readonly live: Handler;
   /** `GET /readyz`: 503 where the server is stopping, or the store does not answer in a second. */
   readonly ready: Handler;
