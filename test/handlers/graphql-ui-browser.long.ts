@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
+import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
 import { startServer, type TestServer } from '../support/server.js';
 
 describe('the browser UI in a browser', { skip: noBrowser }, () => {
@@ -9,20 +9,13 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
   let page: Page;
   const ends: (() => Promise<void>)[] = [];
-  const asked: string[] = [];
-  const faults: string[] = [];
+  let asked: string[];
+  let faults: string[];
 
   before(async () => {
     server = await startServer({ after: (end) => ends.push(end) });
     browser = await openBrowser();
-    page = await browser.newPage();
-    page.setDefaultTimeout(patienceMs);
-    page.on('request', (request) => asked.push(request.url()));
-    page.on('websocket', (socket) => asked.push(socket.url()));
-    page.on('pageerror', (error) => faults.push(error.message));
-    page.on('console', (line) => {
-      if (line.type() === 'error') faults.push(line.text());
-    });
+    ({ page, asked, faults } = await openWatchedPage(browser));
     await page.goto(`${server.url}/graphql-ui`);
     await tab('Posts').waitFor();
   });
@@ -83,10 +76,6 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   });
 
   it('sends the token of a log-in with each request until it expires', async () => {
-    const tokens: (string | undefined)[] = [];
-    page.on('request', (request) => {
-      if (request.url().endsWith('/graphql')) tokens.push(request.headers()['authorization']);
-    });
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByLabel('Username').fill('user');
     await page.getByLabel('Password').fill('wrong');
@@ -96,9 +85,10 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     await page.locator('.login-dialog button').first().click();
     await page.getByRole('button', { name: 'user', exact: true }).waitFor();
     await open('Posts');
+    const sent = page.waitForRequest((request) => request.url().endsWith('/graphql'));
     await send();
-    await shows('"HELLO, WORLD"');
-    assert.match(tokens.at(-1) ?? '', /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
+    const token = (await sent).headers()['authorization'] ?? '';
+    assert.match(token, /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
     // A refused log-in is a fault to the browser.
     assert.ok(faults.splice(0).every((fault) => fault.includes('401')));
   });

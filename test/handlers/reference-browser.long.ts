@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
+import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
 import { entries } from '../support/reference.js';
 import { startServer, type TestServer } from '../support/server.js';
 
@@ -12,19 +12,13 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
   let page: Page;
   const ends: (() => Promise<void>)[] = [];
-  const asked: string[] = [];
-  const faults: string[] = [];
+  let asked: string[];
+  let faults: string[];
 
   before(async () => {
     server = await startServer({ after: (end) => ends.push(end) });
     browser = await openBrowser();
-    page = await browser.newPage();
-    page.setDefaultTimeout(patienceMs);
-    page.on('request', (request) => asked.push(request.url()));
-    page.on('pageerror', (error) => faults.push(error.message));
-    page.on('console', (line) => {
-      if (line.type() === 'error') faults.push(line.text());
-    });
+    ({ page, asked, faults } = await openWatchedPage(browser));
     await page.goto(`${server.url}/docs`);
     await page.locator('.opblock').first().waitFor();
   });

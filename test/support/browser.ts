@@ -1,7 +1,7 @@
 /** A real browser, where one is installed, for what only a page can show. */
 
 import { existsSync } from 'node:fs';
-import { chromium, type Browser } from 'playwright-core';
+import { chromium, type Browser, type Page } from 'playwright-core';
 
 const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const executablePath = browsers.find((path) => existsSync(path));
@@ -17,4 +17,26 @@ export function openBrowser(): Promise<Browser> {
     executablePath: executablePath ?? '',
     args: ['--no-sandbox', '--disable-background-networking'],
   });
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** The addresses of all requests and sockets. */
+  readonly asked: string[];
+  /** What the page threw, or logged as an error. */
+  readonly faults: string[];
+}
+
+export async function openWatchedPage(browser: Browser): Promise<WatchedPage> {
+  const page = await browser.newPage();
+  const asked: string[] = [];
+  const faults: string[] = [];
+  page.setDefaultTimeout(patienceMs);
+  page.on('request', (request) => asked.push(request.url()));
+  page.on('websocket', (socket) => asked.push(socket.url()));
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (line) => {
+    if (line.type() === 'error') faults.push(line.text());
+  });
+  return { page, asked, faults };
 }

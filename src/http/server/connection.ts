@@ -20,6 +20,8 @@ export class Connection {
   readonly socket: Socket;
   /** From then on it is no HTTP, and has limits of its own. */
   isUpgraded = false;
+  /** What it brings is no HTTP any more, and is refused once. */
+  isRefused = false;
   readonly #pool: MemoryPool;
   /** The response that was asked for last. */
   #last: ServerResponse | undefined;

@@ -192,8 +192,11 @@ function refuseBadMessage(error: BadMessage, connection: Connection, listener: L
     if (!socket.writableEnded) socket.destroy();
     return;
   }
-  // The parser fails on every packet that follows: nothing more is read.
+  // The parser fails on every packet that follows: nothing more is read. Node reads on all the same
+  // when an answer in front goes on.
   socket.pause();
+  if (connection.isRefused) return;
+  connection.isRefused = true;
   const refuseNow = (): void => refuse(socket, toAppError(error), listener.nextId());
   if (due === undefined || due.req.complete) connection.afterAnswers(refuseNow);
   else connection.insteadOfDue(() => (due.headersSent ? endGently(socket) : refuseNow()));
