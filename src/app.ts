@@ -100,7 +100,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     bytesMax: config.answerCacheBytesMax * answerShare,
     read: createReader(store, randomBytes(9).toString('base64url')),
   });
-  const listReply = createListReply(answers);
+  const listReply = createListReply(answers, pool);
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const comments = createComments({ store, publish: (comment) => added.publish(comment) });
 

@@ -26,5 +26,6 @@ export async function describeStart(config: Config): Promise<readonly string[]> 
 function toPlain(storeUrl: string): string {
   if (!URL.canParse(storeUrl)) return 'a database';
   const { protocol, host, pathname } = new URL(storeUrl);
-  return `${protocol}//${host}${pathname}`;
+  // A slash in a password ends the host.
+  return pathname.includes('@') ? 'a database' : `${protocol}//${host}${pathname}`;
 }

@@ -1,5 +1,6 @@
 /** Articles over REST (Spec §4.6). */
 
+import { Readable } from 'node:stream';
 import type { Config } from '../config.ts';
 import { decodeArticleDraft, toPatchedArticle, toPatchedArticles } from '../domain/articles.ts';
 import { toArticleId } from '../domain/ids.ts';
@@ -147,6 +148,7 @@ function tagOf(listReply: ReplyWithList<Reading>, all: readonly Article[]): stri
     return { records: all, next: undefined };
   };
   const reply = listReply({ key: undefined, read, toJson }) as HttpReply; // at once
+  if (reply.body instanceof Readable) reply.body.destroy();
   return reply.etag ?? '';
 }
 

@@ -132,7 +132,8 @@ function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpRepl
     if (range !== undefined)
       headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
     body = toStream(snapshot, snapshot.read(file, { start, end }));
-    const facts = { streamBytes: end - start, streamBytesMax: downloadBytesMax };
+    const streamBytes = end - start;
+    const facts = { streamBytes, streamBytesMax: Math.min(downloadBytesMax, streamBytes) };
     return { status: range === undefined ? 200 : 206, headers, body, ...facts };
   } finally {
     if (body === undefined) void snapshot.release();

@@ -7,7 +7,8 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import { type Answer, type AnswerCache, type CurrentOrNot, toAnswer } from './answer-cache.ts';
 import { taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
@@ -26,7 +27,10 @@ export interface JsonList<R, T> {
   readonly toJson: (record: T) => string;
 }
 
-/** Throws, or rejects with, `overloaded` where too many long lists are under way. */
+/**
+ * Throws, or rejects with, `overloaded` where too many long lists are under way, or the pool has no
+ * room for what is gathered of one.
+ */
 export type ReplyWithList<R> = <T>(list: JsonList<R, T>) => MaybePromise<HttpReply>;
 
 /** Characters up to which a list is one buffer. */
@@ -38,15 +42,15 @@ const pieceLength = 65_536;
 /** Long lists under way: each reads the store as fast as its client reads. */
 const streamsMax = 16;
 
-/** `answers` keeps lists that are small. */
-export function createListReply<R extends CurrentOrNot>(answers: AnswerCache<R>): ReplyWithList<R> {
+/** `answers` keeps lists that are small; what is gathered over several pages is counted in `pool`. */
+export function createListReply<R extends CurrentOrNot>(
+  answers: AnswerCache<R>,
+  pool: MemoryPool,
+): ReplyWithList<R> {
   let streams = 0;
 
   const stream = (pieces: Pieces): HttpReply => {
-    if (streams >= streamsMax) {
-      const facts = { retryAfterSeconds: 5 };
-      throw new AppError('overloaded', 'Too many long lists are being read.', facts);
-    }
+    if (streams >= streamsMax) throw tooManyLists();
     streams += 1;
     const body = Readable.from(pieces).once('close', () => {
       streams -= 1;
@@ -57,7 +61,7 @@ export function createListReply<R extends CurrentOrNot>(answers: AnswerCache<R>)
   return ({ key, read, toJson }) =>
     answers.get(key, (records, keep) =>
       andThen(read(records), (page) =>
-        andThen(gather(page, toJson, { texts: [], length: 0 }), (body) =>
+        andThen(gatherWithin(pool, page, toJson), (body) =>
           typeof body === 'string' || Buffer.isBuffer(body)
             ? keep(taggedReply(body, records.version))
             : stream(body),
@@ -71,6 +75,23 @@ type Pieces = AsyncGenerator<Buffer, void, undefined>;
 interface Gathered {
   readonly texts: string[];
   length: number;
+  /** Others run between two pages: what is held meanwhile is counted. */
+  readonly room: Reservation;
+}
+
+function gatherWithin<T>(
+  pool: MemoryPool,
+  page: ListPage<T>,
+  toJson: (record: T) => string,
+): MaybePromise<Answer | Pieces> {
+  const room = pool.open();
+  const body = gather(page, toJson, { texts: [], length: 0, room });
+  return isPromise(body) ? body.finally(() => room.release()) : body;
+}
+
+function tooManyLists(): AppError {
+  const facts = { retryAfterSeconds: 5 };
+  return new AppError('overloaded', 'Too many long lists are being read.', facts);
 }
 
 /** The whole array, or pieces of it from its start where it is too long for one. */
@@ -91,6 +112,8 @@ function gather<T>(
   }
   const { next } = page;
   if (next === undefined) return toAnswer(`[${texts.join(',')}]`);
+  // A character takes at most two bytes; the text of a whole list is made beside its pieces.
+  if (!gathered.room.grow(4 * gathered.length - gathered.room.bytes)) throw tooManyLists();
   return nextTurn()
     .then(next)
     .then((following) => gather(following, toJson, gathered));

@@ -231,7 +231,16 @@ function createArticles(state: State): Articles {
   /** The highest value that the counter has given (R15). */
   let counter = 0;
 
-  const list = (): readonly Article[] => [...articles.values()].toSorted((a, b) => a.id - b.id);
+  /** Ordered anew after a write: many pages share it. */
+  let ordered: { readonly version: number; readonly list: readonly Article[] } | undefined;
+
+  const list = (): readonly Article[] => {
+    const version = state.versions.articles;
+    if (ordered?.version !== version) {
+      ordered = { version, list: [...articles.values()].toSorted((a, b) => a.id - b.id) };
+    }
+    return ordered.list;
+  };
   const nextId = (): number => {
     let id = counter + 1;
     while (articles.has(id)) id += 1;

@@ -48,7 +48,7 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const answers = createAnswerCache({ bytesMax, read: createReader(store, 'run') });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
-  const listReply = createListReply(answers);
+  const listReply = createListReply(answers, createMemoryPool(2 ** 30));
   const shared = { store, comments, answers, listReply, config };
   const posts = createPostHandlers({ ...shared, viewer: () => undefined });
   const ofComments = createCommentHandlers(shared);

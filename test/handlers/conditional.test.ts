@@ -1,7 +1,7 @@
 /** Requests that depend on what the client has seen (RFC 9110 §13), over sockets, on every store. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { after, before, describe, it, test, type TestContext } from 'node:test';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
@@ -201,4 +201,21 @@ describe('conditional requests to two nodes on PostgreSQL', { skip: skipPostgres
     const [one, other] = [await startServer(context, { env }), await startServer(context, { env })];
     return { one, other };
   });
+});
+
+test('a condition on a long list of articles leaves no stream behind', async (t) => {
+  const server = await startServer(t, { env: { MEMORY_STORE_BYTES_MAX: '100000000' } });
+  const content = 'x'.repeat(1_000_000);
+  for (let count = 0; count < 5; count += 1) {
+    const made = await server.send('POST', '/api/articles', { title: 'Long', content });
+    assert.equal(made.status, 201);
+  }
+  const headers = { 'If-Match': '"x"', 'Content-Type': 'application/json-patch+json' };
+  for (let count = 0; count < 20; count += 1) {
+    const answer = await server.fetch('/api/articles', { method: 'PATCH', headers, body: '[]' });
+    assert.equal(answer.status, 412);
+  }
+  const list = await server.fetch('/api/articles');
+  assert.equal(list.status, 200);
+  await list.body?.cancel();
 });

@@ -10,6 +10,7 @@ import {
   type ReplyWithList,
 } from '../../dist/http/json-list.js';
 import type { HttpReply } from '../../dist/http/message.js';
+import { createMemoryPool } from '../../dist/memory-pool.js';
 import { withCode } from '../support/errors.ts';
 import { startServer } from '../support/server.ts';
 
@@ -31,11 +32,29 @@ function inPages<T>(items: readonly T[], size: number, asked = { pages: 0 }): Js
   return { key: undefined, read: () => read(0), toJson };
 }
 
-function startReplies(bytesMax = 0): ReplyWithList<CurrentOrNot> {
+function startReplies(bytesMax = 0, pool = createMemoryPool(2 ** 30)): ReplyWithList<CurrentOrNot> {
   return createListReply(
     createAnswerCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) }),
+    pool,
   );
 }
+
+test('what is gathered over several pages is counted, and refused where there is no room', async () => {
+  const items = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
+  const pool = createMemoryPool(16_000_000);
+  const replyWithList = startReplies(0, pool);
+  const replies = Array.from({ length: 10 }, () =>
+    Promise.resolve(inPages(items, 5))
+      .then(replyWithList)
+      .then(
+        (reply) => reply.status,
+        (error: unknown) => (withCode('overloaded')(error) ? 'overloaded' : error),
+      ),
+  );
+  const seen = await Promise.all(replies);
+  assert.deepEqual(new Set(seen), new Set([200, 'overloaded']));
+  assert.equal(pool.bytes, 0);
+});
 
 test('a small list is one buffer, a large one a stream of the same array', async () => {
   const rows: readonly (readonly [number, number, boolean])[] = [

@@ -71,6 +71,8 @@ export class Request implements HttpRequest {
 
   streamBody(sink: BodySink): BodyFlow {
     const { 'content-length': length } = this.incoming.headers;
+    // Who sends slowly holds this room for long: the connection ends where others need it.
+    this.#room = this.#pool.open(() => this.incoming.socket.destroy());
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
     if (this.awaited) this.invite();
     return (this.body ?? new RequestBody(this.incoming)).stream(sink);
