@@ -42,7 +42,7 @@ const pieceLength = 65_536;
 /** Long lists under way: each reads the store as fast as its client reads. */
 const streamsMax = 16;
 
-/** `answers` keeps lists that are small; what is gathered over several pages is counted in `pool`. */
+/** `answers` keeps lists that are small; `pool` counts what is gathered over several pages. */
 export function createListReply<R extends CurrentOrNot>(
   answers: AnswerCache<R>,
   pool: MemoryPool,
