@@ -73,10 +73,10 @@ export function createMetrics(): Metrics {
 
 function add(requests: Map<string, Series>, { request, status, milliseconds }: Finished): void {
   const method = methods.includes(request.method) ? request.method : 'other';
-  const key = `${method} ${status} ${request.endpoint?.route ?? 'none'}`;
+  const route = request.endpoint?.route ?? 'none';
+  const key = `${method} ${status} ${route}`;
   let series = requests.get(key);
   if (series === undefined) {
-    const route = request.endpoint?.route ?? 'none';
     const labels = `method="${method}",route="${route}",status="${status}"`;
     series = { labels, counts: buckets.map(() => 0), count: 0, sum: 0 };
     requests.set(key, series);
