@@ -1,6 +1,7 @@
 /**
- * `accounts add | passwd | list | remove`: the accounts that a durable store keeps beside those
- * that are given at every start (R20). It starts no server and puts no other record into the store.
+ * `accounts add | change | passwd | list | remove`: the accounts that a durable store keeps beside
+ * those that are given at every start (R20). It starts no server and puts no other record into the
+ * store.
  */
 
 import { parseArgs } from 'node:util';
@@ -11,16 +12,20 @@ import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
-import type { KeptAccounts } from '../store/store.ts';
+import type { AccountRange, KeptAccounts } from '../store/store.ts';
 import { answer, type CommandContext, type ExitCode, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
+  '       node dist/server.js accounts change <username> [--email <address>]',
+  '                                            [--role <role>]... | [--no-roles]',
   '       node dist/server.js accounts passwd <username>',
-  '       node dist/server.js accounts list',
+  '       node dist/server.js accounts list [--limit <count>] [--after <username>]',
   '       node dist/server.js accounts remove <username>',
   'A password has at least 12 characters and is not the name; --force takes any, and any address.',
   'A password is asked for at a terminal; else it is the first line of standard input.',
+  'The roles that are given to change replace those that the account has.',
+  'Where list has printed as many accounts as its limit, --after the last one lists the next.',
 ].join('\n');
 
 export function runAccounts(args: readonly string[], context: CommandContext): Promise<ExitCode> {
@@ -32,25 +37,37 @@ export function runAccounts(args: readonly string[], context: CommandContext): P
   });
 }
 
-interface AddCommand {
-  readonly kind: 'add';
+type Kind = keyof typeof optionsOf;
+
+interface Command {
+  readonly kind: Kind;
+  /** Empty for `list`. */
   readonly username: string;
-  readonly email: string;
-  readonly roles: readonly string[];
+  readonly email?: string | undefined;
+  readonly roles?: readonly string[] | undefined;
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
   /** Takes a weak password and an odd address. */
   readonly force: boolean;
 }
 
-type Command =
-  | AddCommand
-  | { readonly kind: 'passwd' | 'remove'; readonly username: string; readonly force: boolean }
-  | { readonly kind: 'list' };
-
 const options = {
   email: { type: 'string' },
   role: { type: 'string', multiple: true },
-  force: { type: 'boolean', default: false },
+  'no-roles': { type: 'boolean' },
+  after: { type: 'string' },
+  limit: { type: 'string' },
+  force: { type: 'boolean' },
 } as const;
+
+/** What each command takes beside a username. */
+const optionsOf = {
+  add: ['email', 'role', 'force'],
+  change: ['email', 'role', 'no-roles', 'force'],
+  passwd: ['force'],
+  list: ['limit', 'after'],
+  remove: [],
+} as const satisfies Readonly<Record<string, readonly (keyof typeof options)[]>>;
 
 /** Or what is wrong with the arguments. */
 function parseCommand(args: readonly string[]): Command | string {
@@ -59,56 +76,89 @@ function parseCommand(args: readonly string[]): Command | string {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     // An unknown option, or one without its value: the first sentence names it.
-    return `${toReason(error).split(/\. |\n/)[0] ?? ''}.`;
+    return `${toReason(error).split(/\.\s/)[0] ?? ''}.`;
   }
-  const { email, role: roles, force } = parsed.values;
-  const [kind, username, other] = parsed.positionals;
+  const { values, positionals } = parsed;
+  const [kind, username = ''] = positionals;
   if (kind === undefined) return 'A command is missing.';
-  if (kind !== 'add' && kind !== 'passwd' && kind !== 'list' && kind !== 'remove') {
-    return `There is no command ${quote(kind)}.`;
-  }
-  const extra = kind === 'list' ? username : other;
+  if (!isKind(kind)) return `There is no command ${quote(kind)}.`;
+  const known: readonly string[] = optionsOf[kind];
+  const foreign = Object.keys(values).find((name) => !known.includes(name));
+  if (foreign !== undefined) return `${kind} takes no --${foreign}.`;
   // It may be a password: it is not repeated.
-  if (extra !== undefined) return `${kind} takes fewer arguments.`;
-  if (kind !== 'add' && (email !== undefined || roles !== undefined)) {
-    return `${kind} takes no --email and no --role.`;
+  if (positionals.length > (kind === 'list' ? 1 : 2)) return `${kind} takes fewer arguments.`;
+  if (kind !== 'list' && username === '') return `${kind} needs a username.`;
+  return decodeOptions({ kind, username, force: values.force ?? false }, values);
+}
+
+interface Options {
+  readonly email?: string | undefined;
+  readonly role?: string[] | undefined;
+  readonly 'no-roles'?: boolean | undefined;
+  readonly after?: string | undefined;
+  readonly limit?: string | undefined;
+}
+
+function decodeOptions(
+  command: Command,
+  { email, role, after, ...rest }: Options,
+): Command | string {
+  const { kind } = command;
+  const hasNoRoles = rest['no-roles'] === true;
+  if (kind === 'add' && email === undefined) return 'add needs --email.';
+  if (hasNoRoles && role !== undefined) return 'change takes --role or --no-roles.';
+  const roles = hasNoRoles ? [] : role;
+  if (kind === 'change' && email === undefined && roles === undefined) {
+    return 'change needs --email, --role or --no-roles.';
   }
-  if (kind === 'list') return { kind };
-  if (username === undefined) return `${kind} needs a username.`;
-  if (kind !== 'add') return { kind, username, force };
-  if (email === undefined) return 'add needs --email.';
-  return { kind, username, email, roles: roles ?? [], force };
+  if (rest.limit !== undefined && !/^[1-9]\d{0,8}$/.test(rest.limit)) {
+    return '--limit must be a whole number from 1.';
+  }
+  const limit = rest.limit === undefined ? undefined : Number(rest.limit);
+  return { ...command, email, roles, after, limit };
+}
+
+function isKind(text: string): text is Kind {
+  return Object.hasOwn(optionsOf, text);
 }
 
 /** What to say when it is done, in lines. */
 async function run(command: Command, context: CommandContext): Promise<string> {
   const config = readConfig(context.environment);
-  const person = command.kind === 'add' ? await decodeNew(command, config) : undefined;
+  const { kind, username } = command;
+  // Before anything is opened or asked for.
+  const person = kind === 'add' || kind === 'change' ? await decode(command, config) : undefined;
   const opened = await openAccounts(config.storeUrl, {
     now: () => formatLocalDateTime(context.now()),
     timeoutSeconds: config.storeTimeoutSeconds,
   });
   const { accounts } = opened;
+  const ask = (): Promise<string> => askFor(command, context);
   try {
-    if (command.kind === 'list') return await list(accounts);
-    const ask = (): Promise<string> => askFor(command, context);
-    if (person !== undefined) return await add(person, accounts, ask);
-    if (command.kind === 'passwd') return await setPassword(command.username, accounts, ask);
-    if (!(await accounts.remove(command.username))) throw unknown(command.username);
-    return `Removed ${quote(command.username)}.`;
+    if (kind === 'list') return await list(accounts, command);
+    if (kind === 'passwd') return await setPassword(username, accounts, ask);
+    if (kind === 'add' && person !== undefined) return await add(person, accounts, ask);
+    const isDone = await (kind === 'change'
+      ? accounts.change(username, command)
+      : accounts.remove(username));
+    if (!isDone) throw unknown(username);
+    return `${kind === 'change' ? 'Changed' : 'Removed'} ${quote(username)}.`;
   } finally {
     await opened.close();
   }
 }
 
-/** Before anything is opened or asked for. A given account would hide one of the same name. */
-async function decodeNew(command: AddCommand, config: Config): Promise<Person> {
-  const person = decodePerson({ ...command });
+/**
+ * The person of `add`; of `change`, which leaves out what it does not change, only the check. A
+ * given account would hide one of the same name.
+ */
+async function decode(command: Command, config: Config): Promise<Person> {
+  const { username, email, roles = [], force } = command;
+  const person = decodePerson({ username, email: email ?? '-', roles });
   if (typeof person === 'string') throw new Error(`${person}.`);
-  if (!command.force && !/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(command.email)) {
-    throw new Error(`${quote(command.email)} is no email address; --force takes it.`);
+  if (email !== undefined && !force && !/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email)) {
+    throw new Error(`${quote(email)} is no email address; --force takes it.`);
   }
-  const { username } = person;
   if (!(await loadAccounts(config)).some((account) => account.username === username)) return person;
   const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
   throw new Error(`${quote(username)} is ${source} already.`);
@@ -133,14 +183,14 @@ async function setPassword(
   ask: () => Promise<string>,
 ): Promise<string> {
   if ((await accounts.find(username)) === undefined) throw unknown(username);
-  const hash = await hashPassword(await ask());
-  if (!(await accounts.setPasswordHash(username, hash))) throw unknown(username);
+  const passwordHash = await hashPassword(await ask());
+  if (!(await accounts.change(username, { passwordHash }))) throw unknown(username);
   return `Changed the password of ${quote(username)}.`;
 }
 
 /** One line each: username, address and roles, between tabs. None of them holds a tab. */
-async function list(accounts: KeptAccounts): Promise<string> {
-  const rows = await accounts.list();
+async function list(accounts: KeptAccounts, range: AccountRange): Promise<string> {
+  const rows = await accounts.list(range);
   return rows
     .map(({ username, email, roles }) => [username, email, roles.join(',')].join('\t'))
     .join('\n');
@@ -152,7 +202,7 @@ const passwordSecondsMax = 300;
 const passwordLengthMin = 12;
 
 async function askFor(
-  { username, force }: Pick<AddCommand, 'username' | 'force'>,
+  { username, force }: Command,
   { input, errors }: CommandContext,
 ): Promise<string> {
   const say = (text: string): void => void errors.write(text);

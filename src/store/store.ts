@@ -71,14 +71,26 @@ export interface Accounts {
 /** The accounts that a durable store keeps: what `accounts` on the command line changes. */
 export interface KeptAccounts {
   find(username: string): MaybePromise<Account | undefined>;
-  /** By username, without what their passwords were made into. */
-  list(): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
+  /** By username, from behind `after`, and without what their passwords were made into. */
+  list(range?: AccountRange): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
   /** Makes the account an author, too (R20). False where the name is taken: nothing changes. */
   add(account: Account): MaybePromise<boolean>;
-  /** False where there is no such account. */
-  setPasswordHash(username: string, passwordHash: string): MaybePromise<boolean>;
+  /** Its author gets the same email, as one act. False where there is no such account. */
+  change(username: string, changes: AccountChanges): MaybePromise<boolean>;
   /** The author stays, and so do the posts. False where there is no such account. */
   remove(username: string): MaybePromise<boolean>;
+}
+
+export interface AccountRange {
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** What is left out stays as it is. */
+export interface AccountChanges {
+  readonly email?: string | undefined;
+  readonly roles?: readonly string[] | undefined;
+  readonly passwordHash?: string | undefined;
 }
 
 export interface Todos {

@@ -1,13 +1,8 @@
 /** `node dist/server.js accounts …`, beside a server that runs on the same store. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { after, before, describe, it, test, type TestContext } from 'node:test';
-import { runAccounts } from '../../dist/commands/accounts.js';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { type Env, fails, here, runHere, succeeds } from '../support/accounts-command.js';
 import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
@@ -15,39 +10,12 @@ import { type PostgresServer, skipPostgres, startPostgres } from '../support/pos
 import { startServer } from '../support/server.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
-type Env = Readonly<Record<string, string>>;
-
 /** A server on the same store. */
 type Node = Pick<NodeProcess, 'url'>;
 
 /** As a process of its own. */
 const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
   runCommand(['accounts', ...args.split(' ')], { env, input });
-
-/** The same in this process. */
-async function run(args: readonly string[], environment: Env, given = ''): Promise<Ended> {
-  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  input.end(given);
-  const now = (): Date => new Date();
-  const code = await runAccounts(args, { environment, input, output, errors, now });
-  const texts = [output, errors].map((stream) => text(stream.end()));
-  const [said = '', complained = ''] = await Promise.all(texts);
-  return { code, output: said, errors: complained };
-}
-
-const here = (args: string, env: Env, input = ''): Promise<Ended> =>
-  run(args.split(' '), env, input);
-
-async function succeeds(running: Promise<Ended>, output: string): Promise<void> {
-  assert.deepEqual(await running, { code: 0, output, errors: '' });
-}
-
-async function fails(running: Promise<Ended>, fault: RegExp): Promise<void> {
-  const { code, output, errors } = await running;
-  assert.deepEqual([code, output], [1, '']);
-  assert.match(errors, /^inkwell: [^\n]*\n$/);
-  assert.match(errors, fault);
-}
 
 describe('on SQLite', { skip: skipSqlite }, () => {
   describeCommand(async (context) => toSqliteUrl(await newSqliteFile(context)));
@@ -142,6 +110,39 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     await succeeds(accounts('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
   });
 
+  it('lists pages: as many as --limit says, from behind --after', async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    for (const name of ['ann', 'bob', 'carl']) {
+      await here(`add ${name} --email ${name}@example.org`, env, 'a jar of black ink');
+    }
+    const line = (name: string): string => `${name}\t${name}@example.org\t\n`;
+    await succeeds(here('list --limit 2', env), line('ann') + line('bob'));
+    await succeeds(here('list --limit 2 --after bob', env), line('carl'));
+    await succeeds(here('list --after carl', env), '');
+  });
+
+  it('changes email and roles: the next answer and the next token have them', async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    const node = await startServer(t, { env });
+    await here('add ann --email ann@example.org --role A', env, 'a jar of black ink');
+    const token = await logIn(node, 'ann', 'a jar of black ink');
+    const profile = async (): Promise<unknown> => {
+      const found = await (await askProfile(node, `Bearer ${token}`)).json();
+      const { email, roles } = found as Record<string, unknown>;
+      return { email, roles };
+    };
+    await succeeds(here('change ann --email new@example.org', env), 'Changed "ann".\n');
+    assert.deepEqual(await profile(), { email: 'new@example.org', roles: ['A'] });
+    await succeeds(here('change ann --role B --role C', env), 'Changed "ann".\n');
+    assert.deepEqual(await profile(), { email: 'new@example.org', roles: ['B', 'C'] });
+    const claims = (await logIn(node, 'ann', 'a jar of black ink')).split('.')[1] ?? '';
+    assert.match(String(Buffer.from(claims, 'base64url')), /"roles":\["B","C"\]/);
+    await succeeds(here('change ann --no-roles', env), 'Changed "ann".\n');
+    assert.deepEqual(await profile(), { email: 'new@example.org', roles: [] });
+    await succeeds(here('change ann --email odd --force', env), 'Changed "ann".\n');
+    assert.deepEqual(await profile(), { email: 'odd', roles: [] });
+  });
+
   it('adds one of two that come at once, and tells the other', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const ended = await Promise.all(
@@ -175,6 +176,10 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     await fails(here('passwd ann', env, 'eleven char'), /needs 12 characters; --force/);
     await succeeds(here('passwd ann --force', env, 'short'), 'Changed the password of "ann".\n');
     await fails(here('remove user', env), /keeps no account "user"/);
+    await fails(here('change bob --no-roles', env), /keeps no account "bob"/);
+    await fails(here('change user --no-roles', env), /"user" is a demo account/);
+    await fails(here('change ann --email odd', env), /"odd" is no email address; --force/);
+    await fails(runHere(['change', 'ann', '--role', ''], env), /roles must be/);
     await succeeds(here('list', env), 'ann\tann@example.org\t\n');
   });
 
@@ -203,88 +208,3 @@ async function firstAuthor(node: Node): Promise<unknown> {
   const { data } = answer as { readonly data: { readonly allPosts: { author: unknown }[] } };
   return data.allPosts[0]?.author;
 }
-
-test('a store in memory keeps no accounts', async () => {
-  for (const env of [{}, { STORE_URL: 'memory:' }]) {
-    await fails(here('list', env), /STORE_URL: .*memory/);
-    await fails(
-      here('add ann --email a@example.org', env, 'a jar of black ink\n'),
-      /STORE_URL: .*memory/,
-    );
-  }
-});
-
-test('names, addresses and settings that are not valid are one line', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const usersFile = join(folder, 'users.json');
-  await writeFile(usersFile, '[{}]');
-  const add = ['add', '--role', 'USER', '--email'];
-  await fails(run([...add, 'a', ' '], {}), /username must be text of 1 to 256/);
-  await fails(run([...add, 'a', 'a\u001b[2J'], {}), /username must be text/);
-  await fails(run([...add, 'a\nb', 'ann'], {}), /email must be text of 1 to 320/);
-  await fails(run([...add, 'a', 'ann', '--role', ''], {}), /roles must be/);
-  await fails(here('list', { STORE_URL: 'mysql://a' }), /STORE_URL must be/);
-  const env = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
-  await fails(run([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
-});
-
-test('arguments that make no command get the usage, and 2', async () => {
-  const wrong = [
-    [],
-    ['ad'],
-    ['add'],
-    ['add', 'ann'],
-    ['add', '--email', 'a@example.org'],
-    ['add', 'ann', '--email'],
-    ['add', 'ann', 'secret', '--email', 'a@example.org'],
-    ['add', 'ann', '--email', 'a@example.org', '--password', 'secret'],
-    ['passwd'],
-    ['passwd', 'ann', 'secret'],
-    ['passwd', 'ann', '--role', 'USER'],
-    ['list', 'ann'],
-    ['remove'],
-    ['remove', 'ann', 'bob'],
-  ];
-  for (const args of wrong) {
-    const { code, output, errors } = await run(args, {});
-    assert.deepEqual([code, output], [2, ''], String(args));
-    assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
-    assert.doesNotMatch(errors, /secret/);
-  }
-  assert.equal((await accounts('passwd', {})).code, 2);
-});
-
-test('a command that there is not starts no server', async () => {
-  const { code, output, errors } = await runCommand(['acounts', 'list'], { env: { PORT: '0' } });
-  assert.deepEqual([code, output], [2, '']);
-  const known = 'accounts, backup, migrate';
-  assert.equal(
-    errors,
-    `inkwell: there is no command "acounts", only ${known}. Try --help.
-`,
-  );
-});
-
-test('--help shows the usage, and what is wrong with arguments is named', async () => {
-  const help = await run(['--help'], {});
-  assert.deepEqual([help.code, help.errors], [0, '']);
-  assert.match(help.output, /^usage: .*--force/s);
-  for (const [args, message] of [
-    [['add', 'ann'], 'add needs --email.'],
-    [['add', '--email', 'a@example.org'], 'add needs a username.'],
-    [['list', '--rolle', 'A'], "Unknown option '--rolle'."],
-    [['ad'], 'There is no command "ad".'],
-    [[], 'A command is missing.'],
-  ] as const) {
-    const { errors } = await run(args, {});
-    assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
-  }
-});
-
-test('an address that is none is refused before anything is opened', async () => {
-  const env = { STORE_URL: 'postgres://127.0.0.1:1/none' };
-  for (const email of ['ann', 'ann@example', 'a b@example.org', '@example.org']) {
-    await fails(run(['add', 'ann', '--email', email], env), /is no email address; --force/);
-  }
-});

@@ -2,24 +2,38 @@
 
 import { andThen } from '../../maybe-promise.ts';
 import type { KeptAccounts } from '../store.ts';
-import { toAccount, toPerson } from './rows.ts';
+import { toAccount, toPerson, type Value } from './rows.ts';
 import { findBy, type Sql } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
-/** `add` also makes the author, as one act. */
-export function createKeptAccounts(sql: Sql, add: KeptAccounts['add']): KeptAccounts {
+/** What writes two tables as one act, which each driver has its own way for. */
+export interface AccountWrites {
+  /** Also makes the author. */
+  readonly add: KeptAccounts['add'];
+  /** Runs the statement, which changes this account, and gives its author the account's email. */
+  readonly change: (username: string, text: string, values: readonly Value[]) => Promise<boolean>;
+}
+
+export function createKeptAccounts(sql: Sql, { add, change }: AccountWrites): KeptAccounts {
   const accounts = `${sql.schema}accounts`;
   const find = findBy(sql, ['accounts', 'username'], toAccount);
   return {
     find: (username) => find(escapeText(username)),
-    list: () =>
-      andThen(sql.read(`SELECT username, id, email, roles FROM ${accounts}`, []), (rows) =>
-        rows.map(toPerson).toSorted((a, b) => (a.username < b.username ? -1 : 1)),
-      ),
+    list({ after = '', limit = Number.MAX_SAFE_INTEGER } = {}) {
+      const text = `SELECT username, id, email, roles FROM ${accounts}
+        WHERE username > $1 ORDER BY username LIMIT $2`;
+      return andThen(sql.read(text, [escapeText(after), limit]), (rows) => rows.map(toPerson));
+    },
     add,
-    async setPasswordHash(username, hash) {
-      const text = `UPDATE ${accounts} SET password_hash = $1 WHERE username = $2`;
-      return (await sql.write('accounts', text, [hash, escapeText(username)])) === 1;
+    change(username, { email, roles, passwordHash = null }) {
+      const text = `UPDATE ${accounts} SET email = coalesce($1, email),
+        roles = coalesce($2, roles), password_hash = coalesce($3, password_hash)
+        WHERE username = $4`;
+      const changed = [email, roles && JSON.stringify(roles)].map((value) =>
+        value === undefined ? null : escapeText(value),
+      );
+      const key = escapeText(username);
+      return change(key, text, [...changed, passwordHash, key]);
     },
     async remove(username) {
       const text = `DELETE FROM ${accounts} WHERE username = $1`;

@@ -112,16 +112,25 @@ function fill(sql: Opened['sql'], initial: InitialData): void {
 }
 
 function createKept({ sql, writes, now }: Omit<SqliteContext, 'createId'>): KeptAccounts {
-  return createKeptAccounts(sql, (account) =>
-    writes.run(() => {
-      const row = toAccountRow(account);
-      if (sql.run(...toInsert(sql, { table: 'accounts', row, onConflict: unlessThere })) === 0) {
-        return false;
-      }
-      const { id, username: name, email } = account;
-      const author = toAuthorRow({ id, name, email, createdAt: now() });
-      sql.run(...toInsert(sql, { table: 'authors', row: author, onConflict: renewAuthor }));
-      return true;
-    }),
-  );
+  return createKeptAccounts(sql, {
+    add: (account) =>
+      writes.run(() => {
+        const row = toAccountRow(account);
+        if (sql.run(...toInsert(sql, { table: 'accounts', row, onConflict: unlessThere })) === 0) {
+          return false;
+        }
+        const { id, username: name, email } = account;
+        const author = toAuthorRow({ id, name, email, createdAt: now() });
+        sql.run(...toInsert(sql, { table: 'authors', row: author, onConflict: renewAuthor }));
+        return true;
+      }),
+    change: (username, text, values) =>
+      writes.run(() => {
+        if (sql.run('accounts', text, values) === 0) return false;
+        const renew = `UPDATE authors SET email = accounts.email FROM accounts
+          WHERE accounts.id = authors.id AND accounts.username = $1`;
+        sql.run('authors', renew, [username]);
+        return true;
+      }),
+  });
 }

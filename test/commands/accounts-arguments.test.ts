@@ -1,0 +1,107 @@
+/** What `node dist/server.js accounts` refuses before it opens a store. */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fails, here, runHere } from '../support/accounts-command.js';
+import { runCommand } from '../support/command.js';
+
+test('a store in memory keeps no accounts', async () => {
+  for (const env of [{}, { STORE_URL: 'memory:' }]) {
+    await fails(here('list', env), /STORE_URL: .*memory/);
+    await fails(
+      here('add ann --email a@example.org', env, 'a jar of black ink\n'),
+      /STORE_URL: .*memory/,
+    );
+  }
+});
+
+test('names, addresses and settings that are not valid are one line', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const usersFile = join(folder, 'users.json');
+  await writeFile(usersFile, '[{}]');
+  const add = ['add', '--role', 'USER', '--email'];
+  await fails(runHere([...add, 'a', ' '], {}), /username must be text of 1 to 256/);
+  await fails(runHere([...add, 'a', 'a\u001b[2J'], {}), /username must be text/);
+  await fails(runHere([...add, 'a\nb', 'ann'], {}), /email must be text of 1 to 320/);
+  await fails(runHere([...add, 'a', 'ann', '--role', ''], {}), /roles must be/);
+  await fails(here('list', { STORE_URL: 'mysql://a' }), /STORE_URL must be/);
+  const env = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
+  await fails(runHere([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
+});
+
+test('arguments that make no command get the usage, and 2', async () => {
+  const wrong = [
+    [],
+    ['ad'],
+    ['add'],
+    ['add', 'ann'],
+    ['add', '--email', 'a@example.org'],
+    ['add', 'ann', '--email'],
+    ['add', 'ann', 'secret', '--email', 'a@example.org'],
+    ['add', 'ann', '--email', 'a@example.org', '--password', 'secret'],
+    ['passwd'],
+    ['passwd', 'ann', 'secret'],
+    ['passwd', 'ann', '--role', 'USER'],
+    ['passwd', 'ann', '--no-roles'],
+    ['list', 'ann'],
+    ['list', '--limit'],
+    ['list', '--limit', '0'],
+    ['list', '--limit', 'ten'],
+    ['change', '--email', 'a@example.org'],
+    ['change', 'ann'],
+    ['change', 'ann', '--role', 'A', '--no-roles'],
+    ['change', 'ann', '--limit', '1'],
+    ['remove', 'ann', '--force'],
+    ['remove'],
+    ['remove', 'ann', 'bob'],
+  ];
+  for (const args of wrong) {
+    const { code, output, errors } = await runHere(args, {});
+    assert.deepEqual([code, output], [2, ''], String(args));
+    assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
+    assert.doesNotMatch(errors, /secret/);
+  }
+  assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
+});
+
+test('a command that there is not starts no server', async () => {
+  const { code, output, errors } = await runCommand(['acounts', 'list'], { env: { PORT: '0' } });
+  assert.deepEqual([code, output], [2, '']);
+  const known = 'accounts, backup, migrate';
+  assert.equal(
+    errors,
+    `inkwell: there is no command "acounts", only ${known}. Try --help.
+`,
+  );
+});
+
+test('--help shows the usage, and what is wrong with arguments is named', async () => {
+  const help = await runHere(['--help'], {});
+  assert.deepEqual([help.code, help.errors], [0, '']);
+  assert.match(help.output, /^usage: .*--force/s);
+  for (const [args, message] of [
+    [['add', 'ann'], 'add needs --email.'],
+    [['add', '--email', 'a@example.org'], 'add needs a username.'],
+    [['list', '--rolle', 'A'], "Unknown option '--rolle'."],
+    [['list', '--limit', '-1'], "Option '--limit' argument is ambiguous."],
+    [['list', '--limit=-1'], '--limit must be a whole number from 1.'],
+    [['list', '--role', 'A'], 'list takes no --role.'],
+    [['change', 'ann'], 'change needs --email, --role or --no-roles.'],
+    [['ad'], 'There is no command "ad".'],
+    [[], 'A command is missing.'],
+  ] as const) {
+    const { errors } = await runHere(args, {});
+    assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
+  }
+});
+
+test('an address that is none is refused before anything is opened', async () => {
+  const env = { STORE_URL: 'postgres://127.0.0.1:1/none' };
+  for (const email of ['ann', 'ann@example', 'a b@example.org', '@example.org']) {
+    await fails(runHere(['add', 'ann', '--email', email], env), /is no email address; --force/);
+  }
+});
