@@ -1,30 +1,20 @@
 /** Articles over REST (Spec §4.6). */
 
 import { Readable } from 'node:stream';
-import type { Config } from '../config.ts';
 import { decodeArticleDraft, toPatchedArticle, toPatchedArticles } from '../domain/articles.ts';
 import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
-import type { AnswerCache } from '../http/answer-cache.ts';
-import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
+import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import type { ListPage, ReplyWithList } from '../http/json-list.ts';
-import { type ListRoute, replyWithList } from '../http/list-pages.ts';
 import { rememberTexts } from '../http/record-texts.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
-import { andThen } from '../maybe-promise.ts';
+import { createFind, getFound, getId, type ListRoute, replyWithList } from '../http/records.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
-import type { Store } from '../store/store.ts';
-
-export interface ArticleDeps {
-  readonly store: Store;
-  readonly answers: AnswerCache<Reading>;
-  readonly listReply: ReplyWithList<Reading>;
-  readonly config: Pick<Config, 'bodyBytesMax' | 'answerCacheBytesMax'>;
-}
+import type { RecordDeps } from './input.ts';
 
 /** Of the memory for answers, the part that is for texts of articles. */
 const textShare = 1 / 8;
@@ -38,8 +28,10 @@ export type ArticleHandlers = Readonly<
   Record<'list' | 'find' | 'create' | 'patchAll' | 'patchOne' | 'redirect', Handler>
 >;
 
+const articleId = { noun: 'article', toId: toArticleId } as const;
+
 /** The handlers; `{id}` of a path is the parameter `id`. */
-export function createArticleHandlers(deps: ArticleDeps): ArticleHandlers {
+export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
   const { store, answers, listReply, config } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
@@ -66,16 +58,12 @@ export function createArticleHandlers(deps: ArticleDeps): ArticleHandlers {
   };
   return {
     list: (request) => replyWithList(request, listReply, everyArticle),
-
-    find(request) {
-      const id = getId(request);
-      return answers.get(`GET /api/articles/${id}`, (records, keep) =>
-        andThen(records.articles.find(id), (article) => {
-          if (article === undefined) throw noSuchArticle();
-          return keep(taggedReply(toJson(article)));
-        }),
-      );
-    },
+    find: createFind(answers, {
+      key: everyArticle.key,
+      ...articleId,
+      find: (records, id) => records.articles.find(id),
+      toJson,
+    }),
 
     async create(request) {
       const body = await readJson(request, bodyBytesMax);
@@ -93,19 +81,19 @@ export function createArticleHandlers(deps: ArticleDeps): ArticleHandlers {
     },
 
     async patchOne(request) {
-      const id = getId(request);
+      const id = getId(request, articleId);
       const patch = await readPatch(request, itemTypes);
       const change = (article: Article): Article => {
         if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
         return toPatchedArticle(article, patch(article), bodyBytesMax);
       };
-      if ((await articles.change(id, change)) === undefined) throw noSuchArticle();
+      getFound(await articles.change(id, change), articleId.noun);
       return emptyReply(204);
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
     redirect(request) {
-      return emptyReply(308, ['Location', `/api/articles/${getId(request)}`]);
+      return emptyReply(308, ['Location', `/api/articles/${getId(request, articleId)}`]);
     },
   };
 }
@@ -124,19 +112,12 @@ function getPatchType(contentType: string | undefined, types: readonly string[])
   throw new AppError('unsupported_media_type', message, { acceptPatch });
 }
 
-/** R4: an id that is not well formed names nothing that exists. */
-function getId(request: HttpRequest): number {
-  const id = toArticleId(request.params['id'] ?? '');
-  if (id === undefined) throw noSuchArticle();
-  return id;
-}
-
 function toJson(article: Article): string {
   return JSON.stringify(article);
 }
 
 /** As `toJson`, for a list, which is made anew with each change of one. */
-function toListJson({ store, config }: ArticleDeps): (article: Article) => string {
+function toListJson({ store, config }: RecordDeps): (article: Article) => string {
   if (!store.keepsObjects) return toJson;
   return rememberTexts(toJson, config.answerCacheBytesMax * textShare);
 }
@@ -150,8 +131,4 @@ function tagOf(listReply: ReplyWithList<Reading>, all: readonly Article[]): stri
   const reply = listReply({ key: undefined, read, toJson }) as HttpReply; // at once
   if (reply.body instanceof Readable) reply.body.destroy();
   return reply.etag ?? '';
-}
-
-function noSuchArticle(): AppError {
-  return new AppError('not_found', 'There is no article with this id.');
 }

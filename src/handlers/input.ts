@@ -1,11 +1,26 @@
-/** Request bodies: unknown → typed, or one 422 that names every fault (R5, R8). */
+/**
+ * What handlers of records work with, and request bodies: unknown → typed, or one 422 that names
+ * every fault (R5, R8).
+ */
 
+import type { Config } from '../config.ts';
 import { isBlank } from '../domain/text.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
+import type { AnswerCache } from '../http/answer-cache.ts';
 import { isObject } from '../http/json.ts';
+import type { ReplyWithList } from '../http/json-list.ts';
+import type { Reading } from '../store/reading.ts';
+import type { Store } from '../store/store.ts';
+
+export interface RecordDeps {
+  readonly store: Store;
+  readonly answers: AnswerCache<Reading>;
+  readonly listReply: ReplyWithList<Reading>;
+  readonly config: Pick<Config, 'bodyBytesMax' | 'answerCacheBytesMax' | 'publicUrl'>;
+}
 
 /** Members of a JSON object; unknown ones are ignored (R8). Anything else: 422. */
-export function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
+function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
   if (!isObject(body)) throw invalidBody([{ pointer: '', message: 'must be an object' }]);
   return body;
 }
@@ -17,12 +32,7 @@ export function decodeTexts<const N extends string>(
   mayBeBlank = false,
 ): Readonly<Record<N, string>> {
   const members = decodeObject(body);
-  const faults: FieldError[] = [];
-  for (const name of names) {
-    const message = textFault(members[name], mayBeBlank);
-    if (message !== undefined) faults.push({ pointer: `/${name}`, message });
-  }
-  if (faults.length > 0) throw invalidBody(faults);
+  refuseFaults(names.map((name) => [name, textFault(members[name], mayBeBlank)]));
   return members as Record<N, string>; // each was checked above
 }
 
@@ -35,12 +45,17 @@ function textFault(value: unknown, mayBeBlank = false): string | undefined {
 /** A todo as a client sends it (R13): its own id is ignored. */
 export function decodeTodo(body: unknown): { title: string; completed: boolean } {
   const { title, completed = false } = decodeObject(body);
-  const faults: FieldError[] = [];
-  const message = textFault(title);
-  if (message !== undefined) faults.push({ pointer: '/title', message });
-  if (typeof completed !== 'boolean') {
-    faults.push({ pointer: '/completed', message: 'must be true or false' });
-  }
-  if (faults.length > 0) throw invalidBody(faults);
+  refuseFaults([
+    ['title', textFault(title)],
+    ['completed', typeof completed === 'boolean' ? undefined : 'must be true or false'],
+  ]);
   return { title, completed } as { title: string; completed: boolean }; // checked above
+}
+
+/** The faults of members, each with what is wrong with it. */
+function refuseFaults(members: readonly (readonly [name: string, fault: string | undefined])[]) {
+  const faults = members.flatMap(([name, message]): readonly FieldError[] =>
+    message === undefined ? [] : [{ pointer: `/${name}`, message }],
+  );
+  if (faults.length > 0) throw invalidBody(faults);
 }

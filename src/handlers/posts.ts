@@ -1,28 +1,20 @@
 /** Posts over REST (Spec §4.2, R7, R8, R11). */
 
-import type { Config } from '../config.ts';
 import { toId } from '../domain/ids.ts';
-import { AppError } from '../errors.ts';
-import type { AnswerCache } from '../http/answer-cache.ts';
-import { checkConditions, createEtag, isConditional, taggedReply } from '../http/etag.ts';
-import type { ReplyWithList } from '../http/json-list.ts';
-import { type ListRoute, replyWithList } from '../http/list-pages.ts';
+import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { rememberTexts } from '../http/record-texts.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
+import { createFind, getFound, getId, type ListRoute, replyWithList } from '../http/records.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Post } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
-import type { Records, Store } from '../store/store.ts';
-import { decodeTexts } from './input.ts';
+import type { Records } from '../store/store.ts';
+import { decodeTexts, type RecordDeps } from './input.ts';
 
-export interface PostDeps {
-  readonly store: Store;
+export interface PostDeps extends RecordDeps {
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
-  readonly answers: AnswerCache<Reading>;
-  readonly listReply: ReplyWithList<Reading>;
-  readonly config: Pick<Config, 'bodyBytesMax' | 'answerCacheBytesMax'>;
 }
 
 export type PostHandlers = Readonly<
@@ -47,15 +39,12 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
 
   return {
     list: (request) => replyWithList(request, listReply, all),
-
-    find(request) {
-      const id = toId(request.params['id'] ?? '');
-      if (id === undefined) throw noPost();
-      // By the id alone: one post has one answer, however its path is spelled.
-      return answers.get(`GET /posts/${id}`, (records, keep) =>
-        andThen(getPost(records, request), (post) => keep(taggedReply(toJson(post)))),
-      );
-    },
+    find: createFind(answers, {
+      key: 'GET /posts',
+      ...postId,
+      find: (records, id) => records.posts.find(id),
+      toJson,
+    }),
 
     async create(request) {
       const author = await viewer(request);
@@ -96,21 +85,15 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
 /** False where the post is gone, or not as `expected` any more. */
 type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
 
-/** The post that the path's `{id}` names, or 404 (R4). */
+/** What the `{id}` of `/posts/{id}` is. */
+export const postId = { noun: 'post', toId } as const;
+
+/** The post that the path's `{id}` names, or 404. */
 export function getPost(
   { posts }: Pick<Records, 'posts'>,
   request: HttpRequest,
 ): MaybePromise<Post> {
-  const id = toId(request.params['id'] ?? '');
-  if (id === undefined) throw noPost();
-  return andThen(posts.find(id), (post) => {
-    if (post === undefined) throw noPost();
-    return post;
-  });
-}
-
-export function noPost(): AppError {
-  return new AppError('not_found', 'There is no post with this id.');
+  return andThen(posts.find(getId(request, postId)), (post) => getFound(post, postId.noun));
 }
 
 /** R11: these members in this order. */

@@ -1,16 +1,59 @@
-/** Lists as answers: whole, or by pages where the query asks for them. */
+/** Records as answers: one by its id, or a list, whole or by pages. */
 
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { AnswerCache, CurrentOrNot } from './answer-cache.ts';
+import { taggedReply } from './etag.ts';
 import type { ListPage, ReplyWithList } from './json-list.ts';
-import type { HttpReply, HttpRequest } from './message.ts';
+import type { Handler, HttpReply, HttpRequest } from './message.ts';
+
+/** Records that are found by the `{id}` of a path. */
+export interface RecordRoute<R, I, T> {
+  /** The route without `/{id}`: names the answers in the cache. */
+  readonly key: string;
+  /** What a 404 calls such a record. */
+  readonly noun: string;
+  /** An id out of a text; undefined where it is none. */
+  readonly toId: (text: string) => I | undefined;
+  readonly find: (records: R, id: I) => MaybePromise<T | undefined>;
+  /** The JSON text of one record. */
+  readonly toJson: (record: T) => string;
+}
+
+/** `GET` of one record, under its tag. */
+export function createFind<R extends CurrentOrNot, I extends string | number, T>(
+  answers: AnswerCache<R>,
+  route: RecordRoute<R, I, T>,
+): Handler {
+  const { key, noun, find, toJson } = route;
+  return (request) => {
+    const id = getId(request, route);
+    // By the id alone: one record has one answer, however its path is spelled.
+    return answers.get(`${key}/${id}`, (records, keep) =>
+      andThen(find(records, id), (record) => keep(taggedReply(toJson(getFound(record, noun))))),
+    );
+  };
+}
+
+/** R4: an id that is not well formed names nothing that exists. */
+export function getId<I>(
+  request: HttpRequest,
+  { toId, noun }: Pick<RecordRoute<never, I, never>, 'toId' | 'noun'>,
+): I {
+  return getFound(toId(request.params['id'] ?? ''), noun);
+}
+
+/** What was found, or 404. */
+export function getFound<T>(found: T | undefined, noun: string): T {
+  if (found === undefined) throw new AppError('not_found', `There is no ${noun} with this id.`);
+  return found;
+}
 
 export interface ListRoute<R, T> {
   /** The name of the whole list in the cache. */
   readonly key: string;
   readonly list: (records: R) => MaybePromise<PagedList<T>>;
   readonly toJson: (record: T) => string;
-  /** An id out of a text; undefined where it is none. */
   readonly toId: (text: string) => Id | undefined;
 }
 
