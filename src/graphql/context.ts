@@ -4,13 +4,13 @@ import type { CommentRules } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { List } from '../store/list.ts';
+import type { List, Range } from '../store/list.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { Records, Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
 import { Loaders } from './schema/loaders.ts';
-import { readWhole, type ReadTools } from './schema/whole-list.ts';
+import { readList, type ReadTools } from './schema/read-list.ts';
 import { Slices } from './slices.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -66,9 +66,9 @@ export class GraphqlContext {
     return (this.#loaders ??= new Loaders(this.records, this.#readTools));
   }
 
-  /** A list of the store, whole. Throws, or rejects with, a BudgetError where it is too long. */
-  readWhole<T>(list: List<T>): MaybePromise<readonly T[]> {
-    return readWhole(list, this.#readTools);
+  /** A range of a list. Throws, or rejects with, a BudgetError where it is too long. */
+  readList<T>(list: List<T>, range: Range): MaybePromise<readonly T[]> {
+    return readList(list, this.#readTools, range);
   }
 
   get #readTools(): ReadTools {

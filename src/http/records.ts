@@ -70,7 +70,11 @@ interface Range {
 }
 
 /** Records of a page that is asked for. */
-const limitMax = 1_000;
+export const limitMax = 1_000;
+
+/** What the parameters must be. */
+export const oneLimit = `one whole number from 1 to ${limitMax}`;
+export const oneId = 'one id';
 
 /**
  * `?limit=` asks for a page, `?after=` for what comes behind a record; where more follow, `Link`
@@ -118,8 +122,8 @@ function toRange(query: string, toId: ListRoute<never, unknown>['toId']): Range 
     return value;
   };
   return {
-    limit: read('limit', `one whole number from 1 to ${limitMax}`, toLimit),
-    after: read('after', 'one id', toId),
+    limit: read('limit', oneLimit, toLimit),
+    after: read('after', oneId, toId),
   };
 }
 
@@ -128,7 +132,7 @@ function toLimit(text: string): number | undefined {
   return /^[1-9]\d{0,3}$/.test(text) && limit <= limitMax ? limit : undefined;
 }
 
-function invalidParameter(parameter: string, meaning: string): AppError {
+export function invalidParameter(parameter: string, meaning: string): AppError {
   const message = `The parameter ${parameter} must be ${meaning}.`;
   return new AppError('invalid_parameter', message, { parameter });
 }

@@ -89,6 +89,17 @@ test('each field has the type of the specification', () => {
   assert.deepEqual(fieldsOf('CommentInput'), { postId: 'String!', content: 'String!' });
 });
 
+test('the arguments of allPosts may be left out', () => {
+  const args = startGraphql().engine.schema.getQueryType()?.getFields()['allPosts']?.args;
+  assert.deepEqual(
+    args?.map(({ name, type, defaultValue }) => [name, String(type), defaultValue]),
+    [
+      ['first', 'Int', undefined],
+      ['after', 'ID', undefined],
+    ],
+  );
+});
+
 test('introspection is answered', () => {
   const result = startGraphql().run(getIntrospectionQuery());
   assert.ok(!isPromise(result));

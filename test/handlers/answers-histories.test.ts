@@ -35,6 +35,7 @@ const numRuns = rounds('ANSWER_HISTORIES', { short: 15, long: 500 });
 
 const queries: readonly string[] = [
   '{ allPosts { id title } }',
+  '{ allPosts(first: 1) { id title comments { id } } }',
   '{ allPosts { title author { name } comments { content } } }',
   '{ allPosts { author { email posts { title comments { id } } } } }',
   '{ __schema { queryType { name } } }',
@@ -87,6 +88,7 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
       get(articles.list),
       get(articles.find, '1'),
       ask(`{ postById(postId: "${post}") { title author { name } comments { content } } }`),
+      ask(`{ allPosts(after: "${post}") { id } }`),
       ...queries.map(ask),
     ]);
 }

@@ -25,9 +25,13 @@ const subscription = 'subscription { commentAdded { id content postId } }';
 
 export const text = { title: 'Hello fuzz', content: 'A text — with "quotes", 😀 and\nlines' };
 
+const pageQuery =
+  'query ($first: Int, $after: ID) { allPosts(first: $first, after: $after) { id title } }';
+
 export const graphqlSeeds: readonly Omit<Seed, 'route' | 'status'>[] = [
   { make: () => graphql(listQuery) },
   { make: ({ random, posts }) => graphql(findQuery, { id: random.pick(posts) }), weight: 3 },
+  { make: ({ random, posts }) => graphql(pageQuery, { first: 2, after: random.pick(posts) }) },
   { make: () => graphql(introspection) },
   { make: () => graphql(createQuery, { input: text }) },
   {

@@ -7,7 +7,7 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Author, Comment, Post } from '../../store/model.ts';
 import type { Records, Related } from '../../store/store.ts';
-import { readWhole, type ReadTools } from './whole-list.ts';
+import { readList, type ReadTools } from './read-list.ts';
 
 /** Related records, for one operation. */
 export class Loaders {
@@ -25,7 +25,7 @@ export class Loaders {
     this.#related = related;
     this.#tools = tools;
     this.#comments = new Loader({
-      findOne: (id) => readWhole(store.comments.ofPost(id), tools),
+      findOne: (id) => readList(store.comments.ofPost(id), tools),
       findAll: (ids) => related?.commentsOfPosts(ids, budget.left),
     });
     this.#authors = new Loader({
@@ -38,7 +38,7 @@ export class Loaders {
     });
     this.#posts = new Loader({
       findOne: (id) =>
-        andThen(readWhole(store.posts.ofAuthor(id), tools), (list) => {
+        andThen(readList(store.posts.ofAuthor(id), tools), (list) => {
           this.expectPosts(list);
           return list;
         }),
@@ -64,7 +64,7 @@ export class Loaders {
 
   comments({ id }: Post): MaybePromise<readonly Comment[]> {
     if (this.#related === undefined) {
-      return readWhole(this.#store.comments.ofPost(id), this.#tools);
+      return readList(this.#store.comments.ofPost(id), this.#tools);
     }
     return andThen(this.#comments.load(id), orNone<Comment>);
   }

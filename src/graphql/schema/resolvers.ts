@@ -7,7 +7,9 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { toId } from '../../domain/ids.ts';
 import { isBlank } from '../../domain/text.ts';
 import { AppError } from '../../errors.ts';
+import { invalidParameter, limitMax, oneId, oneLimit } from '../../http/records.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { Range } from '../../store/list.ts';
 import type { Account, Author, Comment, Post } from '../../store/model.ts';
 import type { GraphqlContext } from '../context.ts';
 import type { UploadedFile } from './uploaded-file.ts';
@@ -23,14 +25,18 @@ type Resolver = (
 interface CreatePostArgs {
   readonly createPostInput: { readonly title: string; readonly content: string };
 }
+interface PageArgs {
+  readonly first?: number | null;
+  readonly after?: string | null;
+}
 interface AddCommentArgs {
   readonly commentInput: { readonly postId: string; readonly content: string };
 }
 
 export const resolvers: Resolvers = {
   Query: {
-    allPosts: (...[, , context, info]: Call<unknown>) =>
-      andThen(context.readWhole(context.records.posts.all), (posts) => {
+    allPosts: (...[, args, context, info]: Call<unknown, PageArgs>) =>
+      andThen(context.readList(context.records.posts.all, toRange(args)), (posts) => {
         context.loaders.expectPosts(posts);
         return context.chargeList(posts, info);
       }),
@@ -74,6 +80,17 @@ export const subscribers: Resolvers = {
     commentAdded: (_source: unknown, _args: unknown, { deps }) => deps.commentAdded.subscribe(),
   },
 };
+
+/** R14a. */
+function toRange({ first, after }: PageArgs): Range {
+  const id = toId(after ?? '');
+  if (id === undefined && typeof after === 'string') throw invalidParameter('after', oneId);
+  const limit = first ?? undefined;
+  if (limit !== undefined && (limit < 1 || limit > limitMax)) {
+    throw invalidParameter('first', oneLimit);
+  }
+  return { limit, after: id };
+}
 
 function createPost(
   _source: unknown,

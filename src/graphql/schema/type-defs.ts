@@ -62,8 +62,11 @@ type Comment {
 }
 
 type Query {
-  "All posts, newest first."
-  allPosts: [Post!]!
+  """
+  All posts, newest first; with \`first\`, so many of them, from 1 to 1000; with \`after\`, those
+  behind the post with this id, also where it has been removed.
+  """
+  allPosts(first: Int, after: ID): [Post!]!
   "One post; null where no post has this id."
   postById(postId: String!): Post
 }
