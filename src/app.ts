@@ -9,7 +9,7 @@ import { createLoginLimiter } from './auth/login-limiter.ts';
 import { createLogin, type Login } from './auth/login.ts';
 import { createPasswordChecker } from './auth/password.ts';
 import type { Config } from './config.ts';
-import { createComments } from './domain/comments.ts';
+import { createAddComment } from './domain/comments.ts';
 import { createIdSource } from './domain/ids.ts';
 import { createLocalClock } from './domain/local-date-time.ts';
 import { createTopic, type Topic } from './domain/topic.ts';
@@ -102,7 +102,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   });
   const listReply = createListReply(answers, pool);
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
-  const comments = createComments({ store, publish: (comment) => added.publish(comment) });
+  const addComment = createAddComment(store, (comment) => added.publish(comment));
 
   const uploads = await openUploads({
     directory: config.uploadDir,
@@ -118,7 +118,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const graphql = createGraphqlHandlers({
     ...shared,
     store,
-    comments,
+    addComment,
     commentAdded: added,
     uploads,
     answers,
@@ -132,7 +132,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const routes = createRoutes({
     graphql,
     posts: createPostHandlers({ store, viewer, answers, listReply, config }),
-    comments: createCommentHandlers({ store, comments, answers, listReply, config }),
+    comments: createCommentHandlers({ store, addComment, answers, listReply, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
     todos: createTodoHandlers({ store, answers, listReply, config }),

@@ -20,14 +20,14 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const ground = ['errors', 'maybe-promise', 'memory-pool', 'byte-source', 'json-depth'];
+const ground = ['errors', 'maybe-promise', 'memory-pool', 'byte-source', 'json-measure'];
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
   'maybe-promise': { uses: [] },
   'memory-pool': { uses: [] },
   'byte-source': { uses: ['maybe-promise'] },
-  'json-depth': { uses: [] },
+  'json-measure': { uses: [] },
   errors: { uses: [] },
   log: { uses: [] },
   settings: { uses: [] },

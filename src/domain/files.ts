@@ -13,20 +13,15 @@ export interface FileDescription {
   readonly charset: string | undefined;
 }
 
-/** The six values of Spec §4.1 rule 4, and what the store needs to commit the file. */
 export interface ReceivedFile {
-  /** Name of the part. */
-  readonly name: string;
-  /** The client's file name as far as it counts (R18); empty where it has none. */
-  readonly fileName: string;
-  /** Name of the file in the folder of the store; made by the service. */
-  readonly temporaryName: string;
-  readonly contentType: string;
-  /** `utf-8` where the part names none (RFC 7578 §4.5 has it as the usual one). */
-  readonly charset: string;
-  /** Bytes. */
-  readonly size: number;
+  /** What the store needs to commit the file. */
   readonly written: WrittenFile;
+  /**
+   * The six values of Spec §4.1 rule 4, for the log (R19): the name of the part; the client's file
+   * name as far as it counts (R18), empty where it has none; the name of the file in the folder of
+   * the store; media type; charset, `utf-8` where the part names none (RFC 7578 §4.5); bytes.
+   */
+  readonly facts: Readonly<Record<string, string | number>>;
 }
 
 /**
@@ -43,11 +38,6 @@ export async function receiveFile(
   const fileName = toFileName(file.fileName);
   const written = await upload.write(fileName ?? createFileName(contentType, createUuid), content);
   const { temporaryName, size } = written;
-  return { name, fileName: fileName ?? '', temporaryName, contentType, charset, size, written };
-}
-
-/** The log's line of one upload (R19). */
-export function toLogFacts(file: ReceivedFile): Record<string, string | number> {
-  const { written: _written, ...facts } = file;
-  return facts;
+  const facts = { name, fileName: fileName ?? '', temporaryName, contentType, charset, size };
+  return { written, facts };
 }

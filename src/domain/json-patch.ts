@@ -137,7 +137,8 @@ class Patching {
 
   constructor(document: Json, copyBytesMax: number) {
     this.document = document;
-    this.#copying = { left: copyBytesMax };
+    // Counted in memory, where a character takes two bytes.
+    this.#copying = { left: 2 * copyBytesMax };
   }
 
   /** A move and a copy are written as other operations (RFC 6902 §4.4, §4.5). */

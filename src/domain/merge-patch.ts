@@ -6,9 +6,9 @@
  */
 
 import library from 'json-merge-patch';
-import { jsonDepthMax } from '../json-depth.ts';
+import { isLikeIndex, jsonDepthMax } from '../json-measure.ts';
 import type { Json } from '../store/model.ts';
-import { isJsonObject, isLikeIndex, tooDeep } from './json-value.ts';
+import { isJsonObject, tooDeep } from './json-value.ts';
 
 /** `target` with `patch` merged in (RFC 7386 §2). Any JSON value is a merge patch. */
 export function applyMergePatch(target: Json, patch: Json): Json {

@@ -11,7 +11,8 @@ export interface Topic<T> {
   /**
    * Takes part from this call on, not from the first `next()` on. A subscriber whose queue is full
    * is dropped: its `next()` rejects once with `overloaded`, what it had not read is let go, and
-   * the others lose nothing. `return()` ends it at once and settles a `next()` that waits.
+   * the others lose nothing. `return()` ends it at once and settles a `next()` that waits: there is
+   * one such call at a time.
    */
   subscribe(): AsyncIterableIterator<T>;
   /** Subscribers at this moment. */
@@ -21,7 +22,7 @@ export interface Topic<T> {
 export interface TopicOptions<T> {
   /** What a value takes in memory. */
   readonly bytesOf: (value: T) => number;
-  /** Values that wait for one subscriber, and calls of `next()` that wait for values. */
+  /** Values that wait for one subscriber. */
   readonly queueMax: number;
   /**
    * Bytes of values that wait for one subscriber; one value may wait however long it is. It bounds
@@ -50,11 +51,6 @@ export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
   };
 }
 
-interface Waiter<T> {
-  readonly resolve: (result: IteratorResult<T>) => void;
-  readonly reject: (error: AppError) => void;
-}
-
 /**
  * Not an async generator: the `return()` of one waits for a pending `next()`, so that it would
  * keep its place in the topic until one more value came.
@@ -62,13 +58,14 @@ interface Waiter<T> {
 class Subscriber<T> implements AsyncIterableIterator<T> {
   readonly #options: TopicOptions<T>;
   readonly #leave: () => void;
-  /** At most one of these two holds anything. */
   #values: T[] = [];
   /** Of the values. */
   #bytes = 0;
-  #waiters: Waiter<T>[] = [];
-  #ended = false;
+  #isOpen = true;
+  /** What the next `next()` rejects with, once. */
   #failure: AppError | undefined;
+  /** Lets a `next()` that waits look again. */
+  #wake: () => void = () => undefined;
 
   constructor(options: TopicOptions<T>, leave: () => void) {
     this.#options = options;
@@ -76,65 +73,50 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
   }
 
   push(value: T): void {
-    const waiter = this.#waiters.shift();
-    if (waiter !== undefined) {
-      waiter.resolve({ value, done: false });
-      return;
-    }
     const { queueMax, queueBytesMax, bytesOf } = this.#options;
     const { length } = this.#values;
     this.#bytes += bytesOf(value);
     if (length < queueMax && (length === 0 || this.#bytes <= queueBytesMax)) {
       this.#values.push(value);
+      this.#wake();
     } else {
-      this.#end();
-      this.#failure = tooSlow();
+      this.#end(tooSlow());
     }
   }
 
-  next(): Promise<IteratorResult<T>> {
+  async next(): Promise<IteratorResult<T>> {
+    if (this.#values.length === 0 && this.#isOpen) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
     if (this.#values.length > 0) {
       // The length was checked; `T` itself may have undefined among its values.
       const value = this.#values.shift() as T;
       this.#bytes -= this.#options.bytesOf(value);
-      return Promise.resolve({ value, done: false });
+      return { value, done: false };
     }
     const failure = this.#failure;
-    if (failure !== undefined) {
-      this.#failure = undefined;
-      return Promise.reject(failure);
-    }
-    if (this.#ended) return Promise.resolve({ value: undefined, done: true });
-    if (this.#waiters.length >= this.#options.queueMax) return Promise.reject(tooSlow());
-    return new Promise((resolve, reject) => {
-      this.#waiters.push({ resolve, reject });
-    });
+    this.#failure = undefined;
+    if (failure !== undefined) throw failure;
+    return { value: undefined, done: true };
   }
 
   return(): Promise<IteratorResult<T>> {
     this.#end();
-    this.#failure = undefined;
     return Promise.resolve({ value: undefined, done: true });
-  }
-
-  throw(error: unknown): Promise<IteratorResult<T>> {
-    this.#end();
-    // Whatever the reader threw in is given back to it, as an iterator does.
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-    return Promise.reject(error);
   }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  #end(): void {
-    this.#ended = true;
-    this.#leave();
+  #end(failure?: AppError): void {
+    this.#isOpen = false;
+    this.#failure = failure;
     this.#values = [];
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const waiter of waiters) waiter.resolve({ value: undefined, done: true });
+    this.#leave();
+    this.#wake();
   }
 }
 

@@ -1,6 +1,6 @@
 /** What resolvers reach: one context for each operation, and nothing beyond it. */
 
-import type { CommentRules } from '../domain/comments.ts';
+import type { AddComment } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -18,7 +18,7 @@ import type { Scheduler } from './scheduler.ts';
 export interface ContextDeps {
   readonly store: Store;
   /** Adding a comment: stores it, then announces it. */
-  readonly comments: CommentRules;
+  readonly addComment: AddComment;
   /** Comments as they are announced, for the subscription. */
   readonly commentAdded: Pick<Topic<Comment>, 'subscribe'>;
   readonly log: Log;

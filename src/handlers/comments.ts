@@ -1,6 +1,6 @@
 /** Comments over REST (Spec §4.2, R7, R8, R11). */
 
-import type { CommentRules } from '../domain/comments.ts';
+import type { AddComment } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonTextReply } from '../http/message.ts';
@@ -12,13 +12,13 @@ import { decodeTexts, type RecordDeps } from './input.ts';
 import { getPost, postId } from './posts.ts';
 
 export interface CommentDeps extends RecordDeps {
-  readonly comments: CommentRules;
+  readonly addComment: AddComment;
 }
 
 export type CommentHandlers = Readonly<Record<'list' | 'add' | 'find', Handler>>;
 
 export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
-  const { store, comments, answers, listReply, config } = deps;
+  const { store, addComment, answers, listReply, config } = deps;
   return {
     list(request) {
       const id = getId(request, postId);
@@ -34,7 +34,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
       const post = await getPost(store, request);
       const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
       // The post can have gone while the body was on its way.
-      const comment = getFound(await comments.add(post.id, content), postId.noun);
+      const comment = getFound(await addComment(post.id, content), postId.noun);
       const reply = jsonTextReply(201, '[]');
       return { ...reply, headers: [...reply.headers, 'Location', `/comments/${comment.id}`] };
     },

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { mediaTypeOf, toDisposition } from '../domain/file-names.ts';
-import { receiveFile, toLogFacts, type ReceivedFile } from '../domain/files.ts';
+import { receiveFile, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
@@ -52,8 +52,8 @@ export function createFileHandlers({
         throw invalidBody([{ pointer: '/part', message: 'is required' }]);
       }
       await upload.commit(received.map((file) => file.written));
-      for (const file of received) {
-        log('info', 'file uploaded', { requestId: request.id, ...toLogFacts(file) });
+      for (const { facts } of received) {
+        log('info', 'file uploaded', { requestId: request.id, ...facts });
       }
       return emptyReply(200);
     } finally {

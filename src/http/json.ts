@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { jsonDepthMax } from '../json-depth.ts';
+import { jsonDepthMax } from '../json-measure.ts';
 import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 

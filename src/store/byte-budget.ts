@@ -4,17 +4,16 @@
  */
 
 import { AppError } from '../errors.ts';
-import type { Json, JsonObject } from './model.ts';
+import type { JsonMeasure } from '../json-measure.ts';
+import type { Json } from './model.ts';
 
-export interface ByteBudget {
-  /** Throws `storage_full` where less is left: then nothing is taken. Less than 0 gives back. */
-  take(bytes: number): void;
-}
+export type ByteBudget = ReturnType<typeof createByteBudget>;
 
-export function createByteBudget(bytesMax: number): ByteBudget {
+export function createByteBudget(bytesMax: number) {
   let left = bytesMax;
   return {
-    take(bytes) {
+    /** Throws `storage_full` where less is left: then nothing is taken. Less than 0 gives back. */
+    take(bytes: number): void {
       if (bytes > left && bytes > 0) {
         throw new AppError('storage_full', 'The store has no room for more.');
       }
@@ -25,18 +24,6 @@ export function createByteBudget(bytesMax: number): ByteBudget {
 
 /** A record without its texts: the object, its id, its places in maps and lists. */
 const recordBytes = 400;
-
-/** A number that is no small integer. */
-const numberBytes = 16;
-/** A string without its characters. */
-const stringBytes = 24;
-/** An array without its items, an object without its members. */
-const containerBytes = 64;
-const itemBytes = 8;
-/** Where no two objects have the same names, each member brings a description of its own. */
-const memberBytes = 128;
-/** The table of members that are named like indices, or the gaps in an array of them. */
-const indexedBytes = 192;
 
 /**
  * The text in memory of its own: what was cut out of a longer text, or put together, keeps that
@@ -56,39 +43,7 @@ export function textRecordBytes(...texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);
 }
 
-/** What an open document takes. Its depth was bounded before it came here (R10). */
-export interface DocumentCost {
-  bytes: number;
-  /** It has members that are named like indices: made otherwise than by a parser they take more. */
-  isIndexed: boolean;
-}
-
-export function measureDocument(document: Json): DocumentCost {
-  const cost = { bytes: recordBytes, isIndexed: false };
-  addValue(document, cost);
-  return cost;
-}
-
-function addValue(value: Json, cost: DocumentCost): void {
-  if (typeof value === 'string') cost.bytes += stringBytes + 2 * value.length;
-  else if (typeof value !== 'object' || value === null) cost.bytes += numberBytes;
-  else if (Array.isArray(value)) {
-    cost.bytes += containerBytes + itemBytes * value.length;
-    for (const item of value as readonly Json[]) addValue(item, cost);
-  } else addMembers(value as JsonObject, cost);
-}
-
-function addMembers(object: JsonObject, cost: DocumentCost): void {
-  const names = Object.keys(object);
-  cost.bytes += containerBytes + memberBytes * names.length;
-  // Names that are like indices come first (ECMA-262, OrdinaryOwnPropertyKeys).
-  const first = names[0]?.charCodeAt(0) ?? 0;
-  if (first >= 0x30 && first <= 0x39) {
-    cost.bytes += indexedBytes;
-    cost.isIndexed = true;
-  }
-  for (const name of names) {
-    cost.bytes += 2 * name.length;
-    addValue(object[name] as Json, cost);
-  }
+/** A record that is an open document. */
+export function documentBytes({ bytes }: JsonMeasure): number {
+  return recordBytes + bytes;
 }

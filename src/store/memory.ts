@@ -1,12 +1,12 @@
 /** The driver in memory: maps and arrays, every answer a value. It ends with the process. */
 
+import { measureJson } from '../json-measure.ts';
 import {
   type ByteBudget,
   copyDocument,
   copyText,
   createByteBudget,
-  type DocumentCost,
-  measureDocument,
+  documentBytes,
   textRecordBytes,
 } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
@@ -208,11 +208,11 @@ function createTodos(state: State): Todos {
 
 interface Measured {
   readonly article: Article;
-  readonly cost: DocumentCost;
+  readonly bytes: number;
 }
 
 function toCopy(article: Article): Measured {
-  return { article: copyDocument(article), cost: measureDocument(article) };
+  return { article: copyDocument(article), bytes: documentBytes(measureJson(article)) };
 }
 
 /** What is counted for less than this is not worth a copy, where no client chose its form. */
@@ -220,9 +220,9 @@ const compactBytesMin = 16_384;
 
 /** A patched article comes from parsed texts: it is copied where it can take more than those. */
 function toCompact(article: Article): Measured {
-  const cost = measureDocument(article);
-  const isCompact = !cost.isIndexed && cost.bytes < compactBytesMin;
-  return { article: isCompact ? article : copyDocument(article), cost };
+  const measure = measureJson(article);
+  const isCompact = !measure.isIndexed && measure.bytes < compactBytesMin;
+  return { article: isCompact ? article : copyDocument(article), bytes: documentBytes(measure) };
 }
 
 function createArticles(state: State): Articles {
@@ -249,9 +249,9 @@ function createArticles(state: State): Articles {
   /** All of them or, where there is no room, none. */
   const keep = (changed: readonly Measured[]): void => {
     const before = changed.reduce((sum, { article }) => sum + (bytesOf.get(article.id) ?? 0), 0);
-    state.budget.take(changed.reduce((sum, { cost }) => sum + cost.bytes, -before));
-    for (const { article, cost } of changed) {
-      bytesOf.set(article.id, cost.bytes);
+    state.budget.take(changed.reduce((sum, { bytes }) => sum + bytes, -before));
+    for (const { article, bytes } of changed) {
+      bytesOf.set(article.id, bytes);
       articles.set(article.id, article);
     }
   };

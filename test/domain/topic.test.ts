@@ -39,14 +39,14 @@ test('a late subscriber gets nothing from before, and all from then on', async (
   assert.equal((await late.next()).value, 2);
 });
 
-test('return settles every call that waits and leaves the topic', async () => {
+test('return settles a call that waits and leaves the topic', async () => {
   const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
   const subscriber = topic.subscribe();
-  const waiting = [subscriber.next(), subscriber.next()];
+  const waiting = subscriber.next();
   assert.equal(topic.size, 1);
   await subscriber.return?.();
   assert.equal(topic.size, 0);
-  for (const result of await Promise.all(waiting)) assert.equal(result.done, true);
+  assert.equal((await waiting).done, true);
   assert.equal((await subscriber.next()).done, true);
 });
 
@@ -90,23 +90,6 @@ test('values that wait are bounded in bytes too; one may wait however long it is
   topic.publish('g');
   assert.equal(topic.size, 0);
   await assert.rejects(slow.next(), { code: 'overloaded' });
-});
-
-test('more waiting calls than the bound are refused, and the earlier ones go on', async () => {
-  const topic = createTopic<number>({ ...unweighed, queueMax: 1 });
-  const subscriber = topic.subscribe();
-  const waiting = subscriber.next();
-  await assert.rejects(subscriber.next(), { code: 'overloaded' });
-  topic.publish(1);
-  assert.equal((await waiting).value, 1);
-});
-
-test('throw leaves the topic and gives the error back', async () => {
-  const topic = createTopic<number>({ ...unweighed, queueMax: 1 });
-  const subscriber = topic.subscribe();
-  const error = new Error('enough');
-  await assert.rejects(async () => subscriber.throw?.(error), error);
-  assert.equal(topic.size, 0);
 });
 
 test('a subscriber that leaves while a value goes round takes nothing from the others', async () => {

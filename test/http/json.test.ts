@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
 import { parseJson, parseJsonText } from '../../dist/http/json.js';
-import { jsonDepthMax } from '../../dist/json-depth.js';
+import { jsonDepthMax } from '../../dist/json-measure.js';
 import { cases } from '../support/long.js';
 import { assertSoon } from '../support/pace.js';
 import { anyCharacter } from '../support/texts.js';

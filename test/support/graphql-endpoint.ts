@@ -2,7 +2,7 @@
 
 import { after, before, type TestContext } from 'node:test';
 import { type Config, readConfig } from '../../dist/config.js';
-import { type CommentRules, createComments } from '../../dist/domain/comments.js';
+import { type AddComment, createAddComment } from '../../dist/domain/comments.js';
 import { createTopic } from '../../dist/domain/topic.js';
 import { AppError } from '../../dist/errors.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
@@ -83,12 +83,12 @@ export async function startEndpoint(
     bytesMax: config.memoryStoreBytesMax,
   });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
-  const comments = createComments({ store, publish: (comment) => topic.publish(comment) });
+  const addComment = createAddComment(store, (comment) => topic.publish(comment));
   const pool = createMemoryPool(config.waitingBytesMax, poolNow);
   const engine = wrap(
     createEngine({
       store,
-      comments,
+      addComment,
       commentAdded: topic,
       log,
       writesNeedToken: false,
@@ -131,7 +131,7 @@ export async function startEndpoint(
     pool,
     logged,
     postId: await firstPost(store),
-    comment: add(comments, await firstPost(store)),
+    comment: add(addComment, await firstPost(store)),
     authorizations,
     stop: stop.stop,
   };
@@ -143,8 +143,8 @@ async function firstPost(store: ReturnType<typeof createMemoryStore>): Promise<s
   return post.id;
 }
 
-function add(comments: CommentRules, postId: string): (content: string) => void {
-  return (content) => void comments.add(postId, content);
+function add(addComment: AddComment, postId: string): (content: string) => void {
+  return (content) => void addComment(postId, content);
 }
 
 interface Parts extends Pick<GraphqlEndpoint, 'config' | 'sockets' | 'streams' | 'engine'> {

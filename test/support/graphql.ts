@@ -1,7 +1,7 @@
 /** An engine over a small store, without HTTP: for tests of what GraphQL does by itself. */
 
 import { type Config, readConfig } from '../../dist/config.js';
-import { createComments } from '../../dist/domain/comments.js';
+import { createAddComment } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
@@ -77,7 +77,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
   const logged: (LogFacts & { readonly event: string })[] = [];
   const engine = createEngine({
     store,
-    comments: createComments({ store, publish: (comment) => topic.publish(comment) }),
+    addComment: createAddComment(store, (comment) => topic.publish(comment)),
     commentAdded: options.commentAdded ?? topic,
     log: (_level, event, facts) => void logged.push({ ...facts, event }),
     writesNeedToken: config.requireAuth === 'writes',

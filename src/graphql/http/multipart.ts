@@ -5,7 +5,7 @@
  */
 
 import type { Config } from '../../config.ts';
-import { type ReceivedFile, receiveFile, toLogFacts } from '../../domain/files.ts';
+import { type ReceivedFile, receiveFile } from '../../domain/files.ts';
 import { parseJson } from '../../http/json.ts';
 import type { HttpReply, HttpRequest } from '../../http/message.ts';
 import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
@@ -47,7 +47,7 @@ export async function runMultipart(
         if (!isOpen) throw new Error('a file was asked for after its request was over');
         return (kept ??= upload.commit([file.written]));
       };
-      files.set(name, new UploadedFile(toLogFacts(file), keep));
+      files.set(name, new UploadedFile(file.facts, keep));
     }
     const body = parseJson(parts.operations);
     if (parts.map === undefined) placeByName(body, files, deps.engine);

@@ -116,7 +116,7 @@ function addComment(
     // As in REST (R7, R24): first the post is looked up, then a blank content is refused.
     const added = isBlank(content)
       ? context.records.posts.find(id)
-      : context.deps.comments.add(id, content);
+      : context.deps.addComment(id, content);
     return andThen<Post | Comment | undefined, string>(added, (found) => {
       if (found === undefined) throw noPost();
       refuseBlank('content', content);
