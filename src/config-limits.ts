@@ -63,12 +63,6 @@ export const limitSettings = {
     max: 9,
     meaning: 'What requests in flight get to finish after SIGTERM.',
   }),
-  logLinesPerSecondMax: integer('LOG_LINES_PER_SECOND_MAX', {
-    fallback: 200,
-    min: 1,
-    unit: 'lines per second',
-    meaning: 'Log lines; those beyond are counted and reported in one line.',
-  }),
   answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,
     meaning: 'Answers kept until what they read is changed; 0: none.',

@@ -23,6 +23,9 @@ import { MiB } from './settings.ts';
 /** Connections to ADMIN_PORT: of a few that watch. */
 const adminConnectionsMax = 100;
 
+/** Of the log: enough to see what happens, and no flood fills a disk. */
+const linesPerSecondMax = 200;
+
 const newSpace = newSpaceBytes(process.versions.v8);
 
 const args = process.argv.slice(2);
@@ -109,7 +112,7 @@ function createLogs(
   config: Config,
   { write, hold }: LogOutput,
 ): Pick<Outlets, 'log' | 'requestLog'> {
-  const { logFormat, logLevel: level, logLinesPerSecondMax: linesPerSecondMax } = config;
+  const { logFormat, logLevel: level } = config;
   const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
   const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
   const log = createLog(write, { ...options, linesPerSecondMax });

@@ -106,28 +106,28 @@ export function choice<const W extends string>(
 /** Any text that `check` has nothing against. `check` gives back what is wrong, or undefined. */
 export function text(
   name: string,
-  options: Described & { fallback?: string; check?: (given: string) => string | undefined },
+  options: Described & { check?: (given: string) => string | undefined },
 ): Setting<string> {
-  const { fallback = '', unit = '', meaning, check } = options;
+  const { unit = '', meaning, check } = options;
   const parse = (given: string): string | Error => {
     const fault = given === '' ? undefined : check?.(given);
     return fault === undefined ? given : new Error(fault);
   };
-  return { name, fallback, unit, meaning, parse };
+  return { name, fallback: '', unit, meaning, parse };
 }
 
 /**
  * Scheme and host, and nothing else of a URL; empty where left out. The value is written as
  * browsers write an origin: ASCII, in lower case, without a default port.
  */
-export function baseUrl(name: string, { unit = '', meaning }: Described): Setting<string> {
+export function baseUrl(name: string, { meaning }: Described): Setting<string> {
   const parse = (given: string): string | Error => {
     if (given === '') return '';
     return /^https?:\/\/[^/?#@\\]+$/i.test(given) && URL.canParse(given)
       ? new URL(given).origin
       : new Error('must be a base URL without a path, such as https://example.org');
   };
-  return { name, fallback: '', unit, meaning, parse };
+  return { name, fallback: '', unit: '', meaning, parse };
 }
 
 /** Values separated by commas; blanks around them do not count. */

@@ -18,7 +18,6 @@ const requestsOfConnection = 6;
 export const smallStore = {
   MEMORY_STORE_BYTES_MAX: String(1024 * 1024),
   STORED_FILES_MAX: '50',
-  LOG_LINES_PER_SECOND_MAX: '1000',
   // What waits for the rest of a request ends soon.
   IDLE_TIMEOUT_SECONDS: '2',
   REQUEST_TIMEOUT_SECONDS: '2',
