@@ -29,6 +29,7 @@ class Model {
   constructor() {
     this.order = new CommentOrder({
       cursor: 0,
+      timeline: 1,
       deliver: ({ id }) => this.heard.push(id),
       clock: () => this.time,
       gapMillisecondsMax: 1_000_000,
@@ -60,7 +61,7 @@ class Model {
     const write = untold[at % untold.length];
     if (write === undefined) return;
     write.told = true;
-    this.order.stored({ seq: write.seq, comment: toComment(write.seq) });
+    this.order.stored({ seq: write.seq, timeline: 1, comment: toComment(write.seq) });
   }
 
   snapshot(): void {
@@ -143,7 +144,7 @@ describe('the order of comments', () => {
     const model = new Model();
     model.begin(false);
     model.begin(true);
-    model.order.stored({ seq: 2, comment: toComment(2) });
+    model.order.stored({ seq: 2, timeline: 1, comment: toComment(2) });
     model.end(0, 'aborted');
     model.end(0, 'aborted'); // gone again: no look will see it
     for (let looks = 0; looks < 2; looks += 1) {
@@ -170,14 +171,28 @@ describe('the order of comments', () => {
     assert.deepEqual(model.heard, ['2']);
   });
 
+  it('leaves own comments of another timeline to the looks', () => {
+    const model = new Model();
+    const heard = (): readonly string[] => model.heard;
+    // Of a new primary that this node has not looked at: their numbers are not those it knows.
+    model.order.stored({ seq: 1, timeline: 2, comment: toComment(1) });
+    assert.deepEqual(heard(), []);
+    model.order.rewind(0, 2);
+    // The answer of the old primary comes late.
+    model.order.stored({ seq: 1, timeline: 1, comment: toComment(1) });
+    assert.deepEqual([heard(), model.order.cursor, model.order.waiting], [[], 0, 0]);
+    model.order.stored({ seq: 1, timeline: 2, comment: toComment(1) });
+    assert.deepEqual(heard(), ['1']);
+  });
+
   it('goes back where the database has lost its last comments', () => {
     const model = new Model();
-    model.order.rewind(0);
+    model.order.rewind(0, 1);
     model.begin(false);
     model.end(0, 'committed');
     model.snapshot();
     model.take();
-    model.order.rewind(0);
+    model.order.rewind(0, 1);
     model.snapshot();
     model.take();
     assert.deepEqual(model.heard, ['1', '1']);

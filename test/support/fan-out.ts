@@ -68,9 +68,11 @@ export async function fanOut(options: FanOutOptions): Promise<FanOut> {
   const { asked, disturbed } = await write(options, post);
   const comments = await listComments(nodes[0]?.url ?? '', post);
   const end = Date.now() + 30_000;
-  while (subscribers.some(({ ids }) => ids.length < comments.length) && Date.now() < end) {
-    await pause(20);
-  }
+  const isMissing = ({ ids }: Subscriber): boolean => {
+    const heard = new Set(ids);
+    return comments.some(({ id }) => !heard.has(id));
+  };
+  while (subscribers.some(isMissing) && Date.now() < end) await pause(20);
   // Whatever would come a second time has the time to.
   await pause(200);
   for (const { socket } of subscribers) socket.terminate();

@@ -16,6 +16,9 @@ import postgres from 'postgres';
 const run = promisify(execFile);
 
 export interface PostgresServer {
+  readonly port: number;
+  /** Of a database that is there. */
+  url(database: string): string;
   /** Of a new, empty database, beside others that are in use. */
   createDatabase(): Promise<string>;
   /** Of one that is emptied each time, ten times as fast: for tests that follow each other. */
@@ -51,17 +54,82 @@ function findBinaries(): string | undefined {
 const nobody = 65_534;
 export const otherUser = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
+/** Fills the folder of a new server. */
+type Make = (run: (program: string, args: readonly string[]) => Promise<unknown>) => Promise<void>;
+
+const initialize: Make = async (program) => {
+  const given = ['-D', 'data', '-U', 'inkwell', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
+  await program('initdb', [...given, '--locale=C.UTF-8']);
+};
+
+/** A copy of a server that follows it, until `detach` or its promotion. */
+function startStandby(
+  { port }: PostgresServer,
+  settings: readonly string[] = ['fsync=off'],
+): Promise<PostgresServer> {
+  return startPostgres(settings, async (program) => {
+    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'inkwell'];
+    await program('pg_basebackup', [...from, '-D', 'data', '-R', '-c', 'fast', '--no-sync']);
+  });
+}
+
+export interface Pair {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+  /** Of an empty database on the two, and its name. */
+  readonly url: string;
+  readonly database: string;
+}
+
+/** Gone with the test that asked for them. */
+export async function startPair(context: {
+  after(end: () => Promise<void>): unknown;
+}): Promise<Pair> {
+  const primary = await startPostgres();
+  context.after(() => primary.remove());
+  const database = new URL(await primary.createDatabase()).pathname.slice(1);
+  const standby = await startStandby(primary);
+  context.after(() => standby.remove());
+  const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`);
+  return { primary, standby, database, url: `postgres://inkwell@${hosts.join(',')}/${database}` };
+}
+
+/** From now on the standby misses what is written: it lags. */
+export async function detach(standby: PostgresServer): Promise<void> {
+  const url = standby.url('postgres');
+  await standby.query(url, "ALTER SYSTEM SET primary_conninfo = ''");
+  await standby.query(url, 'SELECT pg_reload_conf()');
+  while ((await standby.query(url, 'SELECT FROM pg_stat_wal_receiver')).length > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Waits until the standby has what was written before. */
+export async function catchUp(primary: PostgresServer, standby: PostgresServer): Promise<void> {
+  const url = primary.url('postgres');
+  const [at] = await primary.query(url, 'SELECT pg_current_wal_insert_lsn()::text AS lsn');
+  const behind = `SELECT WHERE pg_last_wal_replay_lsn() < '${String(at?.['lsn'])}'`;
+  while ((await standby.query(standby.url('postgres'), behind)).length > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Makes a primary of a standby. */
+export async function promote(standby: PostgresServer): Promise<void> {
+  await standby.query(standby.url('postgres'), 'SELECT pg_promote()');
+}
+
 /** `settings` as on the command line of `postgres`. The caller removes it. */
 export async function startPostgres(
   settings: readonly string[] = ['fsync=off'],
+  make: Make = initialize,
 ): Promise<PostgresServer> {
   const binaries = findBinaries() ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-postgres-'));
   if (otherUser.uid !== undefined) await chown(folder, nobody, nobody);
   const data = join(folder, 'data');
   const options = { cwd: folder, ...otherUser };
-  const initdb = ['-D', data, '-U', 'inkwell', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
-  await run(join(binaries, 'initdb'), [...initdb, '--locale=C.UTF-8'], options);
+  await make((program, args) => run(join(binaries, program), args, options));
   const port = await findPort();
   const given = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
   const args = ['-D', data, ...[...given, ...settings].flatMap((setting) => ['-c', setting])];
@@ -71,6 +139,8 @@ export async function startPostgres(
   let databases = 0;
   let emptied: Promise<string> | undefined;
   const server: PostgresServer = {
+    port,
+    url,
     async createDatabase() {
       databases += 1;
       const name = `test_${databases}`;

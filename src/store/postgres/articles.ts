@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import { type ArticleLease, createArticleLease } from './article-lease.ts';
-import type { Pool, PostgresContext, Row } from './pool.ts';
+import type { Client, Pool, PostgresContext, Row } from './pool.ts';
 import { createList } from '../sql/lists.ts';
 import { toArticle } from '../sql/rows.ts';
 import { nextArticleId } from '../sql/sql.ts';
@@ -81,12 +81,17 @@ export function createArticles({
   };
 }
 
+/** Random: after a failover the next number could be one that was lost, and is in some hand. */
+function newVersion(sql: Client): ReturnType<Client['unsafe']> {
+  return sql.unsafe('(random() * 9e15)::bigint');
+}
+
 async function put(pool: Pool, article: Article): Promise<Article> {
   await pool.write(
     (sql) => sql`INSERT INTO inkwell.articles (id, document)
       VALUES (${article.id}, ${JSON.stringify(article)})
       ON CONFLICT (id) DO UPDATE
-      SET document = excluded.document, version = articles.version + 1`,
+      SET document = excluded.document, version = ${newVersion(sql)}`,
   );
   return article;
 }
@@ -133,7 +138,7 @@ async function replaceAll<T>(
         SELECT articles.id FROM inkwell.articles JOIN changed USING (id, version)
         ORDER BY articles.id FOR UPDATE OF articles
       )
-      UPDATE inkwell.articles SET document = changed.document, version = articles.version + 1
+      UPDATE inkwell.articles SET document = changed.document, version = ${newVersion(sql)}
       FROM changed WHERE articles.id = changed.id AND articles.version = changed.version
         AND (SELECT count(*) FROM unchanged) = ${rows.length}::int
         AND NOT EXISTS (SELECT FROM inkwell.article_turn

@@ -13,6 +13,11 @@ export interface Numbered {
   readonly comment: Comment;
 }
 
+/** The numbers of two timelines of a database are not the same ones: a failover begins another. */
+export interface Stored extends Numbered {
+  readonly timeline: number;
+}
+
 /** What one look at the database shows: one snapshot of it. */
 export interface Look {
   /** Comments after the cursor, in their order; the next ones where there are too many. */
@@ -36,6 +41,8 @@ interface Gap {
 export interface CommentOrderOptions {
   /** The last number that was taken before the start. */
   readonly cursor: number;
+  /** Of that number. */
+  readonly timeline: number;
   readonly deliver: (comment: Comment) => void;
   /** Milliseconds of a clock. */
   readonly clock: () => number;
@@ -51,12 +58,19 @@ export class CommentOrder {
   /** Own comments behind a gap. */
   readonly #own = new Map<number, Comment>();
   #cursor: number;
+  #timeline: number;
   #ownMax = 0;
   #gap: Gap | undefined;
 
   constructor(options: CommentOrderOptions) {
     this.#options = options;
     this.#cursor = options.cursor;
+    this.#timeline = options.timeline;
+  }
+
+  /** What the cursor, and all numbers here, are of. */
+  get timeline(): number {
+    return this.#timeline;
   }
 
   /** All up to this number were delivered, or never come. */
@@ -74,8 +88,9 @@ export class CommentOrder {
     return this.#own.size;
   }
 
-  /** A comment that this node stored. */
-  stored({ seq, comment }: Numbered): void {
+  /** A comment that this node stored. On another timeline it is left to the looks at that. */
+  stored({ seq, timeline, comment }: Stored): void {
+    if (timeline !== this.#timeline) return;
     if (seq <= this.#cursor || this.#own.size >= ownWaitingMax) return;
     this.#own.set(seq, comment);
     this.#ownMax = Math.max(this.#ownMax, seq);
@@ -98,9 +113,10 @@ export class CommentOrder {
     return true;
   }
 
-  /** After a failover to a copy of the database that does not have the last comments. */
-  rewind(cursor: number): void {
+  /** After a failover to a copy of the database that may not have the last comments. */
+  rewind(cursor: number, timeline: number): void {
     this.#cursor = cursor;
+    this.#timeline = timeline;
     this.#own.clear();
     this.#ownMax = 0;
     this.#gap = undefined;

@@ -22,10 +22,11 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
           )
           INSERT INTO inkwell.comments (id, post_id, content, created_at)
           SELECT ${comment.id}::uuid, post.id, ${escapeText(content)}, ${comment.createdAt}
-          FROM post RETURNING seq`,
+          FROM post RETURNING seq, timeline`,
       );
       if (row === undefined) return undefined;
-      feed.stored(Number(row['seq']), comment);
+      const { seq, timeline } = row;
+      feed.stored({ seq: Number(seq), timeline: Number(timeline), comment });
       return comment;
     },
   };

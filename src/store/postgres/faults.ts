@@ -51,10 +51,16 @@ const diskFull = '53100';
 const readOnly = '25006';
 /** What the network says, and what the package says of its connections. */
 const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
+const outOfReach = /^(?:E(?!CONNRESET|PIPE)[A-Z]+|CONNECT_TIMEOUT|CONNECTION_DESTROYED|57P03)$/;
 
 /** A session may stay so after the database is written to again. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === readOnly;
+}
+
+/** No connection could be made, or none to a primary; one that is cut can be made again. */
+export function isOutOfReach(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && outOfReach.test(String(error.code));
 }
 
 /** The package's error carries the statement's values: it goes no further than this. */

@@ -7,15 +7,15 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import { CommentOrder, type Look } from './comment-order.ts';
+import { CommentOrder, type Look, type Stored } from './comment-order.ts';
 import type { Comment } from '../model.ts';
 import { createHints, type Hints } from './hints.ts';
 import type { Client, Connect, Pool, Row } from './pool.ts';
 import { toComment } from '../sql/rows.ts';
 
 export interface CommentFeed {
-  /** A comment that this node stored, and its number. */
-  stored(seq: number, comment: Comment): void;
+  /** A comment that this node stored. */
+  stored(stored: Stored): void;
   watch(listener: (comment: Comment) => void): () => void;
   close(): Promise<void>;
 }
@@ -40,6 +40,8 @@ const deafMilliseconds = 100;
 const tellMilliseconds = 5;
 /** Longer than any statement of a node: only a transaction of another program lasts so long. */
 const gapSecondsMore = 10;
+/** Of PostgreSQL's integers. */
+const timelineMax = 2 ** 31 - 1;
 /** How often the start looks for the end of the transactions that it found in progress. */
 const startLooksMax = 100;
 
@@ -49,18 +51,24 @@ export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
   return feed;
 }
 
+interface Position {
+  readonly cursor: number;
+  readonly timeline: number;
+}
+
 /** The last number of a comment, once all up to it can be seen or never come. */
-async function findStart(pool: Pool): Promise<number> {
+async function findStart(pool: Pool): Promise<Position> {
+  const nowhere = { cursor: Number.MAX_SAFE_INTEGER, timeline: timelineMax };
   const lookOnce = async (): Promise<Seen> =>
-    toLook(await pool.read((sql) => look(sql, Number.MAX_SAFE_INTEGER)), 0);
-  const { last: cursor } = await lookOnce();
+    toLook(await pool.read((sql) => look(sql, nowhere)), 0);
+  const { last: cursor, timeline } = await lookOnce();
   // A second statement: the transaction of every number up to the cursor is before its `next`.
   const { next } = await lookOnce();
   for (let looks = 0; looks < startLooksMax; looks += 1) {
     if ((await lookOnce()).oldest >= next) break;
     await pause(gapMilliseconds * 4);
   }
-  return cursor;
+  return { cursor, timeline };
 }
 
 class Feed implements CommentFeed {
@@ -75,10 +83,10 @@ class Feed implements CommentFeed {
   #again = false;
   #closed = false;
 
-  constructor(deps: FeedDeps, cursor: number) {
+  constructor(deps: FeedDeps, start: Position) {
     this.#deps = deps;
     this.#order = new CommentOrder({
-      cursor,
+      ...start,
       deliver: (comment) => {
         for (const listener of this.#listeners) listener(comment);
       },
@@ -104,8 +112,8 @@ class Feed implements CommentFeed {
     return () => void this.#listeners.delete(listener);
   }
 
-  stored(seq: number, comment: Comment): void {
-    this.#order.stored({ seq, comment });
+  stored(stored: Stored): void {
+    this.#order.stored(stored);
     this.#tellTimer ??= setTimeout(() => this.#tell(), tellMilliseconds);
   }
 
@@ -124,11 +132,15 @@ class Feed implements CommentFeed {
     this.#hints.tell();
   }
 
-  /** The database may be another one than before: one that lags behind, after a failover. */
-  #rewindTo(last: number): void {
-    this.#deps.log('warn', 'comments were lost by the database', { last });
-    this.#order.rewind(last);
-    this.#again = true;
+  /**
+   * The server may be another one than before, after a failover to a copy that lagged behind, and
+   * may have given the numbers of lost comments to others. All comments up to the last one that is
+   * still there were delivered; those after it are of the new timeline, or were not delivered yet.
+   */
+  #followTo({ back, timeline }: Seen): void {
+    const { cursor } = this.#order;
+    this.#deps.log('warn', 'database has failed over', { timeline, from: cursor, to: back });
+    this.#order.rewind(back, timeline);
   }
 
   /** One at a time; what asks for one meanwhile gets one more. */
@@ -147,13 +159,16 @@ class Feed implements CommentFeed {
   async #lookAll(): Promise<void> {
     while (this.#again && !this.#closed) {
       this.#again = false;
-      const { ownMax, cursor } = this.#order;
+      const { ownMax, cursor, timeline } = this.#order;
       try {
-        const rows = await this.#deps.pool.read((sql) => look(sql, cursor));
+        const rows = await this.#deps.pool.read((sql) => look(sql, { cursor, timeline }));
         const seen = toLook(rows, ownMax);
-        // The cursor is from before the question: own comments may move it while that is asked.
-        if (seen.last < cursor) {
-          this.#rewindTo(seen.last);
+        // A server that was left behind: the timer looks again, and by then at another one.
+        if (seen.timeline < timeline) return;
+        if (seen.timeline > timeline || seen.last < cursor) {
+          // Own comments of before may have moved the cursor since the question: it is asked again.
+          if (this.#order.cursor === cursor) this.#followTo(seen);
+          this.#again = true;
           continue;
         }
         const isFree = this.#order.take(seen);
@@ -168,11 +183,17 @@ class Feed implements CommentFeed {
 }
 
 /** One statement, so that the comments and what is under way are of one snapshot. */
-function look(sql: Client, cursor: number): ReturnType<typeof sql<Row[]>> {
+function look(sql: Client, { cursor, timeline }: Position): ReturnType<typeof sql<Row[]>> {
   return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
-      pg_snapshot_xmax(pg_current_snapshot())::text AS next, numbers.last, comment.*
+      pg_snapshot_xmax(pg_current_snapshot())::text AS next, numbers.*, comment.*,
+      CASE WHEN numbers.timeline > ${timeline} OR numbers.last < ${cursor} THEN (
+        SELECT old.seq FROM inkwell.comments AS old
+        WHERE old.seq <= ${cursor} AND coalesce(old.timeline, 0) <= ${timeline}
+        ORDER BY old.seq DESC LIMIT 1
+      ) END AS back
     FROM (
-      SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM inkwell.comments_seq_seq
+      SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last,
+        inkwell.timeline() AS timeline FROM inkwell.comments_seq_seq
     ) AS numbers LEFT JOIN (
       SELECT seq, id, post_id, content, created_at FROM inkwell.comments
       WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
@@ -182,6 +203,9 @@ function look(sql: Client, cursor: number): ReturnType<typeof sql<Row[]>> {
 interface Seen extends Look {
   /** The last number that was taken. */
   readonly last: number;
+  readonly timeline: number;
+  /** Where that differs: the last comment up to the cursor that is still there; 0: none is. */
+  readonly back: number;
 }
 
 function toLook(rows: readonly Row[], ownMax: number): Seen {
@@ -196,5 +220,7 @@ function toLook(rows: readonly Row[], ownMax: number): Seen {
     oldest: BigInt(String(rows[0]?.['oldest'])),
     next: BigInt(String(rows[0]?.['next'])),
     last: Number(rows[0]?.['last']),
+    timeline: Number(rows[0]?.['timeline']),
+    back: Number(rows[0]?.['back'] ?? 0),
   };
 }

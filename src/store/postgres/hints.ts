@@ -5,6 +5,7 @@
 
 import { toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
+import { isOutOfReach } from './faults.ts';
 import { type Client, type Connect, createDeadline, type Pool } from './pool.ts';
 
 export interface Hints {
@@ -63,6 +64,7 @@ export function createHints(deps: HintDeps): Hints {
   async function check(): Promise<void> {
     try {
       await listen(client, () => {
+        connect?.passOver(client);
         client = newClient();
       });
       if (!listening) {
@@ -75,6 +77,10 @@ export function createHints(deps: HintDeps): Hints {
       if (!logged) log('warn', 'database sends no hints', { reason: toReason(error) });
       logged = true;
       listening = false;
+      if (isOutOfReach(error) && connect?.passOver(client) === true) {
+        client.end({ timeout: 0 }).catch(() => undefined);
+        client = newClient();
+      }
     }
     checkIn(listening ? checkMilliseconds : retryMilliseconds);
   }

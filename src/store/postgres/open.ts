@@ -6,6 +6,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Log } from '../../log.ts';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createAccounts } from '../given-accounts.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
@@ -15,15 +16,16 @@ import { createComments } from './comments.ts';
 import { describeAway, isAway, toStartError, toStoreError } from './faults.ts';
 import { openFeed } from './feed.ts';
 import {
+  type Client,
   type Connect,
   createConnect,
   createPool,
-  hasSessions,
   type PostgresContext,
 } from './pool.ts';
 import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
 import { createListShare } from './list-share.ts';
 import { createStatements } from './statements.ts';
+import { hasSessions } from './url.ts';
 import type { Store } from '../store.ts';
 
 /** A node and its database may be started together: so long the one waits for the other. */
@@ -35,7 +37,11 @@ const startLogMilliseconds = 10_000;
 export async function openPostgresStore(url: string, options: DriverOptions): Promise<Store> {
   const { createId, now, initial, log, connectionsMax, timeoutSeconds } = options;
   const connect = await createConnect(url);
-  await prepare(connect, options);
+  await whenThere(connect, log, async (sql) => {
+    await migrate(sql);
+    await fill(sql, initial);
+    await keepAuthors(sql, initial);
+  });
   const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
   const listen = await toListen(url, options.listenUrl, connect);
   const feed = await openFeed({ pool, connect: listen, log, timeoutSeconds, nodeId: randomUUID() });
@@ -86,14 +92,7 @@ export async function openPostgresAccounts(
   { now, timeoutSeconds }: AccountsOptions,
 ): Promise<OpenedAccounts> {
   const connect = await createConnect(url);
-  const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
-  try {
-    await migrate(sql);
-  } catch (error) {
-    throw toStartError(error);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
+  await whenThere(connect, () => undefined, migrate);
   const pool = createPool(connect, { log: () => undefined, connectionsMax: 1, timeoutSeconds });
   return {
     accounts: createKept({ pool, sql: createStatements(pool, createListShare(1)), now }),
@@ -101,28 +100,33 @@ export async function openPostgresAccounts(
   };
 }
 
-async function prepare(connect: Connect, { initial, log }: DriverOptions): Promise<void> {
+/** The server may still start: what is done first is tried for a while. */
+async function whenThere(
+  connect: Connect,
+  log: Log,
+  work: (sql: Client) => Promise<void>,
+): Promise<void> {
   const end = Date.now() + startSeconds * 1000;
-  let logged = { reason: '', at: 0 };
+  /** When the log had a line of each host and reason. */
+  const logged = new Map<string, number>();
   for (;;) {
     const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
     try {
-      await migrate(sql);
-      await fill(sql, initial);
-      await keepAuthors(sql, initial);
+      await work(sql);
       return;
     } catch (error) {
-      const fault = toStoreError(error);
-      if (!isAway(fault)) throw toStartError(error);
+      if (!isAway(toStoreError(error))) throw toStartError(error);
+      connect.passOver(sql);
       const { host, reason } = describeAway(sql, error);
       const at = Date.now();
       if (at > end) {
         const message = `STORE_URL: the database at ${host} does not answer: ${reason}`;
         throw new Error(message, { cause: error });
       }
-      if (reason !== logged.reason || at - logged.at >= startLogMilliseconds) {
+      const line = `${host} ${reason}`;
+      if (at - (logged.get(line) ?? 0) >= startLogMilliseconds) {
         log('info', 'waiting for the database', { host, reason });
-        logged = { reason, at };
+        logged.set(line, at);
       }
       await pause(startRetryMilliseconds);
     } finally {

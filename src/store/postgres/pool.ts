@@ -13,10 +13,12 @@ import {
   createOutageLog,
   IncompleteResult,
   isAway,
+  isOutOfReach,
   isReadOnly,
   lost,
   toStoreError,
 } from './faults.ts';
+import { hasSessions, readUrl } from './url.ts';
 
 export type Client = postgres.Sql;
 export type Row = postgres.Row;
@@ -42,7 +44,12 @@ export interface PoolOptions {
   readonly timeoutSeconds: number;
 }
 
-export type Connect = (options: ConnectOptions) => Client;
+export interface Connect {
+  /** Connections to one host of the URL: they are made when they are needed. */
+  (options: ConnectOptions): Client;
+  /** Where this one reaches no primary. True: the next client goes to another host. */
+  readonly passOver: (client: Client) => boolean;
+}
 
 export interface ConnectOptions {
   readonly connectionsMax: number;
@@ -64,19 +71,27 @@ export interface PostgresContext {
   readonly now: () => string;
 }
 
-/**
- * False with `?prepare=false`: each statement may come to another session, as behind PgBouncer in
- * transaction mode. Settings of a session and LISTEN are of no use there.
- */
-export function hasSessions(url: string): boolean {
-  return !/[?&]prepare=false(?:&|$)/.test(url);
-}
-
-/** Loads the package. Connections are made when they are needed. */
+/** Loads the package. */
 export async function createConnect(url: string): Promise<Connect> {
   const create = await importPostgres();
-  return ({ connectionsMax, statementSeconds, lockMilliseconds, heard, closed }) => {
+  const targets = readUrl(url);
+  let at = 0;
+  const hostOf = new WeakMap<Client, number>();
+  const passOver: Connect['passOver'] = (client) => {
+    // Another client may have passed over it before.
+    if (hostOf.get(client) === at) at = (at + 1) % targets.length;
+    return targets.length > 1;
+  };
+  const connect = ({
+    connectionsMax,
+    statementSeconds,
+    lockMilliseconds,
+    heard,
+    closed,
+  }: ConnectOptions): Client => {
+    const target = targets[at];
     const options = {
+      ...target?.options,
       max: connectionsMax,
       connect_timeout: 5,
       // Without an answer to the first one the next attempts come at a slower pace, up to this.
@@ -96,12 +111,11 @@ export async function createConnect(url: string): Promise<Connect> {
         }),
       },
     };
-    try {
-      return create(url, options);
-    } catch (error) {
-      throw new Error('STORE_URL: this is no URL of a PostgreSQL database.', { cause: error });
-    }
+    const client = create(target?.url ?? url, options);
+    hostOf.set(client, at);
+    return client;
   };
+  return Object.assign(connect, { passOver });
 }
 
 async function importPostgres(): Promise<typeof postgres> {
@@ -193,7 +207,9 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     statements += 1;
     const used = client;
     const deadline = createDeadline(patienceMilliseconds, () => {
-      if (isSilent()) giveUp(used);
+      if (!isSilent()) return;
+      connect.passOver(used);
+      giveUp(used);
     });
     try {
       const answer = await Promise.race([ask(statement(used)), deadline.passed]);
@@ -203,6 +219,7 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     } catch (error) {
       if (error instanceof IncompleteResult) giveUp(used);
       if (isReadOnly(error)) renew(used);
+      if (isOutOfReach(error) && connect.passOver(used)) giveUp(used, patienceMilliseconds / 1000);
       const fault = toStoreError(error);
       if (isAway(fault)) noteAway(used, error);
       else noteAnswer();

@@ -122,6 +122,16 @@ const steps: readonly string[] = [
     RETURN QUERY SELECT disk_name FROM json_array_elements_text(given) AS sent
       JOIN inkwell.replaced_files ON disk_name = sent WHERE went = 0;
   END $function$;`,
+  // Each promotion of a standby begins a new timeline, with the next number. 0: the server does
+  // not say, as in recovery. Comments from before this step have none.
+  `CREATE OR REPLACE FUNCTION inkwell.timeline() RETURNS integer LANGUAGE plpgsql AS $function$
+  BEGIN
+    RETURN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer;
+  EXCEPTION WHEN OTHERS THEN
+    RETURN 0;
+  END $function$;
+  ALTER TABLE inkwell.comments ADD COLUMN timeline integer;
+  ALTER TABLE inkwell.comments ALTER COLUMN timeline SET DEFAULT inkwell.timeline();`,
 ];
 
 /** A step may take its time, and so may the nodes that are there before. */

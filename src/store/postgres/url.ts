@@ -1,0 +1,114 @@
+/**
+ * A URL of PostgreSQL, as libpq reads it: its hosts, and TLS. The package tries several hosts by
+ * itself, but says nothing where none answers and tries without a pause; so it is given one.
+ */
+
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import { toReason } from '../../errors.ts';
+
+/** One host of a URL, for the package. */
+export interface Target {
+  /** With this host alone, and without what `options` says. */
+  readonly url: string;
+  readonly options: {
+    readonly target_session_attrs?: 'primary';
+    readonly ssl?: ConnectionOptions | 'prefer' | false;
+  };
+}
+
+/**
+ * False with `?prepare=false`: each statement may come to another session, as behind PgBouncer in
+ * transaction mode. Settings of a session and LISTEN are of no use there.
+ */
+export function hasSessions(url: string): boolean {
+  return !/[?&]prepare=false(?:&|$)/.test(url);
+}
+
+/** Its hosts, in their order. Throws an Error of one line, with STORE_URL, for what it cannot do. */
+export function readUrl(text: string): readonly Target[] {
+  const [, start = '', hosts = '', rest = ''] =
+    /^([^/]*\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  return hosts.split(',').map((name, _at, { length }) => {
+    const url = parse(`${start}${name}${rest}`);
+    const take = (parameter: string): string | undefined => {
+      const value = url.searchParams.get(parameter) ?? undefined;
+      url.searchParams.delete(parameter);
+      return value;
+    };
+    const options = {
+      ...toSession(take('target_session_attrs') ?? (length > 1 ? 'primary' : undefined)),
+      ...toTls(url.hostname, take),
+    };
+    return { url: url.href, options };
+  });
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text);
+  } catch (error) {
+    throw new Error('STORE_URL: this is no URL of a PostgreSQL database.', { cause: error });
+  }
+}
+
+/** Every node writes. The package takes a standby for `read-write`, too. */
+function toSession(given: string | undefined): { readonly target_session_attrs?: 'primary' } {
+  if (given === undefined) return {};
+  assertOne('target_session_attrs', given, ['primary', 'read-write']);
+  return { target_session_attrs: 'primary' };
+}
+
+/**
+ * The package has no channel binding (SCRAM-SHA-256-PLUS). Where that is required, its purpose is
+ * served by the certificate: nobody but the server that it names can be in between.
+ */
+function toTls(
+  host: string,
+  take: (parameter: string) => string | undefined,
+): Pick<Target['options'], 'ssl'> {
+  const root = take('sslrootcert');
+  const [cert, key] = [readFile('sslcert', take), readFile('sslkey', take)];
+  const binding = take('channel_binding') ?? 'prefer';
+  assertOne('channel_binding', binding, ['disable', 'prefer', 'require']);
+  const isBound = binding === 'require';
+  const needsTls = isBound || [root, cert, key].some((one) => one !== undefined);
+  const mode = take('sslmode') ?? (needsTls ? 'verify-full' : undefined);
+  if (mode === undefined) return {};
+  const strict = ['require', 'verify-ca', 'verify-full'];
+  assertOne('sslmode', mode, needsTls ? strict : ['disable', 'prefer', ...strict]);
+  if (mode === 'disable') return { ssl: false };
+  if (mode === 'prefer') return { ssl: mode };
+  const isNamed = mode === 'verify-full' || isBound || root === 'system';
+  const ca = root === 'system' ? undefined : readFile('sslrootcert', () => root);
+  return {
+    ssl: {
+      // What the certificate must name: the package itself gives none where it is an address.
+      host,
+      rejectUnauthorized: isNamed || mode === 'verify-ca' || root !== undefined,
+      ...(!isNamed && { checkServerIdentity: () => undefined }),
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+    },
+  };
+}
+
+function readFile(
+  parameter: string,
+  take: (parameter: string) => string | undefined,
+): Buffer | undefined {
+  const path = take(parameter);
+  if (path === undefined) return undefined;
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw new Error(`STORE_URL: ${parameter}: ${toReason(error)}`, { cause: error });
+  }
+}
+
+function assertOne(parameter: string, value: string, supported: readonly string[]): void {
+  if (supported.includes(value)) return;
+  const those = supported.join(', ');
+  throw new Error(`STORE_URL: ${parameter}=${value} is not supported here, only ${those}.`);
+}
