@@ -57,8 +57,6 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
         opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),
       ),
     upgrade(incoming, socket, head) {
-      // A reset while the endpoint is loaded must not end the process.
-      socket.on('error', () => socket.destroy());
       const upgraded = andThen(open(), (opened) => opened.upgrade(incoming, socket, head));
       if (!isPromise(upgraded)) return;
       upgraded.catch((error: unknown) => {

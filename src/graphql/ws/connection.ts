@@ -7,7 +7,7 @@ import { AppError } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
-import { keptBytesOf, Operation, type OperationDeps } from './operation.ts';
+import { keptBytesOf, Operation, type OperationDeps, type OperationHost } from './operation.ts';
 import {
   type Act,
   type Closing,
@@ -24,16 +24,19 @@ export interface ConnectionLimits {
   readonly wsQueueBytesMax: number;
 }
 
+/** The same for all sockets. */
 export interface ConnectionDeps extends OperationDeps {
-  readonly protocol: Protocol;
-  readonly port: SocketPort;
-  readonly limits: ConnectionLimits;
+  readonly config: ConnectionLimits;
   /** Holds what the operations keep. */
   readonly pool: Pick<MemoryPool, 'open'>;
-  /** `Authorization` of the upgrade request. */
-  readonly authorization: string | undefined;
   /** Milliseconds of any clock that only goes forward. */
   readonly now: () => number;
+}
+
+/** What the upgrade request of a socket said. */
+export interface Handshake {
+  readonly protocol: Protocol;
+  readonly authorization: string | undefined;
 }
 
 /** Until `connection_init`: clients send it as soon as the socket is open. */
@@ -45,9 +48,12 @@ const operationsMax = 100;
 /** Queries and mutations of one socket that run at a time; the others wait. */
 const executingMax = 10;
 
-export class Connection {
+export class Connection implements OperationHost {
+  readonly port: SocketPort;
   readonly #deps: ConnectionDeps;
-  readonly #initTimer: NodeJS.Timeout;
+  readonly #protocol: Protocol;
+  /** Only until `connection_init`. */
+  #initTimer: NodeJS.Timeout | undefined;
   /** Every operation that the client may still stop, by its id. */
   readonly #operations = new Map<string, Operation>();
   /** Those of them that have not begun, in the order asked. */
@@ -63,10 +69,12 @@ export class Connection {
   #messages = 0;
   #keepAliveDue = false;
 
-  constructor(deps: ConnectionDeps) {
+  constructor(deps: ConnectionDeps, port: SocketPort, { protocol, authorization }: Handshake) {
+    this.port = port;
     this.#deps = deps;
+    this.#protocol = protocol;
     this.#kept = deps.pool.open();
-    this.#authorization = deps.authorization;
+    this.#authorization = authorization;
     // 4408 is a word of the newer protocol; the older one has none for a client that says nothing.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
@@ -75,13 +83,12 @@ export class Connection {
   /** One message of the client, text or binary (R28). */
   receive(bytes: Buffer): void {
     if (this.#state === 'closed' || !this.countMessage()) return;
-    const { protocol } = this.#deps;
     let act: Act;
     try {
-      act = protocol.decode(parseJson(bytes));
+      act = this.#protocol.decode(parseJson(bytes));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      act = protocol.unreadable('The message is not JSON that can be read');
+      act = this.#protocol.unreadable('The message is not JSON that can be read');
     }
     this.#act(act, bytes.length);
   }
@@ -95,21 +102,21 @@ export class Connection {
     }
     this.#messages += 1;
     if (this.#messages <= messagesPerSecondMax) return true;
-    this.close(this.#deps.protocol.tooManyMessages);
+    this.close(this.#protocol.tooManyMessages);
     return false;
   }
 
   /** To be called at an interval. The first call after the acknowledgement says nothing (R28). */
   keepAlive(): void {
-    const { keepAlive } = this.#deps.protocol;
+    const { keepAlive } = this.#protocol;
     if (this.#state !== 'ready' || keepAlive === undefined) return;
-    if (this.#keepAliveDue) this.#deps.port.send(keepAlive);
+    if (this.#keepAliveDue) this.port.send(keepAlive);
     this.#keepAliveDue = true;
   }
 
   /** To be called when the socket has sent what waited. */
   drained(): void {
-    if (!this.#deps.port.isBacklogged()) this.#parked.shift()?.();
+    if (!this.port.isBacklogged()) this.#parked.shift()?.();
     if (this.#waiting.length === 0) return;
     this.#nextStart ??= setImmediate(() => {
       this.#nextStart = undefined;
@@ -120,7 +127,7 @@ export class Connection {
   close(closing: Closing): void {
     if (this.#state === 'closed') return;
     this.ended();
-    this.#deps.port.close(closing);
+    this.port.close(closing);
   }
 
   /** The socket is gone or going: lets go of all that was running. */
@@ -137,6 +144,31 @@ export class Connection {
     for (const go of parked) go();
   }
 
+  room(): Promise<void> {
+    return new Promise((resolve) => void this.#parked.push(resolve));
+  }
+
+  began(operation: Operation, bytes: number): void {
+    this.#kept.set(this.#kept.bytes - operation.bytes + bytes);
+    operation.bytes = bytes;
+  }
+
+  /** Not by the id alone: a later operation may have it by now. */
+  finished(operation: Operation): void {
+    if (this.#operations.get(operation.id) !== operation) return;
+    this.#operations.delete(operation.id);
+    this.#kept.set(this.#kept.bytes - operation.bytes);
+  }
+
+  executing(change: 1 | -1): void {
+    this.#executing += change;
+    if (change === -1) this.drained();
+  }
+
+  overloaded(reason: string): void {
+    this.close({ code: 1013, reason });
+  }
+
   #act(act: Act, bytes: number): void {
     switch (act.kind) {
       case 'init':
@@ -149,7 +181,7 @@ export class Connection {
         this.#stop(act.id);
         break;
       case 'send':
-        this.#deps.port.send(act.text);
+        this.port.send(act.text);
         break;
       case 'close':
         this.close(act.closing);
@@ -161,7 +193,7 @@ export class Connection {
 
   /** Spec §4.1, R29. A payload of any other type than an object says nothing. */
   #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
-    const { protocol, port } = this.#deps;
+    const [protocol, port] = [this.#protocol, this.port];
     if (this.#state === 'ready' && protocol.secondInit !== undefined) {
       this.close(protocol.secondInit);
       return;
@@ -176,6 +208,7 @@ export class Connection {
       return;
     }
     clearTimeout(this.#initTimer);
+    this.#initTimer = undefined;
     this.#state = 'ready';
     // Choice: browsers cannot set headers on a WebSocket, so that the token may come here (R23).
     const authorization = init['Authorization'] ?? init['authorization'];
@@ -185,11 +218,11 @@ export class Connection {
   }
 
   #start(start: Start, messageBytes: number): void {
-    const { limits, port, protocol } = this.#deps;
+    const { uninitialised } = this.#protocol;
     const { id, dialect } = start;
     const bytes = messageBytes + keptBytesOf(id);
-    if (this.#state === 'new' && protocol.uninitialised !== undefined) {
-      this.close(protocol.uninitialised);
+    if (this.#state === 'new' && uninitialised !== undefined) {
+      this.close(uninitialised);
       return;
     }
     if (this.#operations.has(id)) {
@@ -199,29 +232,22 @@ export class Connection {
       }
       this.#remove(id);
     }
+    const { wsQueueBytesMax } = this.#deps.config;
     const full =
-      this.#operations.size >= operationsMax || this.#kept.bytes + bytes > limits.wsQueueBytesMax;
+      this.#operations.size >= operationsMax || this.#kept.bytes + bytes > wsQueueBytesMax;
     if (full || !this.#kept.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
-      port.send(errorMessage(dialect, id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
+      this.port.send(errorMessage(dialect, id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
       return;
     }
-    const operation = new Operation(start, bytes, {
-      finished: () => this.#forget(operation),
-      began: () => this.#kept.set(this.#kept.bytes - bytes + operation.bytes),
-      room: () => new Promise((resolve) => void this.#parked.push(resolve)),
-      executing: (change) => this.#countExecuting(change),
-      overloaded: (reason) => this.close({ code: 1013, reason }),
-      port,
-    });
+    const operation = new Operation(start, bytes, this);
     this.#operations.set(id, operation);
     if (this.#mayStart() && this.#waiting.length === 0) this.#run(operation);
     else this.#waiting.push(operation);
   }
 
   #mayStart(): boolean {
-    const { port } = this.#deps;
-    return this.#state === 'ready' && this.#executing < executingMax && !port.isBacklogged();
+    return this.#state === 'ready' && this.#executing < executingMax && !this.port.isBacklogged();
   }
 
   /**
@@ -240,32 +266,20 @@ export class Connection {
     operation.run(this.#deps, this.#authorization);
   }
 
-  #countExecuting(change: 1 | -1): void {
-    this.#executing += change;
-    if (change === -1) this.drained();
-  }
-
   #stop(id: string): void {
     const operation = this.#remove(id);
     // The older protocol confirms a stop; in the newer one nothing may follow.
-    if (operation?.dialect === 'older') this.#deps.port.send(completeMessage(id));
+    if (operation?.dialect === 'older') this.port.send(completeMessage(id));
   }
 
   #remove(id: string): Operation | undefined {
     const operation = this.#operations.get(id);
     if (operation === undefined) return undefined;
     operation.stop();
-    this.#forget(operation);
+    this.finished(operation);
     const place = this.#waiting.indexOf(operation);
     if (place !== -1) this.#waiting.splice(place, 1);
     return operation;
-  }
-
-  /** Not by the id alone: a later operation may have it by now. */
-  #forget(operation: Operation): void {
-    if (this.#operations.get(operation.id) !== operation) return;
-    this.#operations.delete(operation.id);
-    this.#kept.set(this.#kept.bytes - operation.bytes);
   }
 }
 

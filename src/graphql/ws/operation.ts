@@ -28,19 +28,22 @@ export interface OperationDeps {
   readonly log: Log;
 }
 
-/** What an operation tells its connection. */
-export interface OperationEvents {
+/**
+ * The connection, as its operations see it: methods, since functions of each operation would take
+ * more memory than the rest of a subscription.
+ */
+export interface OperationHost {
   readonly port: Omit<SocketPort, 'close'>;
   /** Resolves when less waits to be sent than may wait, or when the socket is gone. */
-  readonly room: () => Promise<void>;
-  /** What it keeps from now on is no longer its message. */
-  readonly began: () => void;
+  room(): Promise<void>;
+  /** It keeps so many bytes from now on, in place of those that it kept until now. */
+  began(operation: Operation, bytes: number): void;
   /** The client's id is free again. */
-  readonly finished: () => void;
+  finished(operation: Operation): void;
   /** A query or mutation began (1) or came to its end (-1), also after the client stopped it. */
-  readonly executing: (change: 1 | -1) => void;
+  executing(change: 1 | -1): void;
   /** Events come faster than the server can execute them, or than the client reads them. */
-  readonly overloaded: (reason: string) => void;
+  overloaded(reason: string): void;
 }
 
 /** What an operation takes beside its id, about. */
@@ -60,20 +63,20 @@ export class Operation implements Member {
   bytes: number;
   /** Until it runs. */
   #request: Start['request'] | undefined;
-  readonly #events: OperationEvents;
+  readonly #host: OperationHost;
   /** Beside the rest: an event goes to thousands, and every step on the way to a socket counts. */
-  readonly #port: OperationEvents['port'];
+  readonly #port: OperationHost['port'];
   readonly #prefix: string;
   #leave: (() => void) | undefined;
   #stopped = false;
 
-  constructor(start: Start, bytes: number, events: OperationEvents) {
+  constructor(start: Start, bytes: number, host: OperationHost) {
     this.id = start.id;
     this.dialect = start.dialect;
     this.bytes = bytes;
     this.#request = start.request;
-    this.#events = events;
-    this.#port = events.port;
+    this.#host = host;
+    this.#port = host.port;
     this.#prefix = resultPrefix(start.dialect, start.id);
   }
 
@@ -100,7 +103,7 @@ export class Operation implements Member {
   }
 
   dismiss(): void {
-    this.#events.overloaded('The client does not read what it asked for');
+    this.#host.overloaded('The client does not read what it asked for');
   }
 
   end(ending: Ending): void {
@@ -124,8 +127,7 @@ export class Operation implements Member {
   #subscribe(operation: ReadyOperation, { subscriptions }: OperationDeps): void {
     try {
       this.#leave = subscriptions.join(operation, this);
-      this.bytes = keptBytesOf(this.id);
-      this.#events.began();
+      this.#host.began(this, keptBytesOf(this.id));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#refuse([toRefusal(error)]);
@@ -141,17 +143,17 @@ export class Operation implements Member {
     const budget = engine.createBudget();
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(authorization);
     const scope = { requestId: createRequestId(), viewer, budget };
-    this.#events.executing(1);
+    this.#host.executing(1);
     try {
       const response = await engine.respond(operation, scope);
       // While others wait to be sent, it waits here: the budget holds its place in the pool.
-      if (!this.#stopped && this.#port.isBacklogged()) await this.#events.room();
+      if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();
       this.#answer(response);
     } catch (error) {
       this.#failAndLog(error, log);
     } finally {
       budget.release();
-      this.#events.executing(-1);
+      this.#host.executing(-1);
     }
   }
 
@@ -176,19 +178,19 @@ export class Operation implements Member {
   }
 
   #complete(): void {
-    this.#events.finished();
+    this.#host.finished(this);
     this.#port.send(completeMessage(this.id));
   }
 
   /** R31: the operation is answered, the socket stays open. */
   #refuse(errors: readonly GraphqlError[]): void {
-    this.#events.finished();
+    this.#host.finished(this);
     this.#port.send(errorMessage(this.dialect, this.id, errors));
   }
 
   #fail(error: unknown): void {
     if (isOverload(error)) {
-      this.#events.overloaded('Events come faster than they can be sent');
+      this.#host.overloaded('Events come faster than they can be sent');
     } else this.#refuse([toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error')]);
   }
 }

@@ -6,7 +6,7 @@ import type { Answer } from '../../http/answer-cache.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { queueBytesMin } from '../events/queue-share.ts';
 import type { EventForm } from '../events/shared-event.ts';
-import { Connection, type ConnectionDeps } from './connection.ts';
+import { Connection, type ConnectionDeps, type Handshake } from './connection.ts';
 import { brace, toFrame, toSingleFrame } from './frames.ts';
 import { cutReason, type Closing } from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
@@ -26,10 +26,16 @@ const readBytesMax = 131_072;
 /** One message. Files, and larger bodies, go by HTTP. */
 export const messageBytesMax = 262_144;
 
-export interface PeerDeps extends Omit<ConnectionDeps, 'limits' | 'port'> {
-  readonly config: ConnectionDeps['limits'];
+/** The same for all sockets: a copy of it would take more memory than the rest of a peer. */
+export interface PeerDeps extends ConnectionDeps {
   /** Bytes that may wait for this socket at this moment. */
   readonly queueBytesMax: () => number;
+}
+
+/** A WebSocket and the socket below it. */
+export interface PeerSockets {
+  readonly webSocket: WebSocket;
+  readonly socket: Socket;
 }
 
 /** Its connection's port to the world. */
@@ -56,11 +62,11 @@ export class Peer implements SocketPort {
 
   readonly #giveUp = (): void => this.#webSocket.terminate();
 
-  constructor(webSocket: WebSocket, socket: Socket, deps: PeerDeps) {
+  constructor(deps: PeerDeps, handshake: Handshake, { webSocket, socket }: PeerSockets) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.#deps = deps;
-    this.connection = new Connection({ ...deps, limits: deps.config, port: this });
+    this.connection = new Connection(deps, this, handshake);
     webSocket.on('message', (data) => this.#receive(data));
     webSocket.on('ping', ({ length }) => {
       this.#heard = true;

@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer, type WebSocket } from 'ws';
+import { WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { createClientAddress } from '../../http/client-address.ts';
@@ -15,9 +15,9 @@ import type { CountedLog, Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { checkHandshake, chooseProtocol, toText } from './handshake.ts';
+import type { Handshake } from './connection.ts';
 import type { OperationDeps } from './operation.ts';
-import { messageBytesMax, Peer } from './peer.ts';
-import type { Protocol } from './protocol.ts';
+import { messageBytesMax, Peer, type PeerSockets } from './peer.ts';
 
 export interface WebSocketEndpointDeps extends OperationDeps {
   readonly config: Config;
@@ -29,7 +29,10 @@ export interface WebSocketEndpointDeps extends OperationDeps {
 }
 
 export interface WebSocketEndpoint {
-  /** For `upgrade` of a `node:http` server. Never throws; a refusal is a whole HTTP answer. */
+  /**
+   * For `upgrade` of a server whose sockets have a listener of `error`. Never throws; a refusal is
+   * a whole HTTP answer.
+   */
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
   close(): Promise<void>;
@@ -69,11 +72,11 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
   });
   let closing = false;
 
-  const queueBytesMax = createQueueShare(config, peers);
-  const accept = (webSocket: WebSocket, socket: Socket, handshake: Handshake): void => {
-    const peer = new Peer(webSocket, socket, { ...deps, ...handshake, queueBytesMax });
+  const peerDeps = { ...deps, queueBytesMax: createQueueShare(config, peers) };
+  const accept = (handshake: Handshake, sockets: PeerSockets): void => {
+    const peer = new Peer(peerDeps, handshake, sockets);
     peers.add(peer);
-    webSocket.on('close', () => {
+    sockets.webSocket.on('close', () => {
       peers.delete(peer);
       peer.ended();
     });
@@ -89,7 +92,6 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
       return peers.size;
     },
     upgrade(incoming, socket, head) {
-      socket.on('error', () => socket.destroy());
       try {
         const protocol = checkHandshake(incoming, config);
         if (closing) throw busy('draining', 'The server is stopping.');
@@ -99,7 +101,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
         const { authorization } = incoming.headers;
         server.handleUpgrade(incoming, socket, head, (webSocket) => {
           // `node:http` hands over the socket that it made; its type is wider for other servers.
-          accept(webSocket, socket as Socket, { protocol, authorization });
+          accept({ protocol, authorization }, { webSocket, socket: socket as Socket });
         });
       } catch (error) {
         const refusal = error instanceof AppError ? error : failed(error, deps.log);
@@ -136,9 +138,4 @@ function busy(code: 'draining' | 'overloaded', message: string): AppError {
 function failed(error: unknown, log: Log): AppError {
   log('error', 'upgrade failed', { reason: String(error) });
   return new AppError('internal_error', 'The server failed.');
-}
-
-interface Handshake {
-  readonly protocol: Protocol;
-  readonly authorization: string | undefined;
 }

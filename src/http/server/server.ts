@@ -11,6 +11,7 @@ import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
 
+/** The socket has a listener of `error`: a reset does not end the process. */
 export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
 
 export interface HttpServerDeps {
