@@ -25,7 +25,7 @@ export function hasSessions(url: string): boolean {
   return !/[?&]prepare=false(?:&|$)/.test(url);
 }
 
-/** Its hosts, in their order. Throws an Error of one line, with STORE_URL, for what it cannot do. */
+/** Its hosts, in their order. Throws an Error of one line, with STORE_URL, for what is refused. */
 export function readUrl(text: string): readonly Target[] {
   const [, start = '', hosts = '', rest = ''] =
     /^([^/]*\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
