@@ -93,7 +93,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
 function createApiHandler(routes: () => readonly Route[]): Handler {
   let text: string | undefined;
   return async () => {
-    const { describeApi } = await import('./reference.ts');
+    const { describeApi } = await import('./reference/reference.ts');
     return jsonTextReply(200, (text ??= JSON.stringify(describeApi(routes()))));
   };
 }

@@ -8,8 +8,8 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
 import { file, form, post } from '../support/files.js';
-import { ask, type Change, check, entries, type Entry } from '../support/reference.js';
-import { reference, routes } from '../support/reference.js';
+import { ask, assertValid, type Change, check, type Described } from '../support/reference.js';
+import { entries, type Entry, escape, reference, routes } from '../support/reference.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { projectFolder } from '../support/source.js';
 
@@ -36,6 +36,30 @@ describe('the API reference', () => {
     const text = await readFile(join(projectFolder, 'package.json'), 'utf8');
     const { version } = JSON.parse(text) as { readonly version: string };
     assert.equal(reference.info.version, version);
+  });
+
+  it('has an example of every body and answer, which fits its schema', () => {
+    const described: [string, Described][] = Object.entries(reference.components.responses).map(
+      ([name, response]) => [`components/responses/${name}`, response],
+    );
+    for (const { path, method, operation } of entries) {
+      const at = `paths/${escape(path)}/${method.toLowerCase()}`;
+      if (operation.requestBody) described.push([`${at}/requestBody`, operation.requestBody]);
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (response.$ref === undefined) described.push([`${at}/responses/${status}`, response]);
+      }
+    }
+    let count = 0;
+    for (const [at, { content = {} }] of described) {
+      for (const [type, { example, examples = {} }] of Object.entries(content)) {
+        const values = Object.values(examples).map(({ value }) => value);
+        const shown = example === undefined ? values : [example];
+        assert.ok(shown.length > 0, at);
+        for (const value of shown) assertValid(value, `${at}/content/${escape(type)}`, at);
+        count += shown.length;
+      }
+    }
+    assert.ok(count > 60, `${count} examples`);
   });
 
   it('is served, and is the same as in docs/ (npm run openapi)', async (t) => {

@@ -3,13 +3,22 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { describeApi } from '../../dist/handlers/reference.js';
+import { describeApi } from '../../dist/handlers/reference/reference.js';
 import { createRoutes, type Handlers, type Route } from '../../dist/handlers/routes.js';
 import type { TestServer } from './server.js';
 
-interface Described {
-  readonly headers?: Readonly<Record<string, unknown>>;
-  readonly content?: Readonly<Record<string, unknown>>;
+export interface Described {
+  readonly headers?: Readonly<Record<string, { readonly example?: string }>>;
+  readonly content?: Readonly<
+    Record<
+      string,
+      {
+        readonly example?: unknown;
+        /** By the code of an error. */
+        readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+      }
+    >
+  >;
   readonly $ref?: string;
   readonly description: string;
 }
@@ -22,7 +31,10 @@ interface Body {
 export interface Operation {
   readonly operationId: string;
   readonly parameters?: readonly { readonly name: string }[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, Body>> };
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, Body>>;
+    readonly description: string;
+  };
   readonly responses: Readonly<Record<string, Described>>;
 }
 
@@ -124,21 +136,54 @@ export async function check(entry: Entry, answer: Response): Promise<readonly st
   );
   const [type] = (answer.headers.get('content-type') ?? '').split(';');
   const types = Object.keys(content);
+  const location = answer.headers.get('location');
+  if (location !== null) assert.equal(toPattern(headers['Location']?.example), toPattern(location));
   const text = await answer.text();
   if (types.length === 0) assert.equal(text, '', at);
   else if (types[0] !== 'application/octet-stream') assert.deepEqual([type], types, at);
+  const { example, examples = {} } = content[types[0] ?? ''] ?? {};
+  if (types[0] === 'text/plain') assert.equal(text, example, at);
+  if (types[0] === 'multipart/form-data') {
+    // The first part is the same each time, and the delimiter is not.
+    const [delimiter = ''] = text.split('\r\n');
+    const parts = String(example).replace('--b--\r\n', '');
+    assert.ok(text.replaceAll(delimiter, '--b').startsWith(parts), at);
+  }
   if (type?.endsWith('json') !== true) return sent;
-  const from =
+  const pointer =
     name === undefined
       ? `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses/${answer.status}`
       : `components/responses/${name}`;
-  const $ref = `reference#/${from}/content/${escape(type)}/schema`;
-  const isValid = ajv.compile({ $ref });
-  assert.ok(isValid(JSON.parse(text)), `${at}: ${ajv.errorsText(isValid.errors)} in ${text}`);
+  const real: unknown = JSON.parse(text);
+  assertValid(real, `${pointer}/content/${escape(type)}`, at);
+  const shown = name === undefined ? example : examples[(real as { code: string }).code]?.value;
+  assert.deepEqual(shapeOf(shown), shapeOf(real), at);
   return sent;
 }
 
+/** `pointer`: what has the schema, in the reference. */
+export function assertValid(value: unknown, pointer: string, at: string): void {
+  const isValid = ajv.compile({ $ref: `reference#/${pointer}/schema` });
+  assert.ok(isValid(value), `${at}: ${ajv.errorsText(isValid.errors)} in ${JSON.stringify(value)}`);
+}
+
+/** The members of a value, with their types; of an array, those of its first element. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
+  if (typeof value !== 'object' || value === null) return typeof value;
+  const members = Object.entries(value).map(([key, member]) => [key, shapeOf(member)]);
+  return Object.fromEntries(members) as unknown;
+}
+
+/** Without what differs from run to run: hosts, ids and numbers. */
+function toPattern(location: string | undefined): string | undefined {
+  return location
+    ?.replace(/^http:\/\/[^/]+/, 'http://host')
+    .replaceAll(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'uuid')
+    .replaceAll(/\d+/g, 'number');
+}
+
 /** As a step of a pointer in a URI. */
-function escape(step: string): string {
+export function escape(step: string): string {
   return encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));
 }

@@ -1,16 +1,23 @@
-/** The API reference: OpenAPI 3.1, out of the table of routes and `reference-data.ts`. */
+/** The API reference: OpenAPI 3.1, out of the table of routes and `operations.ts`. */
 
-import { type ErrorCode, httpStatusOf } from '../errors.ts';
-import type { Endpoint } from '../http/message.ts';
-import type { RouteOf } from '../router.ts';
-import { type Answer, headerMeanings, type Operation, operations } from './reference-data.ts';
-import { type Schema, schemas } from './reference-schemas.ts';
+import { type ErrorCode, httpStatusOf } from '../../errors.ts';
+import type { Endpoint } from '../../http/message.ts';
+import type { RouteOf } from '../../router.ts';
+import {
+  type Answer,
+  type Content,
+  headerMeanings,
+  type Operation,
+  operations,
+} from './operations.ts';
+import { problem, problemResponses, toHeaders } from './problems.ts';
+import { exampleOf, type Schema, schemas, text } from './schemas.ts';
 
 const description = `Blog posts, comments, accounts, files, todos and articles. Every error is a
 problem (RFC 9457) whose \`code\` is stable. HEAD answers as GET without a body, OPTIONS with
 \`Allow\`. GraphQL is at \`/graphql\`, with a schema of its own.`.replaceAll('\n', ' ');
 
-/** An OpenAPI document of the routes that have an entry in `reference-data.ts`. */
+/** An OpenAPI document of the routes that have an entry in `operations.ts`. */
 export function describeApi(routes: readonly RouteOf<Endpoint>[]): Schema {
   const paths: Record<string, Record<string, Schema>> = {};
   for (const route of routes) {
@@ -25,7 +32,7 @@ export function describeApi(routes: readonly RouteOf<Endpoint>[]): Schema {
     paths,
     components: {
       schemas: { ...schemas, Problem: problem },
-      responses: Object.fromEntries(errorStatuses.map((status) => toProblemResponse(status))),
+      responses: problemResponses,
       headers: mapValues(headerMeanings, (meaning) => ({
         description: meaning,
         schema: { type: 'string' },
@@ -55,7 +62,7 @@ function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
     tags: [words[1] === 'api' ? words[2] : words[1]],
     ...(parameters.length > 0 && { parameters }),
     ...(!isOpen && { security: operation.token === 'always' ? [bearer] : [{}, bearer] }),
-    ...(body && { requestBody: { required: true, content: body } }),
+    ...(body && { requestBody: { required: true, content: mapValues(body, withExample) } }),
     responses: {
       ...toErrors([...impliedErrors(route, operation, isOpen), ...(operation.errors ?? [])]),
       ...mapValues(toAnswers(method, operation), toResponse),
@@ -123,68 +130,22 @@ function toErrors(codes: readonly ErrorCode[]): Readonly<Record<string, Schema>>
   );
 }
 
-const errorStatuses = [undefined, ...new Set(Object.values(httpStatusOf))];
-
-const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headerMeanings)[]>> = {
-  401: ['WWW-Authenticate'],
-  405: ['Allow'],
-  415: ['Accept', 'Accept-Patch'],
-  416: ['Content-Range'],
-  429: ['Retry-After'],
-  503: ['Retry-After'],
-};
-
-/** The component of one status, or of any other. */
-function toProblemResponse(status: number | undefined): readonly [string, Schema] {
-  const codes = Object.entries(httpStatusOf).filter(([, of]) => of === status || !status);
-  const code = { type: 'string', enum: codes.map(([name]) => name) };
-  const schema = {
-    allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code } }],
-  };
-  const response = {
-    description: status === undefined ? 'Any other error.' : code.enum.join(', '),
-    headers: toHeaders(headersOfStatus[status ?? 0] ?? []),
-    content: { 'application/problem+json': { schema } },
-  };
-  return [`Problem${status ?? ''}`, response];
-}
-
-const problem: Schema = {
-  type: 'object',
-  description: 'RFC 9457',
-  properties: {
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    code: { type: 'string', enum: Object.keys(httpStatusOf) },
-    error: { type: 'string', description: 'A sentence for a person.' },
-    parameter: { type: 'string', description: 'The refused parameter of the query.' },
-    errors: {
-      type: 'array',
-      items: {
-        type: 'object',
-        description: 'A refused member: where (RFC 6901), and why.',
-        properties: { pointer: { type: 'string' }, message: { type: 'string' } },
-        required: ['pointer', 'message'],
-        additionalProperties: false,
-      },
-    },
-  },
-  required: ['title', 'status', 'code', 'error'],
-  additionalProperties: false,
-};
-
-function toResponse({ about, type = 'application/json', headers = [], ...content }: Answer) {
+function toResponse(answer: Answer): Schema {
+  const { about, type = 'application/json', headers = [], location, schema, example } = answer;
   return {
     description: about,
-    headers: toHeaders(headers),
-    ...(content.schema && { content: { [type]: content } }),
+    headers: {
+      ...(location !== undefined && {
+        Location: { description: headerMeanings.Location, schema: text, example: location },
+      }),
+      ...toHeaders(headers),
+    },
+    ...(schema && { content: { [type]: withExample({ schema, example }) } }),
   };
 }
 
-function toHeaders(names: readonly string[]): Schema {
-  return Object.fromEntries(
-    [...names, 'X-Request-Id'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  );
+function withExample({ schema, example = exampleOf(schema) }: Content): Content {
+  return { schema, example };
 }
 
 function toParameter(path: string, name: string): Schema {

@@ -3,11 +3,12 @@
  * data, which `reference.ts` puts together.
  */
 
-import type { ErrorCode } from '../errors.ts';
-import { bytes, input, refer, type Schema, text } from './reference-schemas.ts';
+import type { ErrorCode } from '../../errors.ts';
+import { bytes, exampleOf, input, refer, type Schema, text, uuid } from './schemas.ts';
 
 export interface Content {
   readonly schema: Schema;
+  /** Where it is not that of the schema. */
   readonly example?: unknown;
 }
 
@@ -16,6 +17,8 @@ export interface Answer extends Partial<Content> {
   /** `application/json` where left out. */
   readonly type?: string;
   readonly headers?: readonly (keyof typeof headerMeanings)[];
+  /** An example of the header `Location`, where there is one. */
+  readonly location?: string;
 }
 
 export interface Operation {
@@ -51,32 +54,34 @@ export const headerMeanings = {
   'X-Request-Id': 'Names the request in the log.',
 } as const;
 
-const json = (name: string, example: unknown): NonNullable<Operation['body']> => ({
-  'application/json': { schema: refer(name), example },
+const json = (name: string): NonNullable<Operation['body']> => ({
+  'application/json': { schema: refer(name) },
 });
 const listOf = (name: string): Schema => ({ type: 'array', items: refer(name) });
 const answer = (about: string, schema: Schema): Answer => ({ about, schema });
-const made = (about: string): Answer => ({ about, headers: ['Location'] });
+const made = (about: string, location: string): Answer => ({ about, location });
+const id = String(exampleOf(uuid));
+const patch6902: Content = { schema: refer('JsonPatch') };
+const files = [
+  '--b',
+  'Content-Disposition: form-data; name="abd"; filename="abc.text"',
+  'Content-Type: text/plain',
+  '',
+  'this is a text content',
+  '--b--',
+  '',
+].join('\r\n');
 const done: Answer = { about: 'It is done.' };
-
-const post = { title: 'Hello, ink', content: 'The first post of many.' };
-const todo = { title: 'Refill the inkwell', completed: false };
-const article = {
-  title: 'On ink',
-  author: { givenName: 'Ada', familyName: 'Lovelace' },
-  content: 'It dries.',
-  tags: ['ink'],
-  publishedAt: '2024-05-01T10:15:00',
-};
-const operations6902 = {
-  schema: refer('JsonPatch'),
-  example: [{ op: 'replace', path: '/title', value: 'On blue ink' }],
-};
 const fileHeaders = ['Cache-Control', 'Accept-Ranges'] as const;
-const file = (about: string, ...headers: NonNullable<Answer['headers']>): Answer => ({
+const file = (
+  about: string,
+  example: string,
+  ...headers: NonNullable<Answer['headers']>
+): Answer => ({
   about,
   type: 'application/octet-stream',
   schema: bytes,
+  example,
   headers: [...fileHeaders, 'Content-Disposition', ...headers],
 });
 const noStore: Answer['headers'] = ['Cache-Control'];
@@ -85,7 +90,13 @@ const noStore: Answer['headers'] = ['Cache-Control'];
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /hello': {
     summary: 'A greeting',
-    answers: { 200: { ...answer('The greeting.', text), type: 'text/plain' } },
+    answers: {
+      200: {
+        ...answer('The greeting.', text),
+        type: 'text/plain',
+        example: 'Hello from Inkwell.',
+      },
+    },
   },
   'GET /posts': {
     summary: 'All posts, newest first',
@@ -95,8 +106,10 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /posts': {
     summary: 'Create a post',
-    body: json('PostInput', post),
-    answers: { 201: made('It is a draft, by the account of the token that was sent.') },
+    body: json('PostInput'),
+    answers: {
+      201: made('It is a draft, by the account of the token that was sent.', `/posts/${id}`),
+    },
   },
   'GET /posts/{id}': {
     summary: 'One post',
@@ -105,7 +118,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'PUT /posts/{id}': {
     summary: 'Replace title and content',
-    body: json('PostInput', { ...post, title: 'Hello again' }),
+    body: json('PostInput'),
     answers: { 204: done },
     isTagged: true,
   },
@@ -122,9 +135,13 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /posts/{id}/comments': {
     summary: 'Add a comment',
-    body: json('CommentInput', { content: 'Well said.' }),
+    body: json('CommentInput'),
     answers: {
-      201: { ...made('It is announced to subscribers.'), schema: { type: 'array', maxItems: 0 } },
+      201: {
+        ...made('It is announced to subscribers.', `/comments/${id}`),
+        schema: { type: 'array', maxItems: 0 },
+        example: [],
+      },
     },
   },
   'GET /comments/{id}': {
@@ -134,7 +151,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /auth/login': {
     summary: 'Get a token for a user name and password',
-    body: json('Credentials', { username: 'user', password: 'password' }),
+    body: json('Credentials'),
     answers: {
       200: { ...answer('The token, good for a minute.', refer('Token')), headers: noStore },
     },
@@ -171,15 +188,20 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /api/multiparts': {
     summary: 'All stored files',
     answers: {
-      200: { about: 'A fixed text, then the files.', type: 'multipart/form-data', schema: bytes },
+      200: {
+        about: 'A fixed text, then the files.',
+        type: 'multipart/form-data',
+        schema: bytes,
+        example: files,
+      },
     },
   },
   'GET /api/multiparts/{name}': {
     summary: 'One stored file, or a range of it',
     headers: { Range: 'bytes=0-3', 'If-Range': '"…"' },
     answers: {
-      200: file('The file; its type follows from the extension of its name.'),
-      206: file('The bytes of the range.', 'Content-Range'),
+      200: file('The file; its type follows from the extension of its name.', 'a stored file'),
+      206: file('The bytes of the range.', 'a st', 'Content-Range'),
       304: { about: 'The client has it.', headers: fileHeaders },
     },
     errors: ['range_not_satisfiable'],
@@ -198,8 +220,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /api/todos': {
     summary: 'Create a todo',
-    body: json('TodoInput', todo),
-    answers: { 201: made('It is stored.') },
+    body: json('TodoInput'),
+    answers: { 201: made('It is stored.', `http://localhost:8080/api/todos/${id}`) },
   },
   'GET /api/todos/{id}': {
     summary: 'One todo',
@@ -219,14 +241,14 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'POST /api/articles': {
     summary: 'Store an article under its id, or under the next one',
-    body: json('ArticleInput', article),
-    answers: { 201: made('It is stored.') },
+    body: json('ArticleInput'),
+    answers: { 201: made('It is stored.', '/articles/3') },
   },
   'PATCH /api/articles': {
     summary: 'Patch the array of all articles',
     body: {
       'application/json-patch+json': {
-        ...operations6902,
+        ...patch6902,
         example: [{ op: 'replace', path: '/0/title', value: 'On black ink' }],
       },
     },
@@ -237,10 +259,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   'PATCH /api/articles/{id}': {
     summary: 'Patch one article',
     body: {
-      'application/json-patch+json': operations6902,
+      'application/json-patch+json': patch6902,
       'application/merge-patch+json': {
         schema: refer('MergePatch'),
-        example: { tags: ['ink', 'blue'] },
       },
     },
     answers: { 204: done },
@@ -249,7 +270,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /articles/{id}': {
     summary: 'Where the Location of an article points',
-    answers: { 308: made('It is under /api.') },
+    answers: { 308: made('It is under /api.', '/api/articles/3') },
   },
   'GET /livez': {
     summary: 'Is the process alive?',
@@ -259,7 +280,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Should it be sent requests?',
     answers: {
       200: { ...answer('Yes.', refer('Ready')), headers: noStore },
-      503: { ...answer('No: it stops, or the store is away.', refer('Ready')), headers: noStore },
+      503: {
+        ...answer('No: it stops, or the store is away.', refer('Ready')),
+        headers: noStore,
+        example: { status: 'not ready', checks: { server: 'ok', store: 'does not answer' } },
+      },
     },
   },
 };
