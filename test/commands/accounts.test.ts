@@ -43,7 +43,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   });
   after(() => server.remove());
 
-  describeCommand(() => server.emptyDatabase());
+  describeCommand(() => server.clearedDatabase());
 
   it('a database that is away, or that is not there, is one line', async () => {
     const url = await server.emptyDatabase();

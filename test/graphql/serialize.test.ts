@@ -7,6 +7,7 @@ import { Budget } from '../../dist/graphql/budget.js';
 import { serialize, toPieces } from '../../dist/graphql/serialize.js';
 import { createScheduler } from '../../dist/graphql/scheduler.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { cases } from '../support/long.js';
 
 /** A piece of text: escapes, pairs of surrogates, and enough of them for several pieces. */
 const texts = fc.oneof(
@@ -36,7 +37,7 @@ test('the pieces together are the text of JSON.stringify, and none is long', () 
       assert.equal(pieces.join(''), JSON.stringify(value));
       for (const piece of pieces) assert.ok(piece.length <= 6 * 65_540 + 100, `${piece.length}`);
     }),
-    { numRuns: 200 },
+    { numRuns: cases(800) },
   );
 });
 

@@ -197,7 +197,7 @@ describe('conditional requests to two nodes on PostgreSQL', { skip: skipPostgres
   after(() => database.remove());
 
   describeConditions(async (context) => {
-    const env = { STORE_URL: await database.createDatabase() };
+    const env = { STORE_URL: await database.clearedDatabase() };
     const [one, other] = [await startServer(context, { env }), await startServer(context, { env })];
     return { one, other };
   });

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { parse } from 'yaml';
 import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
 import { file, form, post } from '../support/files.js';
@@ -27,12 +26,7 @@ describe('the API reference', () => {
     assert.equal(new Set(ids).size, ids.length);
   });
 
-  it('is OpenAPI 3.1 to a validator, and of this version', async () => {
-    const validator = new Validator();
-    assert.deepEqual(await validator.validate({ ...structuredClone(reference) }), { valid: true });
-    assert.equal(validator.version, '3.1');
-    const broken = { ...structuredClone(reference), paths: { posts: {} } };
-    assert.equal((await validator.validate(broken)).valid, false);
+  it('is of this version', async () => {
     const text = await readFile(join(projectFolder, 'package.json'), 'utf8');
     const { version } = JSON.parse(text) as { readonly version: string };
     assert.equal(reference.info.version, version);

@@ -63,7 +63,7 @@ test('a small list is one buffer, a large one a stream of the same array', async
     [1_000, 10, false],
     [1, 5_000_000, true],
     [50, 100_000, true],
-    [500_000, 10, true],
+    [350_000, 10, true],
   ];
   for (const [count, length, streamed] of rows) {
     const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
@@ -130,11 +130,11 @@ test('a list whose reading fails in the middle is cut short, never ended', async
   await assert.rejects(text(body), /the store is away/);
 });
 
-test('others are served while a list of forty megabytes is under way', async (t) => {
+test('others are served while a list of many megabytes is under way', async (t) => {
   const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
   // Six characters of JSON for each of its own.
   const post = { title: 'a', content: '\u0001'.repeat(170_000) };
-  for (let count = 0; count < 40; count += 1) await server.send('POST', '/posts', post);
+  for (let count = 0; count < 16; count += 1) await server.send('POST', '/posts', post);
   const ended: string[] = [];
   let length = 0;
   const readList = async (): Promise<void> => {
@@ -147,7 +147,7 @@ test('others are served while a list of forty megabytes is under way', async (t)
     ended.push('hello');
   };
   await Promise.all([readList(), greet()]);
-  assert.ok(length > 40_000_000);
+  assert.ok(length > 16_000_000);
   assert.deepEqual(ended, ['hello', 'list']);
   assert.equal((await server.fetch('/posts', { method: 'HEAD' })).status, 200);
 });

@@ -65,24 +65,18 @@ test('JSONTestSuite: what is not JSON is 400, what is JSON is never a failure', 
   );
 });
 
-/** All characters of a Unicode property in one string. */
-function charactersOf(property: RegExp): string {
-  let all = '';
-  for (let code = 0; code <= 0x10_ff_ff; code += 1) {
-    const character = String.fromCodePoint(code);
-    if (property.test(character)) all += character;
-  }
-  return all;
-}
+const everyCharacter = Array.from({ length: 0x11_00_00 }, (_, code) =>
+  String.fromCodePoint(code),
+).join('');
 
 test('naughty strings come back exactly, or are refused for being blank', async (t) => {
   const file = fileURLToPath(import.meta.resolve('big-list-of-naughty-strings'));
   const all = JSON.parse(readFileSync(file, 'utf8')) as string[];
   // The list is older than these: controls, invisible marks, blanks, what is no character.
-  const unusual = [/\p{Cc}/u, /\p{Cf}/u, /\p{Z}/u, /\p{Noncharacter_Code_Point}/u].map(
-    charactersOf,
+  const unusual = [/\p{Cc}/gu, /\p{Cf}/gu, /\p{Z}/gu, /\p{Noncharacter_Code_Point}/gu].map(
+    (property) => everyCharacter.match(property)?.join('') ?? assert.fail(),
   );
-  const strings = [...all.filter((_, at) => isLong || at % 4 === 0), ...unusual];
+  const strings = [...all.filter((_, at) => isLong || at % 16 === 0), ...unusual];
   assert.ok(all.length > 400);
   const server = await startServer(t);
   const check = async (text: string): Promise<void> => {

@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createBoundary, writeMultipart } from '../../dist/http/multipart/write.js';
+import { cases } from '../support/long.js';
 
 suite('a multipart body that is written', () => {
   test('is what Response.formData() reads back, name by name and byte by byte', async () => {
@@ -42,7 +43,7 @@ suite('a multipart body that is written', () => {
           given.map(([partName, fileName, bytes]) => [partName, fileName, new Uint8Array(bytes)]),
         );
       }),
-      { numRuns: 60 },
+      { numRuns: cases(200) },
     );
   });
 

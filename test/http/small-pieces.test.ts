@@ -12,6 +12,7 @@ import { gate, startHttp } from '../support/http-kit.ts';
 import { isLong } from '../support/long.ts';
 import { runProgram } from '../support/program.ts';
 import { connectRaw } from '../support/raw-client.ts';
+import { cases } from '../support/long.js';
 
 const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 2_500 }), { maxLength: 40 });
 
@@ -83,7 +84,7 @@ describe('a chunked body', () => {
           client.send('0\r\n\r\n');
           assert.deepEqual((await client.answer()).body, Buffer.concat(given));
         }),
-        { numRuns: 60 },
+        { numRuns: cases(160) },
       );
     });
   }

@@ -10,6 +10,7 @@ import { initialData } from '../../dist/store/seed.js';
 import type { KeptAccounts, Store } from '../../dist/store/store.js';
 import { driverOptions } from './driver-suite.ts';
 import { allOf } from '../support/lists.js';
+import { cases } from '../support/long.js';
 
 export interface AccountsDriver {
   readonly name: string;
@@ -211,7 +212,7 @@ function describeTexts(open: Open): void {
         names.add(username);
         assert.deepEqual(await store.accounts.find(username), account);
       }),
-      { numRuns: 50 },
+      { numRuns: cases(100) },
     );
     const listed = await kept.list();
     assert.deepEqual(new Set(listed.map(({ username }) => username)), names);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { CommentOrder, type Look } from '../../dist/store/postgres/comment-order.js';
 import type { Comment } from '../../dist/store/model.js';
+import { cases } from '../support/long.js';
 
 const limit = 3;
 
@@ -126,7 +127,7 @@ describe('the order of comments', () => {
           there,
         );
       }),
-      { numRuns: 1_000 },
+      { numRuns: cases(2_000) },
     );
   });
 

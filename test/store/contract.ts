@@ -10,6 +10,7 @@ import { anyCharacter } from '../support/texts.js';
 import { testArticles } from './contract-articles.ts';
 import { testLists } from './contract-lists.ts';
 import { allOf } from '../support/lists.js';
+import { cases } from '../support/long.js';
 
 /** A store that holds `initial` and nothing else, and ends with the test. */
 export type StoreFactory = (context: TestContext, initial: InitialData) => Promise<Store>;
@@ -283,7 +284,7 @@ function testTexts(open: StoreFactory): void {
         await posts.update(id, { title: content, content: title });
         assert.equal((await posts.find(id))?.title, content);
       }),
-      { numRuns: 50 },
+      { numRuns: cases(100) },
     );
   });
 

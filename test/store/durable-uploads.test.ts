@@ -51,7 +51,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     return records;
   };
   const openNew: OpenRecords = async (context) => {
-    url = await server.emptyDatabase();
+    url = await server.clearedDatabase();
     return open(context);
   };
 
@@ -60,7 +60,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     skip: false,
     async open(context, { storedFilesMax, nodes }) {
       const directory = await createDirectory(context);
-      url = await server.emptyDatabase();
+      url = await server.clearedDatabase();
       const opened = await Promise.all(
         Array.from({ length: nodes }, async () => {
           const records = await open(context);

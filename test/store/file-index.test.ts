@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { toRanges } from '../../dist/store/file-index.js';
+import { cases } from '../support/long.js';
 
 describe('the ranges of changes that are being read', () => {
   it('are the changes themselves, where they are few', () => {
@@ -22,7 +23,7 @@ describe('the ranges of changes that are being read', () => {
           assert.ok(ranges.some(([first, last]) => first <= change && change <= last));
         }
       }),
-      { numRuns: 30 },
+      { numRuns: cases(100) },
     );
   });
 });

@@ -8,6 +8,7 @@ import type { Store } from '../../dist/store/store.js';
 import { anyCharacter } from '../support/texts.js';
 import { type Driver, driverOptions } from './driver-suite.js';
 import { allOf, separately } from '../support/lists.js';
+import { cases } from '../support/long.js';
 
 /** One call; `at` picks among the ids that earlier calls gave. */
 type Call =
@@ -44,7 +45,7 @@ export function describeHistories(driver: Driver): void {
         await store.close();
         assert.deepEqual(named(actual), named(expected));
       }),
-      { numRuns: 12 },
+      { numRuns: cases(48) },
     );
   });
 }

@@ -32,12 +32,12 @@ const driver = {
   name: 'on PostgreSQL',
   skip,
   open: async (context: TestContext, options: DriverOptions) =>
-    open(context, await server.emptyDatabase(), options),
+    open(context, await server.clearedDatabase(), options),
 };
 
 describeDriver(driver);
 describeHistories(driver);
-describeAccounts({ name: driver.name, skip, newUrl: () => server.emptyDatabase() });
+describeAccounts({ name: driver.name, skip, newUrl: () => server.clearedDatabase() });
 
 test(
   'a database of the first version is brought up to date, filled no second time',
@@ -155,7 +155,8 @@ test('a URL is refused with one line where there is no such database', { skip },
 test('PostgreSQL is refused with one line where the package is missing', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-bare-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  await cp('dist', join(folder, 'dist'), { recursive: true });
+  const filter = (path: string): boolean => !/dist\/(?:graphql-ui|reference)$/.test(path);
+  await cp('dist', join(folder, 'dist'), { recursive: true, filter });
   await cp('package.json', join(folder, 'package.json'));
   // A package without files: none that lies in a folder above is found.
   await mkdir(join(folder, 'node_modules/postgres'), { recursive: true });

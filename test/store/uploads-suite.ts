@@ -10,6 +10,7 @@ import type { Uploads } from '../../dist/store/uploads.js';
 import { withCode } from '../support/errors.js';
 import { anyCodeUnit } from '../support/texts.js';
 import { bytes, readAll, readFile, store } from '../support/uploads.js';
+import { cases } from '../support/long.js';
 
 export interface UploadsDriver {
   readonly name: string;
@@ -122,7 +123,7 @@ export function describeUploads(driver: UploadsDriver): void {
           const found = await readFile(snapshot, file, { start, end });
           assert.equal(found.toString(), content.slice(start, end));
         }),
-        { numRuns: 30 },
+        { numRuns: cases(100) },
       );
       await snapshot.release();
     });
@@ -214,7 +215,7 @@ export function describeUploads(driver: UploadsDriver): void {
           await upload.close();
           expected.set(storedName, Buffer.from(content).toString());
         }),
-        { numRuns: 50 },
+        { numRuns: cases(100) },
       );
       assert.deepEqual(await readAll(other), [...expected]);
     });

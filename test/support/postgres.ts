@@ -23,6 +23,8 @@ export interface PostgresServer {
   createDatabase(): Promise<string>;
   /** Of one that is emptied each time, ten times as fast: for tests that follow each other. */
   emptyDatabase(): Promise<string>;
+  /** Of one whose tables stay and lose their rows each time, twice as fast again for a store. */
+  clearedDatabase(): Promise<string>;
   /** One statement on a connection of its own. */
   query(url: string, text: string): Promise<readonly Record<string, unknown>[]>;
   /** Ends every connection, as an administrator does, and waits until they are gone. */
@@ -138,6 +140,7 @@ export async function startPostgres(
   let child: ChildProcess | undefined;
   let databases = 0;
   let emptied: Promise<string> | undefined;
+  let cleared: Promise<string> | undefined;
   const server: PostgresServer = {
     port,
     url,
@@ -151,6 +154,11 @@ export async function startPostgres(
       emptied ??= server.createDatabase();
       await server.query(await emptied, 'DROP SCHEMA IF EXISTS inkwell CASCADE');
       return emptied;
+    },
+    async clearedDatabase() {
+      cleared ??= server.createDatabase();
+      await server.query(await cleared, clearing);
+      return cleared;
     },
     async query(database, text) {
       const sql = postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
@@ -207,6 +215,21 @@ async function answering(ask: () => Promise<unknown>): Promise<void> {
     }
   }
 }
+
+/** Leaves what a new database has once its tables are made, if they are. */
+const clearing = `
+  DO $$ DECLARE name text; BEGIN
+    IF to_regclass('inkwell.schema_state') IS NULL THEN RETURN; END IF;
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'inkwell'
+      AND tablename NOT IN ('counters', 'article_turn', 'file_changes', 'schema_state')
+    LOOP
+      EXECUTE 'DELETE FROM inkwell.' || name;
+    END LOOP;
+    UPDATE inkwell.counters SET value = 0;
+    UPDATE inkwell.article_turn SET holder = NULL, ends = '-infinity';
+    UPDATE inkwell.file_changes SET last = 0;
+    UPDATE inkwell.schema_state SET is_filled = false;
+  END $$`;
 
 export async function findPort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLong } from '../support/long.js';
 import { distUrl, runInHeap } from '../support/small-heap.js';
 
 const start = `
@@ -11,9 +10,7 @@ const start = `
   const held = () => { gc(); return process.memoryUsage().heapUsed; };
 `;
 
-/** `npm test` takes a quarter of what comes at length, and of what it may take. */
-const size = isLong ? 1 : 0.25;
-const mebibytes = (count: number): number => count * size * 1_048_576;
+const mebibytes = (count: number): number => count * 1_048_576;
 
 interface Work {
   readonly given: string;
@@ -40,19 +37,19 @@ function taken(works: readonly Work[]): number[] {
 // An object that gets a lone member of such a name by assignment takes 12,500 bytes.
 for (const name of ['300', '1023', '33', '4294967294']) {
   test(`patches of members named ${name} cost in proportion to their size`, () => {
-    const length = Math.floor((1_000_000 * size) / (name.length + 13));
+    const length = Math.floor(1_000_000 / (name.length + 13));
     const merged = {
       given: `JSON.parse('{' + list(${length}, (index) => '"a' + index + '":{"${name}":1}') + '}')`,
       make: `toMergePatch(given)({ id: 1, title: 'a' })`,
     };
     // A copy costs what its source does.
     const copied = {
-      given: `JSON.parse('{"from":[' + list(${4_000 * size}, () => '{"${name}":1}') + ']}')`,
+      given: `JSON.parse('{"from":[' + list(4_000, () => '{"${name}":1}') + ']}')`,
       make: `toJsonPatch([{ op: 'copy', from: '/from', path: '/to' }], 1_048_576)(given)`,
     };
     // Operations copy no more than the objects on their way hold.
     const nested = `'{"${name}":'.repeat(60) + '{"${name}":1}' + '}'.repeat(60)`;
-    const count = 1_000 * size;
+    const count = 1_000;
     const path = `'/' + index + '/${name}'.repeat(60) + '/b'`;
     const patch = `Array.from({ length: ${count} }, (_, index) => ({ op: 'add', path: ${path}, value: 1 }))`;
     const operated = {

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLong } from '../support/long.js';
 import { distUrl, runInHeap } from '../support/small-heap.js';
 
 /** Runs in a process of its own: `fill` fills a new store until it is full. */
@@ -10,7 +9,7 @@ const start = `
   import { createMemoryStore } from '${distUrl('store/memory.js')}';
   import { createIdSource } from '${distUrl('domain/ids.js')}';
   import { formatLocalDateTime } from '${distUrl('domain/local-date-time.js')}';
-  const bytesMax = ${isLong ? 8 : 2} * 1024 * 1024;
+  const bytesMax = 8 * 1024 * 1024;
   const nothing = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
   let time = 1.8e12;
   const now = () => new Date((time += 7));

@@ -1,4 +1,4 @@
-/** A client in TypeScript, typed by what openapi-typescript makes of the reference, compiles. */
+/** What other tools make of the API reference: a validator, and the types of a client. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -6,9 +6,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import openapiTypes, { type OpenAPI3 } from 'openapi-typescript';
 import { parse } from 'yaml';
 import { readFile } from 'node:fs/promises';
+import { reference } from '../support/reference.js';
 import { projectFolder } from '../support/source.js';
 
 const client = `
@@ -56,4 +58,12 @@ test('a client that is typed by the reference compiles, and a wrong one does not
     execFile(tsc, [...flags, 'client.ts'], options, (_error, out, err) => resolve(out + err));
   });
   assert.equal(said, '');
+});
+
+test('the reference is OpenAPI 3.1 to a validator', async () => {
+  const validator = new Validator();
+  assert.deepEqual(await validator.validate({ ...structuredClone(reference) }), { valid: true });
+  assert.equal(validator.version, '3.1');
+  const broken = { ...structuredClone(reference), paths: { posts: {} } };
+  assert.equal((await validator.validate(broken)).valid, false);
 });
