@@ -32,51 +32,17 @@ const args = process.argv.slice(2);
 // Most starts have none, and need not load what reads them.
 const asked: Asked =
   args.length === 0
-    ? { kind: 'serve', environment: process.env }
+    ? { environment: process.env, run: undefined }
     : (await import('./commands/arguments.ts')).parseArguments(args, process.env, getVersion);
-await run(asked);
-
-async function run(command: Asked): Promise<void> {
-  if (command.kind === 'serve') await start(command.environment);
-  else if (command.kind === 'check') await check(command.environment);
-  else if (command.kind === 'healthcheck') await checkHealth(command.environment);
-  else if (command.kind === 'print') process.stdout.write(`${command.text}\n`);
-  else if (command.kind === 'unknown') {
-    process.stderr.write(`inkwell: ${command.message}. Try --help.\n`);
-    process.exitCode = 2;
-  } else {
-    const runCommand = await command.load();
-    process.exitCode = await runCommand(command.args, {
-      environment: process.env,
-      input: process.stdin,
-      output: process.stdout,
-      errors: process.stderr,
-      now,
-    });
-  }
-}
-
-async function check(environment: Environment): Promise<void> {
-  const config = readSettings(environment, getMemoryBytes());
-  const { describeStart } = await import('./commands/check.ts');
-  try {
-    const lines = [...(await describeStart(config)), ...adviseOn(config, environment)];
-    process.stdout.write(`${lines.join('\n')}\n`);
-  } catch (error) {
-    writeErrors(toReason(error));
-    process.exitCode = 1;
-  }
-}
-
-async function checkHealth(environment: Environment): Promise<void> {
-  const { askHealth } = await import('./commands/healthcheck.ts');
-  const { isReady, message } = await askHealth(readSettings(environment, getMemoryBytes()));
-  process.stdout.write(`${message}\n`);
-  process.exitCode = isReady ? 0 : 1;
-}
-
-function writeErrors(message: string): void {
-  for (const line of message.split('\n')) process.stderr.write(`inkwell: ${line}\n`);
+if (asked.run === undefined) await start(asked.environment);
+else {
+  process.exitCode = await asked.run({
+    environment: asked.environment,
+    input: process.stdin,
+    output: process.stdout,
+    errors: process.stderr,
+    now,
+  });
 }
 
 function readSettings(environment: Environment, memoryBytes: number): Config {
@@ -85,7 +51,7 @@ function readSettings(environment: Environment, memoryBytes: number): Config {
     return readConfig(environment, memoryBytes - newSpace);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    writeErrors(error.message);
+    for (const line of error.message.split('\n')) process.stderr.write(`inkwell: ${line}\n`);
     return process.exit(1);
   }
 }

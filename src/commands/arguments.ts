@@ -3,17 +3,17 @@
 import { parseArgs } from 'node:util';
 import { settings } from '../config.ts';
 import { toReason } from '../errors.ts';
-import { commands, type LoadCommand } from './commands.ts';
+import { answer, type Command, UsageError } from './command.ts';
+import { commands } from './commands.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export type Asked =
-  | { readonly kind: 'serve'; readonly environment: Environment }
-  | { readonly kind: 'check'; readonly environment: Environment }
-  | { readonly kind: 'healthcheck'; readonly environment: Environment }
-  | { readonly kind: 'print'; readonly text: string }
-  | { readonly kind: 'command'; readonly load: LoadCommand; readonly args: readonly string[] }
-  | { readonly kind: 'unknown'; readonly message: string };
+export interface Asked {
+  /** `--port` and `--host` come before the variables of the same names. */
+  readonly environment: Environment;
+  /** Undefined where the program is to serve. */
+  readonly run: Command | undefined;
+}
 
 const options = {
   help: { type: 'boolean', short: 'h' },
@@ -24,35 +24,43 @@ const options = {
   host: { type: 'string' },
 } as const;
 
-/** `--port` and `--host` come before the variables of the same names. */
 export function parseArguments(
   args: readonly string[],
   environment: Environment,
   getVersion: () => string,
 ): Asked {
-  const [command = '', ...rest] = args;
-  const load = commands.get(command);
-  if (load !== undefined) return { kind: 'command', load, args: rest };
-  let parsed;
+  const [name = '', ...rest] = args;
+  const load = commands.get(name);
+  if (load !== undefined) {
+    return { environment, run: async (context) => (await load())(rest, context) };
+  }
   try {
-    parsed = parseArgs({ args: [...args], options, allowPositionals: true });
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    const [other] = positionals;
+    if (other !== undefined) throw new Error(noCommand(other));
+    const { port: PORT = environment['PORT'], host: HOST = environment['HOST'] } = values;
+    return { environment: { ...environment, PORT, HOST }, run: toCommand(values, getVersion) };
   } catch (error) {
-    return { kind: 'unknown', message: toReason(error).split('. ')[0] ?? '' };
+    const usageError = new UsageError(`inkwell: ${toReason(error).split('. ')[0]}. Try --help.`);
+    const refuse = (): Promise<string> => Promise.reject(usageError);
+    return { environment, run: (context) => answer(context, refuse) };
   }
-  const { values, positionals } = parsed;
-  const [other] = positionals;
-  if (other !== undefined) {
-    const known = [...commands.keys()].join(', ');
-    const message = `there is no command ${JSON.stringify(other)}, only ${known}`;
-    return { kind: 'unknown', message };
+}
+
+type Flags = Partial<Readonly<Record<keyof typeof options, boolean | string>>>;
+
+function toCommand(flags: Flags, getVersion: () => string): Command | undefined {
+  if (flags.help) return (context) => answer(context, () => Promise.resolve(helpText()));
+  if (flags.version) return (context) => answer(context, () => Promise.resolve(getVersion()));
+  if (flags.healthcheck) {
+    return async (context) => (await import('./healthcheck.ts')).runHealthcheck(context);
   }
-  if (values.help === true) return { kind: 'print', text: helpText() };
-  if (values.version === true) return { kind: 'print', text: getVersion() };
-  const given = { ...environment };
-  if (values.port !== undefined) given['PORT'] = values.port;
-  if (values.host !== undefined) given['HOST'] = values.host;
-  if (values.healthcheck === true) return { kind: 'healthcheck', environment: given };
-  return { kind: values.check === true ? 'check' : 'serve', environment: given };
+  if (flags.check) return async (context) => (await import('./check.ts')).runCheck(context);
+  return undefined;
+}
+
+function noCommand(name: string): string {
+  return `there is no command ${JSON.stringify(name)}, only ${[...commands.keys()].join(', ')}`;
 }
 
 const usage = [

@@ -1,11 +1,21 @@
 /** `--check`: what the program would do with its settings. It opens no port and no store. */
 
 import { loadAccounts } from '../auth/accounts.ts';
-import type { Config } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
+import { adviseOn } from './advice.ts';
+import { answer, type CommandContext, type ExitCode } from './command.ts';
+
+export function runCheck(context: CommandContext): Promise<ExitCode> {
+  return answer(context, async () => {
+    const { environment } = context;
+    const config = readConfig(environment);
+    return [...(await describeStart(config)), ...adviseOn(config, environment)].join('\n');
+  });
+}
 
 /** One line for each fact; rejects where a file that a setting names cannot be used. */
-export async function describeStart(config: Config): Promise<readonly string[]> {
+async function describeStart(config: Config): Promise<readonly string[]> {
   const { host, port, adminPort, requireAuth, storeUrl, trustedDocuments } = config;
   const accounts = await loadAccounts(config);
   await readTrustedDocuments(trustedDocuments);

@@ -1,7 +1,8 @@
-/** What all commands on the store share: what they get, and how they answer. */
+/** What all commands share: what they get, and how they answer. */
 
 import type { Writable } from 'node:stream';
 import type { PasswordInput } from '../auth/password-input.ts';
+import { ConfigError } from '../config.ts';
 import { toReason } from '../errors.ts';
 
 /** What the process has; settings are those of the server. */
@@ -16,7 +17,9 @@ export interface CommandContext {
 /** 0 where it is done, 1 where it is not, 2 for arguments that are not understood. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Writes what `run` resolves with, or the first line of why it rejects. */
+export type Command = (context: CommandContext) => Promise<ExitCode>;
+
+/** Writes what `run` resolves with, or why it rejects: each faulty setting, else one line. */
 export async function answer(
   { output, errors }: CommandContext,
   run: () => Promise<string>,
@@ -28,9 +31,14 @@ export async function answer(
     await write(output, await run());
     return 0;
   } catch (error) {
-    const [line = ''] = toReason(error).split('\n');
-    await write(errors, error instanceof UsageError ? error.message : `inkwell: ${line}`);
-    return error instanceof UsageError ? 2 : 1;
+    if (error instanceof UsageError) {
+      await write(errors, error.message);
+      return 2;
+    }
+    const lines = toReason(error).split('\n');
+    const told = error instanceof ConfigError ? lines : lines.slice(0, 1);
+    await write(errors, told.map((line) => `inkwell: ${line}`).join('\n'));
+    return 1;
   }
 }
 

@@ -2,20 +2,30 @@
 
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { Config } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
+import { answer, type CommandContext, type ExitCode } from './command.ts';
 
 /** The store may take a second; the rest is for a busy machine. */
 const patienceMilliseconds = 3_000;
 
-export interface Health {
+/** 0 where the server is ready. */
+export async function runHealthcheck(context: CommandContext): Promise<ExitCode> {
+  let isReady = false;
+  const code = await answer(context, async () => {
+    const health = await askHealth(readConfig(context.environment));
+    ({ isReady } = health);
+    return health.message;
+  });
+  return isReady ? code : 1;
+}
+
+interface Health {
   readonly isReady: boolean;
   /** What the server says, or why it says nothing. */
   readonly message: string;
 }
 
-export async function askHealth(
-  config: Pick<Config, 'host' | 'port' | 'adminPort'>,
-): Promise<Health> {
+async function askHealth(config: Pick<Config, 'host' | 'port' | 'adminPort'>): Promise<Health> {
   const port = config.adminPort ?? config.port;
   if (port === 0) return { isReady: false, message: 'PORT is 0: the port is not known.' };
   const host = ownAddress[config.host] ?? config.host;
