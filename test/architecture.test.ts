@@ -20,15 +20,13 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const ground = ['errors', 'maybe-promise', 'memory-pool', 'byte-source', 'json-measure'];
+const alone = ['maybe-promise', 'memory-pool', 'bounded-map', 'json-measure', 'errors'];
+const ground = [...alone, 'byte-source'];
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
-  'maybe-promise': { uses: [] },
-  'memory-pool': { uses: [] },
+  ...Object.fromEntries(alone.map((file) => [file, { uses: [] }])),
   'byte-source': { uses: ['maybe-promise'] },
-  'json-measure': { uses: [] },
-  errors: { uses: [] },
   log: { uses: [] },
   settings: { uses: [] },
   'config-limits': { uses: ['settings'] },

@@ -1,15 +1,13 @@
 /** Whose request it is: the account behind `Authorization: Bearer …` (R22, RFC 6750 §2.1). */
 
 import { AppError } from '../errors.ts';
+import type { HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 import type { Tokens } from './jwt.ts';
 
-/** As much of a request as is read here. */
-export interface WithHeaders {
-  header(name: string): string | undefined;
-}
+type WithHeaders = Pick<HttpRequest, 'header'>;
 
 export interface BearerDeps {
   readonly tokens: Pick<Tokens, 'verify'>;

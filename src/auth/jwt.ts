@@ -5,6 +5,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from 'node:crypto';
+import { BoundedMap } from '../bounded-map.ts';
 import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 
@@ -44,15 +45,7 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
   // Keyed by the whole text: a token that differs anywhere is another one. Only valid tokens are
   // kept, so that a client without a key cannot fill it.
-  const verified = new Map<string, Claims>();
-
-  const remember = (token: string, claims: Claims): void => {
-    if (verified.size >= verifiedTokensMax) {
-      const [oldest] = verified.keys();
-      if (oldest !== undefined) verified.delete(oldest);
-    }
-    verified.set(token, claims);
-  };
+  const verified = new BoundedMap<Claims>(verifiedTokensMax);
 
   return {
     sign({ username, email, roles }) {
@@ -72,7 +65,7 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
         return undefined;
       }
       const claims = readToken(keys, token, nowSeconds);
-      if (claims !== undefined) remember(token, claims);
+      if (claims !== undefined) verified.set(token, claims);
       return claims;
     },
   };

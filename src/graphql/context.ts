@@ -82,7 +82,7 @@ export class GraphqlContext {
 
   /** The same for the objects of a list; returns the list to resolve in its place. */
   chargeList<T>(
-    list: readonly T[],
+    list: readonly T[] = [],
     selection: Selection,
   ): MaybePromise<readonly MaybePromise<T>[]> {
     const fields = list.length * this.#tools.countFields(selection);

@@ -6,15 +6,12 @@
 import type { Config } from '../config.ts';
 import { createEngine, type EngineDeps } from './engine.ts';
 import { createRunner, type Runner, type RunnerDeps } from './http/runner.ts';
-import { createSchemaFile, type SchemaFile } from './http/schema-file.ts';
 import { createEventStreams } from './http/sse.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
-import { typeDefs } from './schema/type-defs.ts';
 import type { CountedLog } from '../log.ts';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface GraphqlEndpoint extends Runner {
-  readonly schemaFile: SchemaFile;
   readonly upgrade: WebSocketEndpoint['upgrade'];
   /** Ends event streams and subscriptions, and every socket; resolves when the sockets are gone. */
   close(): Promise<void>;
@@ -44,7 +41,6 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
 
   return {
     ...createRunner({ ...deps, engine, streams }),
-    schemaFile: createSchemaFile(typeDefs),
     upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
     close() {
       streams.close();

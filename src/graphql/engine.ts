@@ -152,28 +152,17 @@ export function createEngine(deps: EngineDeps): Engine {
         events: source[Symbol.asyncIterator](),
         toJson(event) {
           scope.budget.renew();
-          const response = andThen(execution.run(operation, scope, event), (result) =>
-            serialize(result, scope.budget, scheduler),
+          return andThen(execution.run(operation, scope, event), (result) =>
+            andThen(serialize(result, scope.budget, scheduler), ({ json }) => json),
           );
-          return andThen(response, ({ json }) => json);
         },
       };
     },
   };
 }
 
-interface Execution {
-  /** `event`: of a subscription. */
-  run(operation: ReadyOperation, scope: RequestScope, event?: unknown): MaybePromise<GraphqlResult>;
-  /** Rejects where the topic behind the subscription fails. */
-  openSource(
-    operation: ReadyOperation,
-    scope: RequestScope,
-  ): Promise<AsyncIterable<unknown> | RefusedRequest>;
-}
-
 /** graphql-js, within the budget of an operation. */
-function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler): Execution {
+function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler) {
   const tools = { scheduler, countFields: createFieldCounts() };
 
   const toArgs = (
@@ -204,7 +193,12 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
   };
 
   return {
-    run(operation, scope, event) {
+    /** `event`: of a subscription. */
+    run(
+      operation: ReadyOperation,
+      scope: RequestScope,
+      event?: unknown,
+    ): MaybePromise<GraphqlResult> {
       const objects = objectsOfSchemaIn(operation.measures);
       if (!scope.budget.covers(objects, objects * objectOfSchemaBytes)) {
         return toBudgetRefusal(scope.budget.refusal);
@@ -212,7 +206,11 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
       const executed = execute(toArgs(operation, scope, event));
       return andThen(executed, (result) => toResult(result, scope));
     },
-    async openSource(operation, scope) {
+    /** Rejects where the topic behind the subscription fails. */
+    async openSource(
+      operation: ReadyOperation,
+      scope: RequestScope,
+    ): Promise<AsyncIterable<unknown> | RefusedRequest> {
       const source = await createSourceEventStream(toArgs(operation, scope));
       if (Symbol.asyncIterator in source) return source;
       return { kind: 'refused', errors: toResult(source, scope).errors ?? [] };

@@ -2,7 +2,9 @@
 
 import { AppError } from '../errors.ts';
 import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
-import { isJsonType, parseMediaType } from '../http/media-type.ts';
+import { typeDefs } from '../graphql/schema/type-defs.ts';
+import { createEtag } from '../http/etag.ts';
+import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
 import type { Handler, HttpRequest } from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
@@ -52,10 +54,7 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
       return (await open()).postMultipart(request);
     },
     get: (request) => andThen(open(), (opened) => opened.get(request)),
-    schema: (request) =>
-      andThen(open(), (opened) =>
-        opened.schemaFile.reply(request.header('accept'), request.header('if-none-match')),
-      ),
+    schema: schemaFile,
     upgrade(incoming, socket, head) {
       const upgraded = andThen(open(), (opened) => opened.upgrade(incoming, socket, head));
       if (!isPromise(upgraded)) return;
@@ -72,6 +71,17 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
     },
   };
 }
+
+/** With `@uppercase`, which introspection does not show. */
+const schemaFile: Handler = (request) => {
+  const type = negotiate(request.header('accept'), ['text/plain', 'application/graphql']);
+  if (type === undefined) {
+    throw new AppError('not_acceptable', 'The schema is text/plain or application/graphql.');
+  }
+  const etag = createEtag(typeDefs);
+  const headers = ['Content-Type', `${type}; charset=utf-8`, 'ETag', etag, 'Vary', 'Accept'];
+  return { status: 200, headers: [...headers, 'Cache-Control', 'no-cache'], body: typeDefs, etag };
+};
 
 function badType(): AppError {
   const accept = 'application/json, multipart/form-data';

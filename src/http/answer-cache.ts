@@ -3,6 +3,7 @@
  * to a reading of the records, which says whether it still is what would be read.
  */
 
+import { BoundedMap } from '../bounded-map.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { HttpReply } from './message.ts';
 
@@ -55,34 +56,19 @@ export interface AnswerCacheOptions<R> {
 interface Entry {
   readonly reply: HttpReply;
   readonly reading: CurrentOrNot;
-  readonly bytes: number;
 }
 
 export function createAnswerCache<R extends CurrentOrNot>(
   options: AnswerCacheOptions<R>,
 ): AnswerCache<R> {
   const { bytesMax, read } = options;
-  /** The oldest first. */
-  const entries = new Map<string, Entry>();
-  let bytesKept = 0;
-
-  const forget = (key: string, { bytes }: Entry): void => {
-    entries.delete(key);
-    bytesKept -= bytes;
-  };
+  const entries = new BoundedMap<Entry>(bytesMax);
   const keep = (key: string, reading: CurrentOrNot, reply: HttpReply): void => {
     const bytes = entryBytes + key.length + bytesOf(reply);
     // A write that came while the answer was made leaves it in doubt: it is given, not kept.
     if (bytes > bytesMax || !reading.isCurrent()) return;
-    const replaced = entries.get(key);
-    if (replaced !== undefined) forget(key, replaced);
-    for (const [oldest, entry] of entries) {
-      if (bytesKept + bytes <= bytesMax) break;
-      forget(oldest, entry);
-    }
     // A copy: a key that was cut out of a target, or put together, would keep all of that alive.
-    entries.set(Buffer.from(key, 'latin1').toString('latin1'), { reply, reading, bytes });
-    bytesKept += bytes;
+    entries.set(Buffer.from(key, 'latin1').toString('latin1'), { reply, reading }, bytes);
   };
 
   return {

@@ -1,6 +1,7 @@
 /** Entity tags (RFC 9110 §8.8.3) and the requests that depend on them (RFC 9110 §13). */
 
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { emptyReply, type HttpReply, type HttpRequest, jsonTextReply } from './message.ts';
 
@@ -22,7 +23,7 @@ export function taggedReply(body: string | Buffer, version?: string): HttpReply 
  * True where `If-None-Match` names the tag or `*`, by weak comparison (RFC 9110 §13.1.2). Our tags
  * hold no comma, so that splitting the list is exact.
  */
-export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const opaque = withoutWeakness(etag);
   return toTags(ifNoneMatch).some((tag) => tag === '*' || withoutWeakness(tag) === opaque);
@@ -44,13 +45,20 @@ export function checkConditions(request: Headers, etag: string): void {
 
 /** The answer to a GET or HEAD: 304 where the client has it. Throws `precondition_failed`. */
 export function toConditional(reply: HttpReply, request: Headers): HttpReply {
-  const { etag } = reply;
+  const { etag, headers, body } = reply;
   if (etag === undefined || !isConditional(request)) return reply;
   checkIfMatch(request, etag);
-  return matchesEtag(request.header('if-none-match'), etag)
-    ? emptyReply(304, ['ETag', etag])
-    : reply;
+  if (!matchesEtag(request.header('if-none-match'), etag)) return reply;
+  if (body instanceof Readable) body.destroy();
+  const isKept = (at: number): boolean => !ofContent.has(headers[at - (at % 2)] ?? '');
+  return emptyReply(
+    304,
+    headers.filter((_, at) => isKept(at)),
+  );
 }
+
+/** What tells of the content, which a 304 does not have (RFC 9110 §15.4.5). */
+const ofContent: ReadonlySet<string> = new Set(['Content-Type', 'Content-Encoding']);
 
 export function preconditionFailed(): AppError {
   return new AppError('precondition_failed', 'The resource is not in the state that is asked for.');

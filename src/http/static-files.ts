@@ -11,8 +11,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
-import { createEtag, matchesEtag } from './etag.ts';
-import { emptyReply, type HttpReply, type HttpRequest } from './message.ts';
+import { createEtag } from './etag.ts';
+import type { HttpReply, HttpRequest } from './message.ts';
 
 export interface StaticFilesOptions {
   /** The folder, absolute. Where it does not exist there are no files. */
@@ -76,18 +76,14 @@ export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
     reply: async (request, name) => {
       const file = await find(name);
       if (file === undefined) throw new AppError('not_found', 'There is no such file.');
-      const headers = [...options.headers, 'ETag', file.etag, 'Vary', 'Accept-Encoding'];
+      const { etag, type, bytes, packed } = file;
+      const headers = [...options.headers, 'ETag', etag, 'Vary', 'Accept-Encoding'];
       // Kept, but asked for again each time: a new build shows at once.
-      headers.push('Cache-Control', 'no-cache');
-      if (matchesEtag(request.header('if-none-match'), file.etag)) return emptyReply(304, headers);
-      headers.push('Content-Type', file.type);
-      if (!file.packed) return { status: 200, headers, body: file.bytes };
-      if (takesGzip(request.header('accept-encoding'))) {
-        headers.push('Content-Encoding', 'gzip');
-        return { status: 200, headers, body: file.bytes };
-      }
-      const body = await unpack(file.bytes);
-      return { status: 200, headers, body, streamBytesMax: unpackBytesMax };
+      headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
+      const takesBytes = !packed || takesGzip(request.header('accept-encoding'));
+      if (packed && takesBytes) headers.push('Content-Encoding', 'gzip');
+      const body = takesBytes ? bytes : await unpack(bytes);
+      return { status: 200, headers, body, etag, streamBytesMax: unpackBytesMax };
     },
   };
 }

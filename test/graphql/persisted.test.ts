@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
-import { createTextCache } from '../../dist/graphql/documents/text-cache.js';
+import { BoundedMap } from '../../dist/bounded-map.js';
 import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
 
 const query = '{ allPosts { id } }';
@@ -82,28 +82,29 @@ test('a manifest is read, and a bad one names its setting', async (context) => {
   );
 });
 
-test('a cache keeps what was used last, within its entries and characters', () => {
-  const cache = createTextCache<number>({ entriesMax: 3, lengthMax: 100 });
-  cache.set('a', 1, 10);
-  cache.set('b', 2, 10);
-  cache.set('c', 3, 10);
-  assert.equal(cache.get('a'), 1);
-  cache.set('d', 4, 10);
+test('a bounded map keeps what was used last, within its bound', () => {
+  const map = new BoundedMap<number>(30);
+  map.set('a', 1, 10);
+  map.set('b', 2, 10);
+  map.set('c', 3, 10);
+  assert.equal(map.get('b'), 2);
+  assert.equal(map.use('a'), 1);
+  map.set('d', 4, 10);
   assert.deepEqual(
-    ['a', 'b', 'c', 'd'].map((text) => cache.get(text)),
+    ['a', 'b', 'c', 'd'].map((text) => map.get(text)),
     [1, undefined, 3, 4],
   );
-  cache.set('e', 5, 95);
+  map.set('e', 5, 25);
   assert.deepEqual(
-    ['a', 'c', 'd', 'e'].map((text) => cache.get(text)),
+    ['a', 'c', 'd', 'e'].map((text) => map.get(text)),
     [undefined, undefined, undefined, 5],
   );
-  cache.set('f', 6, 101);
-  assert.equal(cache.get('f'), undefined);
-  assert.equal(cache.get('e'), 5);
-  cache.set('e', 7, 5);
-  cache.set('g', 8, 95);
-  assert.deepEqual([cache.get('e'), cache.get('g')], [7, 8]);
+  map.set('f', 6, 31);
+  assert.equal(map.get('f'), undefined);
+  assert.equal(map.get('e'), 5);
+  map.set('e', 7, 5);
+  map.set('g', 8, 25);
+  assert.deepEqual([map.get('e'), map.get('g')], [7, 8]);
 });
 
 test('documents never seen before do not grow the memory without end', () => {

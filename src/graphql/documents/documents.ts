@@ -4,10 +4,10 @@
  */
 
 import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql';
+import { BoundedMap } from '../../bounded-map.ts';
 import { documentsKeptMax } from '../../config-limits.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
 import { type DocumentLimits, type DocumentMeasures, measureDocument } from './limits.ts';
-import { createTextCache } from './text-cache.ts';
 
 export interface ValidDocument {
   readonly document: DocumentNode;
@@ -24,15 +24,12 @@ export function createDocuments(
   schema: GraphQLSchema,
   limits: DocumentLimits,
 ): (text: string) => ValidDocument {
-  const kept = createTextCache<ValidDocument>({
-    entriesMax: documentsKeptMax,
-    lengthMax: documentsKeptMax * textLengthAverage,
-  });
+  const kept = new BoundedMap<ValidDocument>(documentsKeptMax * textLengthAverage);
   return (text) => {
-    const known = kept.get(text);
+    const known = kept.use(text);
     if (known !== undefined) return known;
     const valid = readDocument(text, schema, limits);
-    kept.set(text, valid, text.length);
+    kept.set(text, valid, Math.max(text.length, textLengthAverage));
     return valid;
   };
 }

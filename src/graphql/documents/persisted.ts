@@ -4,10 +4,10 @@
  */
 
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../../bounded-map.ts';
 import { documentsKeptMax } from '../../config-limits.ts';
 import { isObject } from '../../http/json.ts';
 import { refuseRequest } from '../errors.ts';
-import { createTextCache } from './text-cache.ts';
 
 /** Hash, or any other id that clients send in its place → text of a document. */
 export type TrustedDocuments = ReadonlyMap<string, string>;
@@ -29,10 +29,7 @@ export function createFindText(trusted: TrustedDocuments | undefined): FindText 
 }
 
 function findPersisted(): FindText {
-  const kept = createTextCache<string>({
-    entriesMax: documentsKeptMax,
-    lengthMax: documentsKeptMax * textLengthAverage,
-  });
+  const kept = new BoundedMap<string>(documentsKeptMax * textLengthAverage);
   return ({ query, extensions }) => {
     const named = extensions?.['persistedQuery'];
     if (named === undefined) return requireText(query);
@@ -41,7 +38,7 @@ function findPersisted(): FindText {
       throw refuseRequest('BAD_USER_INPUT', 'persistedQuery needs version 1 and a sha256Hash.');
     }
     if (query === undefined) {
-      const known = kept.get(hash);
+      const known = kept.use(hash);
       if (known !== undefined) return known;
       // Clients compare this exact message, and then send hash and text.
       throw refuseRequest('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
@@ -49,7 +46,7 @@ function findPersisted(): FindText {
     if (createHash('sha256').update(query).digest('hex') !== hash) {
       throw refuseRequest('BAD_USER_INPUT', 'The sha256Hash is not that of the query.');
     }
-    kept.set(hash, query, query.length);
+    kept.set(hash, query, Math.max(query.length, textLengthAverage));
     return query;
   };
 }

@@ -69,34 +69,23 @@ export function createRunner(deps: RunnerDeps): Runner {
       }
       const decoded = decodeRequest(body);
       return held(toCall(request, records), (call) =>
-        wantsEvents(request.header('accept'))
-          ? streams.run(decoded, call)
-          : runOne(decoded, call, options),
+        wantsEvents(request) ? streams.run(decoded, call) : runOne(decoded, call, options),
       );
     });
 
   return {
     post: (body, request) =>
       refusable(request, () => {
-        const isKept =
-          !showsCost(request) &&
-          !wantsEvents(request.header('accept')) &&
-          body.length <= keyBytesMax;
-        return run(
-          () => parseJson(body),
-          request,
-          isKept ? toKey(typeFor(request), body) : undefined,
-        );
+        const isKept = !showsCost(request) && !wantsEvents(request) && body.length <= keyBytesMax;
+        const key = isKept ? toKey(typeFor(request), body) : undefined;
+        return run(() => parseJson(body), request, key);
       }),
     postMultipart: (request) =>
       refusable(request, () => runMultipart(request, deps, (body) => run(() => body, request))),
     get: (request) =>
       refusable(request, () => {
-        if (
-          !wantsEvents(request.header('accept')) &&
-          negotiateType(request.header('accept')) === undefined
-        ) {
-          throw notAcceptable();
+        if (!wantsEvents(request) && negotiateType(request.header('accept')) === undefined) {
+          throw new AppError('not_acceptable', 'No media type of the response is accepted.');
         }
         return run(() => parseQueryString(request.query), request);
       }),
@@ -164,8 +153,4 @@ function checkBatch(requests: readonly unknown[]): void {
       `A batch has at most ${batchOperationsMax} operations.`,
     );
   }
-}
-
-function notAcceptable(): AppError {
-  return new AppError('not_acceptable', 'The response has no media type that the client accepts.');
 }

@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import { type Answer, toBytes } from '../../http/answer-cache.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
-import type { HttpReply } from '../../http/message.ts';
+import type { HttpReply, HttpRequest } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
@@ -68,7 +68,8 @@ const nextSuffix = '\n\n';
 const stopMilliseconds = 1_500;
 
 /** True where a client prefers events to JSON. */
-export function wantsEvents(accept: string | undefined): boolean {
+export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
+  const accept = request.header('accept');
   if (accept === undefined || !accept.includes(eventStream)) return false;
   const json = ['application/json', 'application/graphql-response+json'] as const;
   return negotiate(accept, [eventStream, ...json]) === eventStream;

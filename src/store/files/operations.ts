@@ -17,59 +17,41 @@ import {
 } from 'node:fs/promises';
 import { AppError } from '../../errors.ts';
 
-export interface FileOperations {
-  /** Makes a folder with a random ending that only this user may enter; gives its path. */
-  createFolder(pathStart: string): Promise<string>;
-  /** The names of the real folders in a folder: no files, no links. */
-  listFolders(path: string): Promise<readonly string[]>;
-  /** Removes a folder with all that is in it; fine where there is none. */
-  removeFolder(path: string): Promise<void>;
-  /** A new, empty file that only this user may read. */
-  create(path: string): Promise<FileHandle>;
-  open(path: string): Promise<FileHandle>;
-  /** Appends; gives the number of bytes that were taken, which may be fewer. */
-  write(file: FileHandle, chunks: readonly Buffer[]): Promise<number>;
-  /** Gives the number of bytes read; 0 at the end. */
-  read(file: FileHandle, into: Buffer, position: number): Promise<number>;
-  /** Waits until the file is on the disk. */
-  sync(file: FileHandle): Promise<void>;
-  close(file: FileHandle): Promise<void>;
-  remove(path: string): Promise<void>;
-  /** Makes a folder that only this user may enter; fine where it is there. */
-  makeFolder(path: string): Promise<void>;
-  /** Waits until the names in a folder are on the disk. Throws where it is no folder. */
-  syncFolder(path: string): Promise<void>;
-  /** The names in a folder, `max` at most. */
-  listNames(path: string, max: number): Promise<readonly string[]>;
-  /** In milliseconds since 1970; undefined where there is no such file. */
-  modifiedAt(path: string): Promise<number | undefined>;
-}
+export type FileOperations = typeof fileOperations;
 
-export const fileOperations: FileOperations = {
-  createFolder: mkdtemp,
-  async listFolders(path) {
+export const fileOperations = {
+  /** Makes a folder with a random ending that only this user may enter; gives its path. */
+  createFolder: (pathStart: string): Promise<string> => mkdtemp(pathStart),
+  /** The names of the real folders in a folder: no files, no links. */
+  async listFolders(path: string): Promise<readonly string[]> {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   },
-  removeFolder: (path) => rm(path, { recursive: true, force: true }),
-  create: (path) => open(path, 'wx', 0o600),
-  open: (path) => open(path, 'r'),
-  write: async (file, chunks) => (await file.writev(chunks)).bytesWritten,
-  async read(file, into, position) {
-    return (await file.read(into, 0, into.length, position)).bytesRead;
-  },
-  // Not by its descriptor: under `--permission` Node refuses that.
-  sync: (file) => file.sync(),
-  close: (file) => file.close(),
-  remove: unlink,
-  async makeFolder(path) {
+  /** Removes a folder with all that is in it; fine where there is none. */
+  removeFolder: (path: string) => rm(path, { recursive: true, force: true }),
+  /** A new, empty file that only this user may read. */
+  create: (path: string) => open(path, 'wx', 0o600),
+  open: (path: string) => open(path, 'r'),
+  /** Appends; gives the number of bytes that were taken, which may be fewer. */
+  write: async (file: FileHandle, chunks: readonly Buffer[]): Promise<number> =>
+    (await file.writev(chunks)).bytesWritten,
+  /** Gives the number of bytes read; 0 at the end. */
+  read: async (file: FileHandle, into: Buffer, position: number): Promise<number> =>
+    (await file.read(into, 0, into.length, position)).bytesRead,
+  /** Waits until the file is on the disk. Not by its descriptor: `--permission` refuses that. */
+  sync: (file: FileHandle) => file.sync(),
+  close: (file: FileHandle) => file.close(),
+  remove: (path: string) => unlink(path),
+  /** Makes a folder that only this user may enter; fine where it is there. */
+  async makeFolder(path: string): Promise<void> {
     try {
       await mkdir(path, { mode: 0o700 });
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
     }
   },
-  async syncFolder(path) {
+  /** Waits until the names in a folder are on the disk. Throws where it is no folder. */
+  async syncFolder(path: string): Promise<void> {
     const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
       await folder.sync();
@@ -80,7 +62,8 @@ export const fileOperations: FileOperations = {
       await folder.close();
     }
   },
-  async listNames(path, max) {
+  /** The names in a folder, `max` at most. */
+  async listNames(path: string, max: number): Promise<readonly string[]> {
     const names: string[] = [];
     for await (const { name } of await opendir(path, { bufferSize: 1_000 })) {
       names.push(name);
@@ -88,7 +71,8 @@ export const fileOperations: FileOperations = {
     }
     return names;
   },
-  async modifiedAt(path) {
+  /** In milliseconds since 1970; undefined where there is no such file. */
+  async modifiedAt(path: string): Promise<number | undefined> {
     const found = await stat(path).catch((error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
     });

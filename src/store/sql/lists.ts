@@ -9,15 +9,18 @@ export interface Listing<T> {
   readonly table: Table;
   readonly order: 'ASC' | 'DESC';
   readonly toRecord: (row: Row) => T;
-  /** The column that says whose records they are, and its value; else all are listed. */
-  readonly of?: readonly [column: string, id: string];
 }
 
-export function createList<T>(sql: Sql, { table, order, toRecord, of }: Listing<T>): List<T> {
+/** `of`: the column that says whose records they are, and its value; else all are listed. */
+export function createList<T>(
+  sql: Sql,
+  { table, order, toRecord }: Listing<T>,
+  of?: readonly [column: string, id: string],
+): List<T> {
+  const [column, ...owner] = of ?? [];
   const name = `${sql.schema}${table}`;
   // Articles are in the order of their ids, all others in that of their storing (R2).
   const key = table === 'articles' ? 'id' : 'seq';
-  const [column, ...owner] = of ?? [];
   const condition = column === undefined ? '' : `${column} = $1 AND `;
   const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
   const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${name}

@@ -1,14 +1,12 @@
 /** Posts, comments, authors and todos in SQL, as both drivers have them. */
 
 import { pageRecordsMax } from '../list.ts';
-import type { Post, Todo } from '../model.ts';
+import type { Comment, Post, Todo } from '../model.ts';
 import type { Authors, Comments, Groups, Posts, PostTexts, Related, Todos } from '../store.ts';
-import { createList } from './lists.ts';
+import { createList, type Listing } from './lists.ts';
 import {
   columnsOf,
   groupBy,
-  type Row,
-  type Table,
   toAuthor,
   toComment,
   toPost,
@@ -26,12 +24,14 @@ export interface RecordDeps {
   readonly now: () => string;
 }
 
+const newestPosts: Listing<Post> = { table: 'posts', order: 'DESC', toRecord: toPost };
+const oldestComments: Listing<Comment> = { table: 'comments', order: 'ASC', toRecord: toComment };
+
 export function createPosts({ sql, createId, now }: RecordDeps): Posts {
   const posts = `${sql.schema}posts`;
-  const listing = { table: 'posts', order: 'DESC', toRecord: toPost } as const;
   return {
-    all: createList(sql, listing),
-    ofAuthor: (id) => createList(sql, { ...listing, of: ['author_id', id] }),
+    all: createList(sql, newestPosts),
+    ofAuthor: (id) => createList(sql, newestPosts, ['author_id', id]),
     find: findBy(sql, ['posts', 'id'], toPost),
     async create({ title, content, authorId }) {
       const id = createId();
@@ -68,10 +68,9 @@ function asExpected(
 
 /** What drivers do not store in different ways. */
 export function createComments({ sql }: RecordDeps): Pick<Comments, 'find' | 'ofPost'> {
-  const listing = { table: 'comments', order: 'ASC', toRecord: toComment } as const;
   return {
     find: findBy(sql, ['comments', 'id'], toComment),
-    ofPost: (id) => createList(sql, { ...listing, of: ['post_id', id] }),
+    ofPost: (id) => createList(sql, oldestComments, ['post_id', id]),
   };
 }
 
@@ -101,32 +100,19 @@ export function createRelated({ sql }: RecordDeps): Related {
       );
       return new Map(rows.map(toAuthor).map((author) => [author.id, author]));
     },
-    commentsOfPosts: readGroups(sql, {
-      table: 'comments',
-      column: 'post_id',
-      order: 'ASC',
-      toRecord: toComment,
-    }),
-    postsOfAuthors: readGroups(sql, {
-      table: 'posts',
-      column: 'author_id',
-      order: 'DESC',
-      toRecord: toPost,
-    }),
+    commentsOfPosts: readGroups(sql, oldestComments, 'post_id'),
+    postsOfAuthors: readGroups(sql, newestPosts, 'author_id'),
   };
 }
 
-interface Grouping<T> {
-  readonly table: Table;
-  readonly column: string;
-  readonly order: 'ASC' | 'DESC';
-  readonly toRecord: (row: Row) => T;
-}
-
-/** A page of them at first; more only where all are no more than `max`. */
+/**
+ * The records of each owner, whom `column` names. A page of them at first; more only where all are
+ * no more than `max`.
+ */
 function readGroups<T>(
   sql: Sql,
-  { table, column, order, toRecord }: Grouping<T>,
+  { table, order, toRecord }: Listing<T>,
+  column: string,
 ): (ids: readonly string[], max: number) => Promise<Groups<T> | undefined> {
   const found = `FROM ${sql.schema}${table} WHERE ${column} IN (${sql.idsOf('$1')}) LIMIT $2`;
   const read = `SELECT * FROM (SELECT seq, ${columnsOf[table]} ${found}) AS found
