@@ -9,6 +9,7 @@ import {
   startGraphql,
   type TestGraphql,
 } from '../support/graphql.js';
+import { isLong } from '../support/long.js';
 import { assertSoon } from '../support/pace.js';
 import { allOf } from '../support/lists.js';
 
@@ -185,7 +186,8 @@ test('the cycle of the schema is cut by the budget, as a whole and quickly', asy
 
 test('the cycle is cut too where the store answers with promises', async () => {
   const wrap = countStatements([]);
-  const { run } = startGraphql({ posts: 100, authors: 2, wrap });
+  const env = { GRAPHQL_OBJECTS_MAX: isLong ? '100000' : '10000' };
+  const { run } = startGraphql({ posts: 100, authors: 2, wrap, env });
   await assertSoon(2_000, async () => {
     assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
   });
