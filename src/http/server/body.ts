@@ -59,7 +59,25 @@ export class RequestBody implements BodyFlow {
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming;
     if (!hasBody(incoming)) this.#state = 'whole';
-    else incoming.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
+    else setImmediate(RequestBody.#begin, this);
+  }
+
+  /**
+   * Most bodies come in the packets of their head, which Node has read by now: they are taken in one
+   * call, without the events of a stream.
+   */
+  static #begin(this: void, body: RequestBody): void {
+    if (body.#state === 'left') return;
+    const incoming = body.#incoming;
+    if (incoming.complete) {
+      const bytes = incoming.read() as Buffer | null;
+      if (bytes !== null) body.#add(bytes);
+      body.#finish('whole');
+    } else {
+      incoming.on('data', (piece: Buffer) => body.#add(piece));
+      incoming.on('end', () => body.#finish('whole'));
+      incoming.on('close', () => body.#finish('cut'));
+    }
   }
 
   /**
@@ -106,11 +124,13 @@ export class RequestBody implements BodyFlow {
   leave(): void {
     this.#state = 'left';
     this.#sink = undefined;
-    this.#incoming.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
+    this.#bytes.take();
     this.resume();
+    this.#incoming.resume();
   }
 
-  readonly #onData = (piece: Buffer): void => {
+  #add(piece: Buffer): void {
+    if (this.#state === 'left') return;
     const isSmall = piece.length < smallPieceBytes;
     if (!isSmall) this.#flush();
     this.#bytes.add(piece);
@@ -119,11 +139,7 @@ export class RequestBody implements BodyFlow {
       if (this.#bytes.length > aheadBytesMax) this.pause();
     } else if (isSmall) this.#flushSoon();
     else this.#flush();
-  };
-
-  readonly #onEnd = (): void => this.#finish('whole');
-
-  readonly #onClose = (): void => this.#finish('cut');
+  }
 
   #finish(state: 'whole' | 'cut'): void {
     if (this.#state !== 'coming') return;
