@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { hashPassword } from '../dist/auth/password.js';
 import { idleMemory, load, median, start, stop } from './processes.mjs';
-import { scenarios, seed } from './scenarios.mjs';
+import { scenarios, seed, toWire } from './scenarios.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -104,13 +104,6 @@ async function compare(name, request, { bare, service }) {
     of(({ b }) => b.p50).toFixed(2),
     `${of(({ b }) => b.p99).toFixed(2)} |`,
   ].join(' | ');
-}
-
-function toWire({ method, path, headers = {}, body }) {
-  const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
-  for (const pair of Object.entries(headers)) head.push(pair.join(': '));
-  const bytes = Buffer.from(body ?? '').toString('base64');
-  return { head: `${head.join('\r\n')}\r\n`, body: bytes, hasBody: body !== undefined };
 }
 
 /** Time from the start of a process to its first answer, and its memory when it idles. */

@@ -1,8 +1,9 @@
 /** What is measured: one request a scenario, made against a running service that holds the data. */
 
 const json = { 'Content-Type': 'application/json' };
-const text = 'An answer of the length that a person would write under a post, and no longer.';
-const listQuery = '{ allPosts { id title content author { name } comments { content } } }';
+export const text =
+  'An answer of the length that a person would write under a post, and no longer.';
+export const listQuery = '{ allPosts { id title content author { name } comments { content } } }';
 const oneQuery =
   'query($id: String!) { postById(postId: $id) ' +
   '{ id title content status createdAt author { name } comments { content } } }';
@@ -104,4 +105,12 @@ function send(url, body, headers = {}) {
     if (!response.ok) throw new Error(`${url} answered ${response.status}`);
     return response;
   });
+}
+
+/** A request as `load.mjs` reads it. */
+export function toWire({ method, path, headers = {}, body }) {
+  const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
+  for (const pair of Object.entries(headers)) head.push(pair.join(': '));
+  const bytes = Buffer.from(body ?? '').toString('base64');
+  return { head: `${head.join('\r\n')}\r\n`, body: bytes, hasBody: body !== undefined };
 }

@@ -12,7 +12,7 @@ import type { CountFields, Selection } from './schema/fields.ts';
 import { Loaders } from './schema/loaders.ts';
 import { readList, type ReadTools } from './schema/read-list.ts';
 import { Slices } from './slices.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { Scheduler } from '../scheduler.ts';
 
 /** What all operations share. */
 export interface ContextDeps {

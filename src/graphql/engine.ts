@@ -43,7 +43,7 @@ import { createFindText, type TrustedDocuments } from './documents/persisted.ts'
 import { type GraphqlResult, isEmpty } from './result.ts';
 import { createSchema } from './schema/schema.ts';
 import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
-import { createScheduler, type Scheduler } from './scheduler.ts';
+import { createScheduler, type Scheduler } from '../scheduler.ts';
 
 /** One operation as a client asks for it, decoded: every member has its type or is absent. */
 export interface GraphqlRequest {

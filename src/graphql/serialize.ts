@@ -8,7 +8,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Budget } from './budget.ts';
 import type { GraphqlResult } from './result.ts';
 import { toRefusal } from './errors.ts';
-import { sliceMilliseconds, type Scheduler } from './scheduler.ts';
+import { sliceMilliseconds, type Scheduler } from '../scheduler.ts';
 
 /** A result beside its JSON: `result` is a refusal where the JSON would have been too long. */
 export interface SerializedResult {

@@ -1,12 +1,12 @@
 /** Resolves long lists in slices, so that other requests run in between. */
 
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { Scheduler } from '../scheduler.ts';
 
 /** Records of a slice: with their related records a few milliseconds of work. */
-export const sliceLength = 250;
+export const sliceLength = 50;
 /** Fields of all lists of an operation in one slice: about as much work. */
-const fieldsOfSlice = 20_000;
+const fieldsOfSlice = 4_000;
 
 /** The lists of one operation, which count together. */
 export class Slices {

@@ -5,11 +5,17 @@
  */
 
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
-import { type Answer, type AnswerCache, type CurrentOrNot, toAnswer } from './answer-cache.ts';
+import { createScheduler, type Scheduler } from '../scheduler.ts';
+import {
+  type Answer,
+  type AnswerCache,
+  type CurrentOrNot,
+  toAnswer,
+  toBytes,
+} from './answer-cache.ts';
 import { taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 
@@ -47,6 +53,7 @@ export function createListReply<R extends CurrentOrNot>(
   answers: AnswerCache<R>,
   pool: MemoryPool,
 ): ReplyWithList<R> {
+  const scheduler = createScheduler();
   let streams = 0;
 
   const stream = (pieces: Pieces): HttpReply => {
@@ -61,7 +68,7 @@ export function createListReply<R extends CurrentOrNot>(
   return ({ key, read, toJson }) =>
     answers.get(key, (records, keep) =>
       andThen(read(records), (page) =>
-        andThen(gatherWithin(pool, page, toJson), (body) =>
+        andThen(gatherWithin({ pool, scheduler, toJson }, page), (body) =>
           typeof body === 'string' || Buffer.isBuffer(body)
             ? keep(taggedReply(body, records.version))
             : stream(body),
@@ -72,20 +79,16 @@ export function createListReply<R extends CurrentOrNot>(
 
 type Pieces = AsyncGenerator<Buffer, void, undefined>;
 
-interface Gathered {
-  readonly texts: string[];
-  length: number;
-  /** Others run between two pages: what is held meanwhile is counted. */
-  readonly room: Reservation;
+interface Tools<T> {
+  readonly pool: MemoryPool;
+  readonly scheduler: Scheduler;
+  readonly toJson: (record: T) => string;
 }
 
-function gatherWithin<T>(
-  pool: MemoryPool,
-  page: ListPage<T>,
-  toJson: (record: T) => string,
-): MaybePromise<Answer | Pieces> {
-  const room = pool.open();
-  const body = gather(page, toJson, { texts: [], length: 0, room });
+function gatherWithin<T>(tools: Tools<T>, page: ListPage<T>): MaybePromise<Answer | Pieces> {
+  // Others run between two pages: what is held meanwhile is counted.
+  const room = tools.pool.open();
+  const body = gather({ ...tools, room, texts: new ListTexts() }, page);
   return isPromise(body) ? body.finally(() => room.release()) : body;
 }
 
@@ -94,61 +97,83 @@ function tooManyLists(): AppError {
   return new AppError('overloaded', 'Too many long lists are being read.', facts);
 }
 
+interface Gathering<T> extends Tools<T> {
+  readonly texts: ListTexts;
+  readonly room: Reservation;
+}
+
 /** The whole array, or pieces of it from its start where it is too long for one. */
-function gather<T>(
-  page: ListPage<T>,
-  toJson: (record: T) => string,
-  gathered: Gathered,
-): MaybePromise<Answer | Pieces> {
-  const { texts } = gathered;
+function gather<T>(gathering: Gathering<T>, page: ListPage<T>): MaybePromise<Answer | Pieces> {
+  const { texts, toJson, scheduler, room } = gathering;
   for (const [at, record] of page.records.entries()) {
-    const text = toJson(record);
-    texts.push(text);
-    gathered.length += text.length;
-    if (gathered.length > bufferedLengthMax) {
-      const rest = { records: page.records.slice(at + 1), next: page.next };
-      return toPieces(texts, rest, toJson);
+    texts.add(toJson(record));
+    if (texts.length > bufferedLengthMax) {
+      return toPieces(gathering, { ...page, records: page.records.slice(at + 1) });
     }
   }
   const { next } = page;
-  if (next === undefined) return toAnswer(`[${texts.join(',')}]`);
-  // A character takes at most two bytes; the text of a whole list is made beside its pieces.
-  if (!gathered.room.grow(4 * gathered.length - gathered.room.bytes)) throw tooManyLists();
-  return nextTurn()
+  if (next === undefined) return texts.end();
+  texts.toBytes();
+  // The whole answer is made beside its pieces.
+  if (!room.grow(2 * texts.bytes - room.bytes)) throw tooManyLists();
+  return scheduler
+    .yield()
     .then(next)
-    .then((following) => gather(following, toJson, gathered));
+    .then((following) => gather(gathering, following));
 }
 
-async function* toPieces<T>(
-  texts: readonly string[],
-  rest: ListPage<T>,
-  toJson: (record: T) => string,
-): Pieces {
-  for (const piece of packed('[', texts)) yield piece;
+async function* toPieces<T>({ texts, toJson, scheduler }: Gathering<T>, rest: ListPage<T>): Pieces {
   for (let page = rest; ; page = await page.next()) {
-    for (const piece of packed(',', toTexts(page.records, toJson))) {
-      yield piece;
-      // Others are served between two pieces, also where the client is fast.
-      await nextTurn();
+    for (const record of page.records) {
+      texts.add(toJson(record));
+      for (const piece of texts.take()) {
+        yield piece;
+        // Others are served between two pieces, also where the client is fast.
+        await scheduler.yield();
+      }
     }
     if (page.next === undefined) break;
   }
-  yield Buffer.from(']');
+  yield toBytes(texts.end());
 }
 
-/** Each text behind a comma, the first one behind `start`. */
-function* packed(start: string, texts: Iterable<string>): Generator<Buffer> {
-  let [piece, separator] = ['', start];
-  for (const text of texts) {
-    piece += separator + text;
-    separator = ',';
-    if (piece.length < pieceLength) continue;
-    yield Buffer.from(piece);
-    piece = '';
+/** The texts of an array, turned into bytes piece by piece: all at once hold the event loop. */
+class ListTexts {
+  /** Characters so far. */
+  length = 0;
+  /** Bytes of the pieces. */
+  bytes = 0;
+  #pieces: Buffer[] = [];
+  #texts: string[] = [];
+  #textsLength = 0;
+  #start = '[';
+
+  add(text: string): void {
+    this.#texts.push(text);
+    this.length += text.length;
+    this.#textsLength += text.length;
+    if (this.#textsLength >= pieceLength) this.toBytes();
   }
-  if (piece !== '') yield Buffer.from(piece);
-}
 
-function* toTexts<T>(records: readonly T[], toJson: (record: T) => string): Generator<string> {
-  for (const record of records) yield toJson(record);
+  toBytes(): void {
+    if (this.#texts.length === 0) return;
+    const piece = Buffer.from(this.#start + this.#texts.join(','));
+    this.#pieces.push(piece);
+    this.bytes += piece.length;
+    [this.#texts, this.#textsLength, this.#start] = [[], 0, ','];
+  }
+
+  /** The pieces that have not been taken yet. */
+  take(): readonly Buffer[] {
+    const pieces = this.#pieces;
+    if (pieces.length > 0) this.#pieces = [];
+    return pieces;
+  }
+
+  /** What has not been taken yet, and the end of the array. */
+  end(): Answer {
+    const start = this.#texts.length === 0 && this.#start === ',' ? '' : this.#start;
+    const last = toAnswer(`${start}${this.#texts.join(',')}]`);
+    return this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, toBytes(last)]);
+  }
 }

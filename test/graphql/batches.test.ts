@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { parse } from 'graphql';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { runBatch } from '../../dist/graphql/http/operations.js';
-import { createScheduler } from '../../dist/graphql/scheduler.js';
+import { createScheduler } from '../../dist/scheduler.js';
 
 /** More than an operation may take of a turn. */
 const longMilliseconds = 6;

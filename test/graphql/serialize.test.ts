@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Budget } from '../../dist/graphql/budget.js';
 import { serialize, toPieces } from '../../dist/graphql/serialize.js';
-import { createScheduler } from '../../dist/graphql/scheduler.js';
+import { createScheduler } from '../../dist/scheduler.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { cases } from '../support/long.js';
 

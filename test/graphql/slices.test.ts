@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { sliceLength, Slices } from '../../dist/graphql/slices.js';
-import { createScheduler } from '../../dist/graphql/scheduler.js';
+import { createScheduler } from '../../dist/scheduler.js';
 import { dataOf, startGraphql } from '../support/graphql.js';
 import { startServer } from '../support/server.js';
 import { isLong } from '../support/long.js';

@@ -56,6 +56,32 @@ test('what is gathered over several pages is counted, and refused where there is
   assert.equal(pool.bytes, 0);
 });
 
+test('of all lists under way one goes on in each turn of the event loop', async () => {
+  let turn = 0;
+  const count = (): void => {
+    turn += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const turns: number[] = [];
+  const list = inPages(Array.from({ length: 10 }, String), 1);
+  const noted = <T>(page: ListPage<T>): ListPage<T> => ({
+    ...page,
+    next:
+      page.next &&
+      (async () => {
+        turns.push(turn);
+        return noted(await (page.next as () => Promise<ListPage<T>>)());
+      }),
+  });
+  const read = async (): Promise<ListPage<string>> => noted(await list.read(undefined));
+  const reply = startReplies();
+  await Promise.all(Array.from({ length: 4 }, async () => reply({ ...list, read })));
+  clearImmediate(next);
+  assert.equal(turns.length, 36);
+  assert.equal(new Set(turns).size, 36);
+});
+
 test('a small list is one buffer, a large one a stream of the same array', async () => {
   const rows: readonly (readonly [number, number, boolean])[] = [
     [0, 0, false],

@@ -10,7 +10,7 @@ import {
   createSubscriptions,
   type Subscriptions,
 } from '../../dist/graphql/events/subscriptions.js';
-import { createScheduler } from '../../dist/graphql/scheduler.js';
+import { createScheduler } from '../../dist/scheduler.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { unweighed } from './topic.js';
 

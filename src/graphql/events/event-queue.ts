@@ -3,7 +3,7 @@
  * the event loop and the memory hold the work of one group only.
  */
 
-import { Pace, type Scheduler } from '../scheduler.ts';
+import { Pace, type Scheduler } from '../../scheduler.ts';
 
 export interface EventQueue {
   /** Runs `work` after the work before it. Light work goes before heavy work. */

@@ -7,7 +7,7 @@ import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, Prepared } from '../engine.ts';
 import { toRefusal } from '../errors.ts';
 import type { SerializedResult } from '../serialize.ts';
-import { Pace } from '../scheduler.ts';
+import { Pace } from '../../scheduler.ts';
 import { decodeRequest } from './params.ts';
 
 /** One HTTP request under way. */

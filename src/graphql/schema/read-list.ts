@@ -3,7 +3,7 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { List, Page, Range } from '../../store/list.ts';
 import type { Budget } from '../budget.ts';
-import type { Scheduler } from '../scheduler.ts';
+import type { Scheduler } from '../../scheduler.ts';
 
 /** What an operation reads with. */
 export interface ReadTools {

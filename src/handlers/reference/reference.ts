@@ -153,9 +153,7 @@ function toParameter(path: string, name: string): Schema {
   const schema = isNumber
     ? { type: 'integer', minimum: 1 }
     : { type: 'string', ...(name === 'id' && { format: 'uuid' }) };
-  const parameter = { name, in: 'path', required: true, schema };
-  if (name !== 'name') return parameter;
-  return { ...parameter, description: 'Not `simple` or `list`: these are among all files only.' };
+  return { name, in: 'path', required: true, schema };
 }
 
 function capitalize(word: string): string {

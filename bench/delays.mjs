@@ -1,0 +1,158 @@
+/**
+ * `node bench/delays.mjs`: how long others wait while the service does something long. A process of
+ * its own asks for /hello every 2 ms; where an answer is late, those count too that it could not ask
+ * for meanwhile. Beside it: lists of all posts, each made anew, since every second request is a
+ * write; and an upload.
+ *
+ * Options: --posts 10000, --comments 5 (of a post), --connections 4, --mib 1024 (the upload),
+ * --seconds 5, --only <part of a name>.
+ */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { load, start, stop } from './processes.mjs';
+import { listQuery, text, toWire } from './scenarios.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    posts: { type: 'string', default: '10000' },
+    comments: { type: 'string', default: '5' },
+    connections: { type: 'string', default: '4' },
+    mib: { type: 'string', default: '1024' },
+    seconds: { type: 'string', default: '5' },
+    only: { type: 'string', default: '' },
+    probe: { type: 'string' },
+  },
+});
+const everyMilliseconds = 2;
+const json = { 'Content-Type': 'application/json' };
+
+if (options.probe === undefined) await main();
+else await probe(Number(options.probe));
+
+async function main() {
+  const folder = mkdtempSync(join(tmpdir(), 'inkwell-delays-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const settings = { DEMO_DATA: 'true', UPLOAD_DIR: folder, GRAPHQL_OBJECTS_MAX: '200000' };
+  const service = await start(join(import.meta.dirname, '../dist/server.js'), [], settings);
+  const id = await fill(service.url);
+  const comment = { method: 'POST', headers: json, body: JSON.stringify({ content: text }) };
+  const change = { ...comment, body: JSON.stringify({ title: 'A changed post', content: text }) };
+  const writes = {
+    list: { ...change, method: 'PUT', path: `/posts/${id}` },
+    graphql: { ...comment, path: `/posts/${id}/comments` },
+  };
+  const all = { method: 'POST', path: '/graphql', headers: json };
+  const beside = {
+    nothing: () => pause(),
+    'GET /posts': () => read({ method: 'GET', path: '/posts' }, writes.list),
+    'GraphQL allPosts': () =>
+      read({ ...all, body: JSON.stringify({ query: listQuery }) }, writes.graphql),
+    upload: () => upload(service.port),
+  };
+  const read = (request, write) => {
+    const file = join(folder, 'request.json');
+    writeFileSync(file, JSON.stringify({ ...toWire(request), write: toWire(write), every: 2 }));
+    const { seconds, connections } = options;
+    return load(service, file, { seconds: Number(seconds), connections: Number(connections) });
+  };
+  console.log('| Beside | requests | p50 ms | p99 ms | max ms |\n|---|---:|---:|---:|---:|');
+  for (const [name, run] of Object.entries(beside)) {
+    if (!name.includes(options.only)) continue;
+    const args = [import.meta.filename, '--probe', String(service.port)];
+    const prober = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    await run();
+    prober.stdin.end();
+    console.log(`| ${name} | ${(await prober.stdout.setEncoding('utf8').toArray()).join('')} |`);
+  }
+  await stop(service);
+}
+
+function pause() {
+  return new Promise((resolve) => setTimeout(resolve, Number(options.seconds) * 1000));
+}
+
+/** Posts with an author and comments, by batches of twenty mutations with fifty fields each. */
+async function fill(url) {
+  const account = { username: 'user', password: 'password' };
+  const login = await send(`${url}/auth/login`, account, {});
+  const token = { Authorization: `Bearer ${(await login.json()).access_token}` };
+  const write = async (fields) => {
+    const batch = [];
+    for (let at = 0; at < fields.length; at += 50) {
+      batch.push({ query: `mutation { ${fields.slice(at, at + 50).join(' ')} }` });
+    }
+    const results = await (await send(`${url}/graphql`, batch, token)).json();
+    return results.flatMap(({ data }) => Object.values(data));
+  };
+  let first = '';
+  const content = JSON.stringify(text);
+  for (let left = Number(options.posts); left > 0; left -= 1000) {
+    const numbers = Array.from({ length: Math.min(left, 1000) }, (_, number) => number);
+    const ids = await write(
+      numbers.map((n) => `p${n}: createPost(createPostInput: { title: "A", content: ${content} })`),
+    );
+    first ||= ids[0];
+    for (let comment = 0; comment < Number(options.comments); comment += 1) {
+      await write(
+        ids.map(
+          (id, n) => `c${n}: addComment(commentInput: { postId: "${id}", content: ${content} })`,
+        ),
+      );
+    }
+  }
+  return first;
+}
+
+async function send(url, body, headers) {
+  const init = { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) };
+  const response = await fetch(url, init);
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return response;
+}
+
+async function upload(port) {
+  const mebibyte = Buffer.alloc(1024 * 1024, text);
+  const count = Number(options.mib);
+  const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n';
+  const end = '\r\n--b--\r\n';
+  const length = head.length + count * mebibyte.length + end.length;
+  const socket = connect(port, '127.0.0.1');
+  socket.write(
+    'POST /api/multiparts/list HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n' +
+      `Content-Type: multipart/form-data; boundary=b\r\nContent-Length: ${length}\r\n\r\n${head}`,
+  );
+  const answered = socket.setEncoding('latin1').toArray();
+  for (let sent = 0; sent < count; sent += 1) {
+    if (!socket.write(mebibyte)) await once(socket, 'drain');
+  }
+  socket.write(end);
+  const answer = (await answered).join('');
+  if (!answer.startsWith('HTTP/1.1 200')) throw new Error(answer);
+}
+
+/** Until its input ends. Prints how many, the median, the 99th percentile and the longest. */
+async function probe(port) {
+  const socket = connect(port, '127.0.0.1').setNoDelay(true);
+  await once(socket, 'connect');
+  const delays = [];
+  process.stdin.resume();
+  while (!process.stdin.readableEnded) {
+    const sent = performance.now();
+    socket.write('GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+    await once(socket, 'data');
+    // Those that others would have sent meanwhile have waited too.
+    const took = performance.now() - sent;
+    for (let left = took; left > 0; left -= everyMilliseconds) delays.push(left);
+    await new Promise((resolve) => setTimeout(resolve, everyMilliseconds));
+  }
+  socket.destroy();
+  delays.sort((a, b) => a - b);
+  const at = (share) => delays[Math.floor((delays.length - 1) * share)].toFixed(1);
+  process.stdout.write([delays.length, at(0.5), at(0.99), at(1)].join(' | '));
+}
