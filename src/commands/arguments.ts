@@ -1,7 +1,7 @@
 /** What the arguments of the program ask for. */
 
 import { parseArgs } from 'node:util';
-import { settings } from '../config.ts';
+import { secretSettings, settings } from '../config.ts';
 import { toReason } from '../errors.ts';
 import { answer, type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
@@ -85,5 +85,6 @@ function helpText(): string {
     const tail = facts.length === 0 ? '' : ` (${facts.join('; ')})`;
     return `  ${name.padEnd(26)}${meaning.replaceAll('`', '')}${tail}`;
   });
-  return usage + rows.join('\n');
+  const files = secretSettings.map(({ name }) => `${name}_FILE`).join(', ');
+  return `${usage}${rows.join('\n')}\n\nIn their place, files that have the value: ${files}.`;
 }

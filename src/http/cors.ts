@@ -6,8 +6,8 @@
 import { emptyReply, type HttpReply, type HttpRequest } from './message.ts';
 
 export interface Cors {
-  /** What an answer says beside its own headers to a request with this `Origin`. */
-  headersFor(origin: string | undefined): readonly string[];
+  /** Adds to an answer's headers what they say to a request with this `Origin`. */
+  addTo(headers: string[], origin: string | undefined): void;
   /** The answer to a preflight from an allowed origin; undefined for any other OPTIONS. */
   preflight(request: Pick<HttpRequest, 'header'>): HttpReply | undefined;
 }
@@ -33,21 +33,24 @@ export function createCors(allowedOrigins: readonly string[]): Cors | undefined 
   if (allowedOrigins.length === 0) return undefined;
   const isOpen = allowedOrigins.includes('*');
   const shared = ['Access-Control-Expose-Headers', exposed];
-  // A cache must not give one origin what was said to another, or to none.
-  const vary = isOpen ? [] : ['Vary', 'Origin'];
   const ofOrigin = new Map(
-    allowedOrigins.map((origin) => [
-      origin,
-      ['Access-Control-Allow-Origin', origin, ...shared, ...vary],
-    ]),
+    allowedOrigins.map((origin) => [origin, ['Access-Control-Allow-Origin', origin, ...shared]]),
   );
-  const headersFor = (origin: string | undefined): readonly string[] =>
-    ofOrigin.get(isOpen ? '*' : (origin ?? '')) ?? vary;
+  const headersFor = (origin = ''): readonly string[] | undefined =>
+    ofOrigin.get(isOpen ? '*' : origin);
   return {
-    headersFor,
+    addTo(headers, origin) {
+      headers.push(...(headersFor(origin) ?? []));
+      if (isOpen) return;
+      // A cache must not give one origin what was said to another, or to none. Some caches read one
+      // `Vary` only.
+      const at = headers.indexOf('Vary') + 1;
+      if (at === 0) headers.push('Vary', 'Origin');
+      else headers[at] = `Origin, ${headers[at]}`;
+    },
     preflight(request) {
       const isPreflight = request.header('access-control-request-method') !== undefined;
-      const isAllowed = headersFor(request.header('origin')) !== vary;
+      const isAllowed = headersFor(request.header('origin')) !== undefined;
       return isPreflight && isAllowed ? preflightReply : undefined;
     },
   };

@@ -10,11 +10,14 @@ import { runCommand } from '../support/command.ts';
 import { projectFolder } from '../support/source.ts';
 
 describe('arguments', { concurrency: true }, () => {
-  it('--help lists every setting', async () => {
+  it('--help lists every setting, and the names of files that have secret ones', async () => {
     const { code, output } = await runCommand(['--help']);
     assert.equal(code, 0);
     for (const { name } of Object.values(settings))
       assert.match(output, new RegExp(`^  ${name} `, 'm'));
+    const files =
+      'STORE_URL_FILE, STORE_LISTEN_URL_FILE, JWT_SECRET_FILE, JWT_SECRET_PREVIOUS_FILE';
+    assert.ok(output.includes(files));
   });
 
   it('--version says which version it is, and `bin` names the program', async () => {

@@ -64,7 +64,6 @@ suite('with a list of origins', () => {
       ['GET /posts', 200],
       ['HEAD /api/articles', 200],
       ['GET /api/multiparts', 200],
-      ['GET /graphql?query={__typename}', 200],
       ['GET /articles/1', 308],
       ['GET /nothing', 404],
       ['GET /comments/1', 404],
@@ -83,9 +82,12 @@ suite('with a list of origins', () => {
 
   test('what an answer depends on beside the origin is named too', async (t) => {
     const server = await startServer(t, { env });
-    const answer = await server.fetch('/graphql/schema.graphql', { headers: { Origin: page } });
-    assert.equal(answer.status, 200);
-    assert.match(answer.headers.get('vary') ?? '', /Origin/);
+    const query = '/graphql?query={__typename}';
+    for (const path of ['/graphql/schema.graphql', '/', query, query, '/graphql']) {
+      const { headers } = await server.fetch(path, { headers: { Origin: page } });
+      assert.equal(headers.get('access-control-allow-origin'), page);
+      assert.equal(headers.get('vary'), 'Origin, Accept', path);
+    }
   });
 
   test('other pages, and clients that are no page, learn only that it depends', async (t) => {

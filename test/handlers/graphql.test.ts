@@ -136,6 +136,22 @@ test('a GET with bad parameters is 400, with an Accept that fails 406', async (c
   assert.equal((await post(server, { query: titles }, { Accept: 'image/png' })).status, 200);
 });
 
+test('every answer to a GET says that it depends on Accept, each time', async (context) => {
+  const server = await start(context);
+  const types = ['application/json', 'application/graphql-response+json', 'text/event-stream'];
+  for (const accept of [...types, ...types, 'image/png']) {
+    for (const query of [titles, '{ nothing }', '{']) {
+      const headers = { Accept: accept };
+      const target = `/graphql?query=${encodeURIComponent(query)}`;
+      const answer = await server.fetch(target, { headers });
+      assert.equal(answer.headers.get('vary'), 'Accept', accept);
+      await answer.text();
+      const head = await server.fetch(target, { method: 'HEAD', headers });
+      assert.equal(head.headers.get('vary'), 'Accept', accept);
+    }
+  }
+});
+
 test('a subscription sent as plain JSON is told where to go', async (context) => {
   const server = await start(context);
   const { status, body } = await post(server, { query: 'subscription { commentAdded { id } }' });

@@ -252,10 +252,15 @@ suite('DELETE /api/multiparts/{name}', () => {
 
   test('the paths of the two uploads stay what they were', async (t) => {
     const server = await startServer(t);
-    for (const path of ['/api/multiparts/simple', '/api/multiparts/list']) {
-      const answer = await server.fetch(path);
-      assert.equal(answer.headers.get('allow'), 'POST, OPTIONS');
-      assert.deepEqual(await refusal(answer), [405, 'method_not_allowed']);
+    await put(server, 'simple', Buffer.from('found among all'));
+    for (const path of ['simple', 'list', '%73imple', 'lis%74']) {
+      for (const method of ['GET', 'DELETE']) {
+        const answer = await server.fetch(`/api/multiparts/${path}`, { method });
+        assert.equal(answer.headers.get('allow'), 'POST, OPTIONS');
+        assert.deepEqual(await refusal(answer), [405, 'method_not_allowed']);
+      }
     }
+    const all = await (await server.fetch('/api/multiparts')).text();
+    assert.match(all, /filename="simple"[^]*found among all/);
   });
 });

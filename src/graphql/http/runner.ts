@@ -82,13 +82,16 @@ export function createRunner(deps: RunnerDeps): Runner {
       }),
     postMultipart: (request) =>
       refusable(request, () => runMultipart(request, deps, (body) => run(() => body, request))),
-    get: (request) =>
-      refusable(request, () => {
+    get: (request) => {
+      const reply = refusable(request, () => {
         if (!wantsEvents(request) && negotiateType(request.header('accept')) === undefined) {
           throw new AppError('not_acceptable', 'No media type of the response is accepted.');
         }
         return run(() => parseQueryString(request.query), request);
-      }),
+      });
+      // A cache may keep what a GET is answered with.
+      return andThen(reply, (made) => ({ ...made, headers: [...made.headers, 'Vary', 'Accept'] }));
+    },
   };
 }
 

@@ -153,7 +153,9 @@ function toParameter(path: string, name: string): Schema {
   const schema = isNumber
     ? { type: 'integer', minimum: 1 }
     : { type: 'string', ...(name === 'id' && { format: 'uuid' }) };
-  return { name, in: 'path', required: true, schema };
+  const parameter = { name, in: 'path', required: true, schema };
+  if (name !== 'name') return parameter;
+  return { ...parameter, description: 'Not `simple` or `list`: these are among all files only.' };
 }
 
 function capitalize(word: string): string {

@@ -42,7 +42,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   // A rest that is short is read and thrown away.
   if (!asked.incoming.complete) asked.body?.leave();
   const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
-  if (outlet.cors) headers.push(...outlet.cors.headersFor(asked.incoming.headers.origin));
+  outlet.cors?.addTo(headers, asked.incoming.headers.origin);
   const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
   if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
