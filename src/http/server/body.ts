@@ -63,8 +63,8 @@ export class RequestBody implements BodyFlow {
   }
 
   /**
-   * Most bodies come in the packets of their head, which Node has read by now: they are taken in one
-   * call, without the events of a stream.
+   * Most bodies come in the packets of their head, which Node has read by now: they are taken in
+   * one call, without the events of a stream.
    */
   static #begin(this: void, body: RequestBody): void {
     if (body.#state === 'left') return;
