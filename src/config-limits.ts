@@ -72,7 +72,7 @@ export const limitSettings = {
     min: MiB,
     fallbackMax: 128 * MiB,
     meaning:
-      'Bodies, operations, answers, events in hand. Empty: 128 MiB, an eighth of the heap at most.',
+      'What is in hand; for one subscriber a 128th. Empty: 128 MiB, an eighth of the heap at most.',
   }),
   // Uploads
   uploadBytesMax: bytes('UPLOAD_BYTES_MAX', {
@@ -114,10 +114,5 @@ export const limitSettings = {
   wsPingSeconds: seconds('WS_PING_SECONDS', {
     fallback: 15,
     meaning: 'Between two pings or keep-alives; a peer that misses one ping is ended.',
-  }),
-  wsQueueBytesMax: bytes('WS_QUEUE_BYTES_MAX', {
-    fallback: MiB,
-    min: 65_536,
-    meaning: 'Bytes that wait for one subscriber; beyond: 1013 (R30).',
   }),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -5,21 +5,10 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { ConfigError } from '../config.ts';
+import { type Config, ConfigError } from '../config.ts';
 import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 import { parsePasswordHash } from './password.ts';
-
-export interface AccountsOptions {
-  /** USERS_FILE; empty: none. */
-  readonly usersFile: string;
-  /** NODE_ENV. */
-  readonly environment: string;
-  /** DEMO_DATA, which the demo accounts belong to (R3). */
-  readonly demoData: boolean;
-  /** At most `bytesMax` + 1 bytes of a file. Left out: of the file system. */
-  readonly readFile?: (path: string, bytesMax: number) => Promise<Buffer>;
-}
 
 /** A file of accounts is read into memory; this is some thousands of them. */
 export const usersFileBytesMax = 1024 * 1024;
@@ -28,12 +17,15 @@ export const usersFileBytesMax = 1024 * 1024;
  * The accounts of this run. Throws one ConfigError that names USERS_FILE and its faults; it never
  * repeats a password hash.
  */
-export async function loadAccounts(options: AccountsOptions): Promise<readonly Account[]> {
-  const { usersFile, environment, demoData, readFile = readStart } = options;
+export async function loadAccounts({
+  usersFile,
+  environment,
+  demoData,
+}: Pick<Config, 'usersFile' | 'environment' | 'demoData'>): Promise<readonly Account[]> {
   if (usersFile === '') return environment === 'production' || !demoData ? [] : demoAccounts;
   let bytes: Buffer;
   try {
-    bytes = await readFile(usersFile, usersFileBytesMax);
+    bytes = await readStart(usersFile, usersFileBytesMax);
   } catch (error) {
     // The system's code (ENOENT, EACCES) is all that its error adds to the path.
     const { code = 'unknown fault' } = error as { code?: string };

@@ -3,6 +3,7 @@
  * `--healthcheck`.
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { type Handler, type HttpReply, jsonReply } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
 
@@ -53,26 +54,18 @@ function createProbe({ store, monotonicNow }: HealthDeps): () => Promise<boolean
   let askedAt = -Infinity;
   let answer = Promise.resolve(true);
 
-  const ping = async (): Promise<boolean> => {
-    try {
-      await store.ping();
-      return true;
-    } catch {
-      return false;
-    } finally {
-      isAsking = false;
-    }
-  };
-  const ask = async (): Promise<boolean> => {
+  const ask = (): Promise<boolean> => {
     isAsking = true;
     askedAt = monotonicNow();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(resolve, patienceMilliseconds, false);
+    const asked = Promise.resolve().then(() => store.ping());
+    const answered = asked.then(
+      () => true,
+      () => false,
+    );
+    void answered.finally(() => {
+      isAsking = false;
     });
-    const found = await Promise.race([ping(), late]);
-    clearTimeout(timer);
-    return found;
+    return Promise.race([answered, pause(patienceMilliseconds, false, { ref: false })]);
   };
   return () => {
     const isOld = monotonicNow() - askedAt >= patienceMilliseconds;

@@ -49,7 +49,7 @@ export function createPageHandlers({ root, folder }: PageOptions): PageHandlers 
     /** Everything under `/graphql-ui/`. */
     file: (request) => {
       const name = request.params['*'] ?? '';
-      return files.reply(request, name === '' ? 'index.html' : name);
+      return files(request, name === '' ? 'index.html' : name);
     },
   };
 }

@@ -21,10 +21,8 @@ export interface StaticFilesOptions {
   readonly headers: readonly string[];
 }
 
-export interface StaticFiles {
-  /** The file of that name (`/` between folders), or 404. Answers If-None-Match with 304. */
-  reply(request: HttpRequest, name: string): Promise<HttpReply>;
-}
+/** The file of that name (`/` between folders) under its tag, or 404. */
+export type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpReply>;
 
 interface File {
   readonly type: string;
@@ -61,30 +59,18 @@ async function unpack(bytes: Buffer): Promise<Readable> {
 
 /** Touches no file until the first request. */
 export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
-  const names = keepOnce(() => listNames(options.folder));
-  const files = new Map<string, () => Promise<File>>();
-
-  async function find(name: string): Promise<File | undefined> {
-    const path = (await names()).get(name);
-    if (path === undefined) return undefined;
-    const read = files.get(name) ?? keepOnce(() => readShipped(name, path));
-    files.set(name, read);
-    return read();
-  }
-
-  return {
-    reply: async (request, name) => {
-      const file = await find(name);
-      if (file === undefined) throw new AppError('not_found', 'There is no such file.');
-      const { etag, type, bytes, packed } = file;
-      const headers = [...options.headers, 'ETag', etag, 'Vary', 'Accept-Encoding'];
-      // Kept, but asked for again each time: a new build shows at once.
-      headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
-      const takesBytes = !packed || takesGzip(request.header('accept-encoding'));
-      if (packed && takesBytes) headers.push('Content-Encoding', 'gzip');
-      const body = takesBytes ? bytes : await unpack(bytes);
-      return { status: 200, headers, body, etag, streamBytesMax: unpackBytesMax };
-    },
+  const files = keepOnce(() => listFiles(options.folder));
+  return async (request, name) => {
+    const read = (await files()).get(name);
+    if (read === undefined) throw new AppError('not_found', 'There is no such file.');
+    const { etag, type, bytes, packed } = await read();
+    const headers = [...options.headers, 'ETag', etag, 'Vary', 'Accept-Encoding'];
+    // Kept, but asked for again each time: a new build shows at once.
+    headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
+    const takesBytes = !packed || takesGzip(request.header('accept-encoding'));
+    if (packed && takesBytes) headers.push('Content-Encoding', 'gzip');
+    const body = takesBytes ? bytes : await unpack(bytes);
+    return { status: 200, headers, body, etag, streamBytesMax: unpackBytesMax };
   };
 }
 
@@ -100,21 +86,24 @@ function keepOnce<T>(act: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Name in a URL → path on disk, for all files under `folder`. */
-async function listNames(folder: string): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>();
+/** Name in a URL → how the file is read, for all files under `folder`. */
+async function listFiles(folder: string): Promise<ReadonlyMap<string, () => Promise<File>>> {
+  const files = new Map<string, () => Promise<File>>();
   try {
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const path = join(entry.parentPath, entry.name);
-      const name = relative(folder, path).replaceAll(sep, '/');
-      names.set(name.replace(/\.gz$/, ''), path);
+      const name = relative(folder, path).replaceAll(sep, '/').replace(/\.gz$/, '');
+      files.set(
+        name,
+        keepOnce(() => readShipped(name, path)),
+      );
     }
   } catch (error) {
     // A build without the folder (tsc alone) is a whole program without these files.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  return names;
+  return files;
 }
 
 /** The tag is weak: the same whether the text is sent packed or plain (RFC 9110 §8.8.3.3). */

@@ -29,26 +29,27 @@ export function createMemoryList<T extends Identified>(
   records: readonly T[],
   order: 'oldestFirst' | 'newestFirst' = 'oldestFirst',
 ): List<T> {
-  /** The index of the first record behind the given one, and of the first before it. */
-  const placeOf = (id: string | number): readonly [behind: number, before: number] => {
+  const isReversed = order === 'newestFirst';
+  /** Where reading goes on: behind the record or, where it is gone, where it would stand. */
+  const placeBehind = (id: string | number): number => {
     const index = indexOfId(records, id);
-    if (index >= 0) return [index + 1, index];
-    const below = countBelow(records, id);
-    return [below, below];
+    if (index < 0) return countBelow(records, id);
+    return isReversed ? index : index + 1;
+  };
+  const readFrom = (place: number, limit: number): Page<T> => {
+    const start = isReversed ? Math.max(0, place - limit) : place;
+    const end = isReversed ? place : Math.min(records.length, place + limit);
+    const isWhole = start === 0 && end === records.length;
+    const page = isWhole && !isReversed ? records : records.slice(start, end);
+    const last = isReversed ? records[start] : records[end - 1];
+    const isLast = isReversed ? start === 0 : end === records.length;
+    // By the id: records may go before the next page is read.
+    const next = isLast || last === undefined ? undefined : () => read({ after: last.id, limit });
+    return { records: isReversed ? page.toReversed() : page, next };
   };
   const read = ({ after, limit = pageRecordsMax }: Range = {}): Page<T> => {
-    const next = (last: T | undefined, isLast: boolean): Page<T>['next'] =>
-      isLast || last === undefined ? undefined : () => read({ after: last.id, limit });
-    if (order === 'newestFirst') {
-      const end = after === undefined ? records.length : placeOf(after)[1];
-      const start = Math.max(0, end - limit);
-      const page = records.slice(start, end).toReversed();
-      return { records: page, next: next(page.at(-1), start === 0) };
-    }
-    const start = after === undefined ? 0 : placeOf(after)[0];
-    const isLast = start + limit >= records.length;
-    const page = start === 0 && isLast ? records : records.slice(start, start + limit);
-    return { records: page, next: next(page.at(-1), isLast) };
+    const first = isReversed ? records.length : 0;
+    return readFrom(after === undefined ? first : placeBehind(after), limit);
   };
   return { read, exceeds: (count) => records.length > count };
 }

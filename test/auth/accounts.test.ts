@@ -15,12 +15,16 @@ const passwordHash = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const entry = { username: 'ann', email: 'ann@example.com', roles: ['USER'], passwordHash };
 
 const none = { usersFile: '', environment: '', demoData: true };
-const loadText = (text: string | Buffer) =>
-  loadAccounts({
-    ...none,
-    usersFile: 'u.json',
-    readFile: () => Promise.resolve(Buffer.from(text)),
-  });
+const loadText = async (text: string | Buffer, options = none) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
+  try {
+    const usersFile = join(folder, 'u.json');
+    await writeFile(usersFile, text);
+    return await loadAccounts({ ...options, usersFile });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
 const load = (value: unknown) => loadText(JSON.stringify(value));
 
 test('without a file there are the two demo accounts, whose password is "password"', async () => {
@@ -50,10 +54,9 @@ test('in production, or with the demo data off, there is no account without a fi
 });
 
 test('a file replaces the demo accounts, in production too', async () => {
-  const readFile = () => Promise.resolve(Buffer.from(JSON.stringify([entry])));
   for (const environment of ['', 'production']) {
-    const options = { usersFile: 'u.json', environment, demoData: false, readFile };
-    const [account, ...others] = await loadAccounts(options);
+    const options = { ...none, environment, demoData: false };
+    const [account, ...others] = await loadText(JSON.stringify([entry]), options);
     assert.deepEqual(others, []);
     assert.deepEqual({ ...account, id: undefined }, { ...entry, id: undefined });
   }

@@ -120,7 +120,6 @@ describe('clients', { concurrency: 4 }, () => {
   test('share one budget for what waits: the more streams, the smaller each', async (t) => {
     const env = {
       WAITING_BYTES_MAX: String(1024 * 1024),
-      WS_QUEUE_BYTES_MAX: '1048576',
       IDLE_TIMEOUT_SECONDS: '300',
     };
     const endpoint = await startEndpoint(t, { env });
@@ -157,7 +156,7 @@ describe('clients', { concurrency: 4 }, () => {
 
 test('a clean stop does not wait for those who do not read', async (t) => {
   const endpoint = await startEndpoint(t, {
-    env: { WS_QUEUE_BYTES_MAX: '8388608', DRAIN_SECONDS: '9' },
+    env: { WAITING_BYTES_MAX: '1073741824', DRAIN_SECONDS: '9' },
   });
   const silent = await askEvents(endpoint, subscription);
   while (endpoint.streams.size < 1) await turn();

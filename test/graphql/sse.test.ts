@@ -78,7 +78,7 @@ test('comments keep a silent stream alive', async (t) => {
 });
 
 test('a client that does not read is ended, and a reader gets all in order', async (t) => {
-  const env = { WS_QUEUE_BYTES_MAX: '65536', IDLE_TIMEOUT_SECONDS: '300' };
+  const env = { WAITING_BYTES_MAX: '8388608', IDLE_TIMEOUT_SECONDS: '300' };
   const endpoint = await startEndpoint(t, { env });
   const silent = await askEvents(endpoint, subscription);
   const reader = await askEvents(endpoint, subscription);

@@ -75,7 +75,7 @@ test('an event beyond it is an error of its subscription, which goes on', async 
 });
 
 test('large events are counted once while slow members take them, and given back', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { WS_QUEUE_BYTES_MAX: '65536' } });
+  const endpoint = await startEndpoint(t);
   const slow = [
     await listen(endpoint, long),
     await listen(endpoint, long),

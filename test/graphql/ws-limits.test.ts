@@ -103,10 +103,11 @@ describe('operations', { concurrency: 4 }, () => {
   });
 
   test('what waits for the acknowledgement is bounded in bytes', async (t) => {
-    const { port } = await startEndpoint(t, { env: { WS_QUEUE_BYTES_MAX: '65536' } });
+    const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
-    for (const id of ['a', 'b']) client.send(subscribe(id, `{ __typename }${' '.repeat(40_000)}`));
-    assert.deepEqual([(await client.next()).id, client.received], ['b', []]);
+    const query = `{ __typename }${' '.repeat(220_000)}`;
+    for (const id of ['a', 'b', 'c', 'd', 'e']) client.send(subscribe(id, query));
+    assert.deepEqual([(await client.next()).id, client.received], ['e', []]);
     client.send({ type: 'connection_init' });
     assert.equal((await client.next()).type, 'connection_ack');
     const ids = [(await client.next()).id, (await client.next()).id];
@@ -120,7 +121,7 @@ describe('operations', { concurrency: 4 }, () => {
       executed += 1;
       return big;
     });
-    const { port } = await startEndpoint(t, { wrap, env: { WS_QUEUE_BYTES_MAX: '65536' } });
+    const { port } = await startEndpoint(t, { wrap, env: { WAITING_BYTES_MAX: '8388608' } });
     const client = await connectReady(port, { protocols });
     client.socket.pause();
     for (let count = 0; count < 90; count += 1) {
@@ -207,7 +208,7 @@ describe('peers', { concurrency: 4 }, () => {
   });
 
   test('one that does not read is closed with 1013, and a reader gets all in order', async (t) => {
-    const env = { WS_QUEUE_BYTES_MAX: '65536', WS_PING_SECONDS: '60' };
+    const env = { WAITING_BYTES_MAX: '8388608', WS_PING_SECONDS: '60' };
     const endpoint = await startEndpoint(t, { env });
     const silent = await connectReady(endpoint.port, { protocols });
     const reader = await connectReady(endpoint.port, { protocols });
@@ -231,7 +232,7 @@ describe('peers', { concurrency: 4 }, () => {
   });
 
   test('queues share one budget: the more sockets, the smaller each', async (t) => {
-    const env = { WAITING_BYTES_MAX: String(1024 * 1024), WS_QUEUE_BYTES_MAX: '1048576' };
+    const env = { WAITING_BYTES_MAX: String(1024 * 1024) };
     const endpoint = await startEndpoint(t, { env });
     const clients = [];
     for (let count = 0; count < 16; count += 1) {

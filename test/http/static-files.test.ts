@@ -50,7 +50,7 @@ describe('static files', () => {
   });
 
   it('sends a file with its type, its tag and the headers of the endpoint', async () => {
-    const reply = await files().reply(requestWith(), 'deep/er/logo.png');
+    const reply = await files()(requestWith(), 'deep/er/logo.png');
     assert.equal(reply.status, 200);
     assert.equal(textOf(reply), 'not really');
     assert.equal(headerOf(reply, 'Content-Type'), 'image/png');
@@ -60,7 +60,7 @@ describe('static files', () => {
   });
 
   it('calls a file of unknown kind bytes', async () => {
-    const reply = await files().reply(requestWith(), 'strange.xyz');
+    const reply = await files()(requestWith(), 'strange.xyz');
     assert.equal(headerOf(reply, 'Content-Type'), 'application/octet-stream');
   });
 
@@ -80,7 +80,7 @@ describe('static files', () => {
     const endpoint = files();
     for (const [accept, packed] of cases) {
       const request = requestWith(accept === undefined ? {} : { 'accept-encoding': accept });
-      const reply = await endpoint.reply(request, 'app.js');
+      const reply = await endpoint(request, 'app.js');
       assert.equal(Buffer.isBuffer(reply.body), packed);
       const bytes = Buffer.isBuffer(reply.body) ? reply.body : await buffer(reply.body as Readable);
       assert.equal(headerOf(reply, 'Content-Encoding'), packed ? 'gzip' : undefined, accept);
@@ -92,10 +92,10 @@ describe('static files', () => {
 
   it('answers 304 to a client that holds the same file, and 200 to all others', async () => {
     const endpoint = files();
-    const etag = headerOf(await endpoint.reply(requestWith(), 'app.js'), 'ETag') ?? '';
+    const etag = headerOf(await endpoint(requestWith(), 'app.js'), 'ETag') ?? '';
     for (const held of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
       const request = requestWith({ 'if-none-match': held });
-      const reply = toConditional(await endpoint.reply(request, 'app.js'), request);
+      const reply = toConditional(await endpoint(request, 'app.js'), request);
       assert.equal(reply.status, 304, held);
       assert.equal(reply.body, undefined);
       assert.equal(headerOf(reply, 'ETag'), etag);
@@ -103,7 +103,7 @@ describe('static files', () => {
     }
     for (const held of ['"other"', '', 'W/"', etag.slice(3, -1)]) {
       const request = requestWith({ 'if-none-match': held });
-      const reply = toConditional(await endpoint.reply(request, 'app.js'), request);
+      const reply = toConditional(await endpoint(request, 'app.js'), request);
       assert.equal(reply.status, 200, held);
     }
   });
@@ -115,7 +115,7 @@ describe('static files', () => {
     names.push('deep\\er\\logo.png', '__proto__', 'constructor', '//secret.txt');
     names.push(join(folder, 'app.js'));
     for (const name of names) {
-      await assert.rejects(endpoint.reply(requestWith(), name), isNotFound, name);
+      await assert.rejects(endpoint(requestWith(), name), isNotFound, name);
     }
   });
 
@@ -124,14 +124,14 @@ describe('static files', () => {
     const endpoint = createStaticFiles({ folder: late, headers: [] });
     await mkdir(late);
     await writeFile(join(late, 'a.txt'), 'first');
-    assert.equal(textOf(await endpoint.reply(requestWith(), 'a.txt')), 'first');
+    assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'first');
     await writeFile(join(late, 'a.txt'), 'second');
-    assert.equal(textOf(await endpoint.reply(requestWith(), 'a.txt')), 'first');
+    assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'first');
   });
 
   it('has no files where there is no folder', async () => {
     const endpoint = createStaticFiles({ folder: join(folder, 'missing'), headers: [] });
-    await assert.rejects(endpoint.reply(requestWith(), 'index.html'), isNotFound);
+    await assert.rejects(endpoint(requestWith(), 'index.html'), isNotFound);
   });
 
   it('tries again after a file that could not be read', async () => {
@@ -139,10 +139,10 @@ describe('static files', () => {
     await mkdir(flaky);
     await writeFile(join(flaky, 'a.txt'), 'now');
     const endpoint = createStaticFiles({ folder: flaky, headers: [] });
-    await assert.rejects(endpoint.reply(requestWith(), 'b.txt'), isNotFound);
+    await assert.rejects(endpoint(requestWith(), 'b.txt'), isNotFound);
     await rm(join(flaky, 'a.txt'));
-    await assert.rejects(endpoint.reply(requestWith(), 'a.txt'), { code: 'ENOENT' });
+    await assert.rejects(endpoint(requestWith(), 'a.txt'), { code: 'ENOENT' });
     await writeFile(join(flaky, 'a.txt'), 'again');
-    assert.equal(textOf(await endpoint.reply(requestWith(), 'a.txt')), 'again');
+    assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'again');
   });
 });

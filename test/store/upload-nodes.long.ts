@@ -239,7 +239,7 @@ describe('a server on SQLite with a folder for its files', { skip: skipSqlite },
       TMPDIR: directory,
     });
     assert.equal((await post(node, 'list', form({ a: '1' }))).status, 200);
-    assert.match((await readdir(directory)).join(), /^inkwell-[0-9a-f]{8}-\d+-\d+-\w{6}$/);
+    assert.match((await readdir(directory)).join(), /^inkwell-[0-9a-f]+-\d+-\d+-\w{6}$/);
     await node.signal('SIGTERM');
     assert.deepEqual(await readdir(directory), []);
   });

@@ -19,14 +19,8 @@ import {
 } from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 
-export interface ConnectionLimits {
-  /** Bytes that its operations keep, those included that have not begun. */
-  readonly wsQueueBytesMax: number;
-}
-
 /** The same for all sockets. */
 export interface ConnectionDeps extends OperationDeps {
-  readonly config: ConnectionLimits;
   /** Holds what the operations keep. */
   readonly pool: Pick<MemoryPool, 'open'>;
   /** Milliseconds of any clock that only goes forward. */
@@ -45,6 +39,8 @@ const initTimeoutMilliseconds = 5_000;
 const messagesPerSecondMax = 200;
 /** In progress on one socket, subscriptions among them: a page has some ten. */
 const operationsMax = 100;
+/** Bytes that the operations of one socket keep, those included that have not begun. */
+const keptBytesMax = 1_048_576;
 /** Queries and mutations of one socket that run at a time; the others wait. */
 const executingMax = 10;
 
@@ -232,9 +228,7 @@ export class Connection implements OperationHost {
       }
       this.#remove(id);
     }
-    const { wsQueueBytesMax } = this.#deps.config;
-    const full =
-      this.#operations.size >= operationsMax || this.#kept.bytes + bytes > wsQueueBytesMax;
+    const full = this.#operations.size >= operationsMax || this.#kept.bytes + bytes > keptBytesMax;
     if (full || !this.#kept.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       this.port.send(errorMessage(dialect, id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));

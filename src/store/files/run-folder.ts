@@ -16,7 +16,10 @@ export interface Run {
   isRunning(pid: number): boolean;
 }
 
-const folderName = /^inkwell-([0-9a-f]{8})-([0-9]{1,10})-([0-9]{1,16})-[0-9A-Za-z]{6}$/;
+/** A name of 64 bytes, which is the longest that Linux has. */
+const hostIdLengthMax = 128;
+
+const folderName = /^inkwell-([0-9a-f]{0,128})-([0-9]{1,10})-([0-9]{1,16})-[0-9A-Za-z]{6}$/;
 
 /** Makes the folder of this run in `directory`; gives its path. Throws a line for a person. */
 export async function createRunFolder(
@@ -55,12 +58,7 @@ function isDead(name: string, run: Run): boolean {
   return !run.isRunning(Number(pid));
 }
 
-/**
- * Eight hex digits that stand for the machine's name: FNV-1a in 32 bits. It keeps machines apart,
- * not secrets, and the first use of a cryptographic hash costs a fifth of the start.
- */
+/** The machine's name in hex digits, as much as a folder's name has room for. */
 function toHostId(host: string): string {
-  let hash = 0x81_1c_9d_c5;
-  for (const byte of Buffer.from(host)) hash = Math.imul(hash ^ byte, 0x01_00_01_93);
-  return (hash >>> 0).toString(16).padStart(8, '0');
+  return Buffer.from(host).toString('hex').slice(0, hostIdLengthMax);
 }
