@@ -1,16 +1,15 @@
 /** Articles over REST (Spec §4.6). */
 
-import { Readable } from 'node:stream';
 import { decodeArticleDraft, toPatchedArticle, toPatchedArticles } from '../domain/articles.ts';
 import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
-import type { ListPage, ReplyWithList } from '../http/json-list.ts';
+import { tagOfList } from '../http/json-list.ts';
 import { rememberTexts } from '../http/record-texts.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
-import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
+import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
 import { createFind, getFound, getId, type ListRoute, replyWithList } from '../http/records.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
@@ -74,7 +73,7 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
     async patchAll(request) {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
-        if (isConditional(request)) checkConditions(request, tagOf(listReply, all));
+        if (isConditional(request)) checkConditions(request, tagOf(answers, all));
         return toPatchedArticles(all, patch(all), bodyBytesMax);
       });
       return emptyReply(204);
@@ -122,13 +121,9 @@ function toListJson({ store, config }: RecordDeps): (article: Article) => string
   return rememberTexts(toJson, config.answerCacheBytesMax * textShare);
 }
 
-/** The tag that the list has now, which is `all`; empty where it is too long for one. */
-function tagOf(listReply: ReplyWithList<Reading>, all: readonly Article[]): string {
-  const read = (records: Reading): ListPage<Article> => {
-    void records.articles; // The tag names what is reached for.
-    return { records: all, next: undefined };
-  };
-  const reply = listReply({ key: undefined, read, toJson }) as HttpReply; // at once
-  if (reply.body instanceof Readable) reply.body.destroy();
-  return reply.etag ?? '';
+/** The tag that the list has now, which is `all`. */
+function tagOf({ read }: RecordDeps['answers'], all: readonly Article[]): string {
+  const reading = read();
+  void reading.articles; // The version names what is reached for.
+  return tagOfList(all, toJson, reading.version);
 }

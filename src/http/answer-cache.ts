@@ -36,6 +36,8 @@ export interface CurrentOrNot {
 export type Keep = (reply: HttpReply) => HttpReply;
 
 export interface AnswerCache<R extends CurrentOrNot> {
+  /** The records as they are now, for one answer. */
+  readonly read: () => R;
   /**
    * The reply that is kept for the key, of Latin-1, or the one that `make` makes of the records
    * which it is given, and of nothing else. Undefined is the key of nothing.
@@ -46,11 +48,9 @@ export interface AnswerCache<R extends CurrentOrNot> {
   ): MaybePromise<HttpReply>;
 }
 
-export interface AnswerCacheOptions<R> {
+export interface AnswerCacheOptions<R extends CurrentOrNot> extends Pick<AnswerCache<R>, 'read'> {
   /** Keys and replies together; 0 keeps nothing. */
   readonly bytesMax: number;
-  /** The records as they are now, for one answer. */
-  readonly read: () => R;
 }
 
 interface Entry {
@@ -72,6 +72,7 @@ export function createAnswerCache<R extends CurrentOrNot>(
   };
 
   return {
+    read,
     get(key, make) {
       const known = key === undefined ? undefined : entries.get(key);
       if (known?.reading.isCurrent() === true) return known.reply;

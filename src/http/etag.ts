@@ -7,14 +7,15 @@ import { emptyReply, type HttpReply, type HttpRequest, jsonTextReply } from './m
 
 type Headers = Pick<HttpRequest, 'header'>;
 
-/** A strong tag for some content. */
-export function createEtag(content: string | Buffer): string {
+/** A strong tag for some content; `version` names it where it is known by a shorter name. */
+export function createEtag(content: string | Buffer, version?: string): string {
+  if (version !== undefined) return `"${version}"`;
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 }
 
-/** JSON under its tag; `version` names the content where it is known by a shorter name. */
+/** JSON under its tag. */
 export function taggedReply(body: string | Buffer, version?: string): HttpReply {
-  const etag = version === undefined ? createEtag(body) : `"${version}"`;
+  const etag = createEtag(body, version);
   const { status, headers } = jsonTextReply(200, body);
   return { status, headers: [...headers, 'ETag', etag], body, etag };
 }

@@ -16,7 +16,7 @@ import {
   toAnswer,
   toBytes,
 } from './answer-cache.ts';
-import { taggedReply } from './etag.ts';
+import { createEtag, taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 
 /** Some records of a list, and how the next ones are read, where there are more. */
@@ -75,6 +75,23 @@ export function createListReply<R extends CurrentOrNot>(
         ),
       ),
     );
+}
+
+/**
+ * The tag of the answer with these records, which are all of a list: empty where that is streamed,
+ * and so has none. `version` as in a reading.
+ */
+export function tagOfList<T>(
+  records: readonly T[],
+  toJson: (record: T) => string,
+  version: string | undefined,
+): string {
+  const texts = new ListTexts();
+  for (const record of records) {
+    texts.add(toJson(record));
+    if (texts.length > bufferedLengthMax) return '';
+  }
+  return createEtag(texts.end(), version);
 }
 
 type Pieces = AsyncGenerator<Buffer, void, undefined>;
