@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { settings } from '../dist/config.js';
 import { jsonPatch, refusal, start } from './support/articles.js';
 import { post } from './support/graphql-http.js';
+import { testAtLength } from './support/long.js';
 import { runProgram } from './support/program.js';
 import { ask } from './support/raw-client.js';
 import { startServer } from './support/server.js';
@@ -135,7 +136,7 @@ test('a result tells of 20 errors, and that there are more', async (t) => {
   );
 });
 
-test('1,000 different subscriptions run, one more is refused', async (t) => {
+testAtLength('1,000 different subscriptions run, one more is refused', async (t) => {
   const server = await startServer(t);
   const subscription = (name: string): string => `subscription { commentAdded { ${name}: id } }`;
   const clients = [];

@@ -20,7 +20,7 @@ import { type Step, step } from './support/model-steps.js';
 import { rounds } from './support/long.js';
 import { startServer, type TestServer } from './support/server.js';
 
-const numRuns = rounds('MODEL_RUNS', { short: 10, long: 200 });
+const numRuns = rounds('MODEL_RUNS', { short: 6, long: 200 });
 const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31);
 
 const missing = '019b8d5e-9c00-7000-8000-00000000ffff';

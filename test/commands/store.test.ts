@@ -4,13 +4,15 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { type Ended, runCommand } from '../support/command.js';
+import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
 const run = (args: readonly string[], url: string): Promise<Ended> =>
   runCommand(args, { env: { STORE_URL: url } });
+const here = (args: readonly string[], url: string): Promise<Ended> =>
+  runCommandHere(args, { env: { STORE_URL: url } });
 
 async function fails(running: Promise<Ended>, fault: RegExp, exitCode = 1): Promise<void> {
   const { code, output, errors } = await running;
@@ -126,16 +128,16 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
 
 describe('what cannot be', () => {
   it('a backup of a store in memory or in PostgreSQL', async () => {
-    await fails(run(['backup', 'x'], ''), /STORE_URL: a store in memory keeps nothing/);
-    await fails(run(['backup', 'x'], 'postgres://127.0.0.1:1/a'), /STORE_URL: pg_dump makes/);
-    await fails(run(['migrate'], ''), /STORE_URL: a store in memory keeps nothing/);
+    await fails(here(['backup', 'x'], ''), /STORE_URL: a store in memory keeps nothing/);
+    await fails(here(['backup', 'x'], 'postgres://127.0.0.1:1/a'), /STORE_URL: pg_dump makes/);
+    await fails(here(['migrate'], ''), /STORE_URL: a store in memory keeps nothing/);
   });
 
   it('other arguments are answered with the usage', async () => {
     for (const args of [[], ['a', 'b'], ['--help'], ['']]) {
-      await fails(run(['backup', ...args], ''), /^usage: .* backup <file>\n$/, 2);
+      await fails(here(['backup', ...args], ''), /^usage: .* backup <file>\n$/, 2);
     }
-    await fails(run(['migrate', 'now'], ''), /^usage: .* migrate\n$/, 2);
+    await fails(here(['migrate', 'now'], ''), /^usage: .* migrate\n$/, 2);
   });
 });
 
@@ -150,7 +152,7 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
     const url = await server.createDatabase();
     await server.query(url, 'CREATE ROLE serving LOGIN');
     const serving = url.replace('inkwell@', 'serving@');
-    await fails(run(['migrate'], serving), /STORE_URL: .*permission denied/);
+    await fails(here(['migrate'], serving), /STORE_URL: .*permission denied/);
     const done = { code: 0, output: 'The tables of the store are of this version.\n', errors: '' };
     assert.deepEqual(await run(['migrate'], url), done);
     for (const grant of [
@@ -170,8 +172,8 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
     form.append('part', new Blob(['text']), 'a.txt');
     const upload = { method: 'POST', body: form };
     assert.equal((await fetch(`${node.url}/api/multiparts/simple`, upload)).status, 200);
-    assert.deepEqual(await run(['migrate'], serving), done);
-    assert.deepEqual(await run(['migrate'], url), done);
+    assert.deepEqual(await here(['migrate'], serving), done);
+    assert.deepEqual(await here(['migrate'], url), done);
     assert.equal((await fetch(`${node.url}/readyz`)).status, 200);
   });
 });

@@ -1,10 +1,12 @@
-/** The program as a command: `node dist/server.js <arguments>`, as a process of its own. */
+/** The program as a command: `node dist/server.js <arguments>`. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { commands } from '../../dist/commands/commands.js';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
@@ -23,6 +25,7 @@ export interface CommandOptions {
 /** Longer than any of them takes; one that waits for ever is ended, and its code is null. */
 const timeout = 30_000;
 
+/** As a process of its own. */
 export async function runCommand(
   args: readonly string[],
   { env = {}, input = '' }: CommandOptions = {},
@@ -39,6 +42,27 @@ export async function runCommand(
     exited,
   ]);
   return { code, output, errors };
+}
+
+/** In the process of the test, which is soon done. The first argument is the command's name. */
+export async function runCommandHere(
+  [name = '', ...args]: readonly string[],
+  { env = {}, input: given = '' }: CommandOptions = {},
+): Promise<Ended> {
+  const command = await commands.get(name)?.();
+  if (command === undefined) throw new TypeError(`There is no command "${name}".`);
+  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  input.end(given);
+  const code = await command(args, {
+    environment: env,
+    input,
+    output,
+    errors,
+    now: () => new Date(),
+  });
+  const texts = [output, errors].map((stream) => text(stream.end()));
+  const [said = '', complained = ''] = await Promise.all(texts);
+  return { code, output: said, errors: complained };
 }
 
 /** util-linux's `script` gives a process a terminal of its own. */
