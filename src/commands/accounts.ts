@@ -130,6 +130,8 @@ async function run(command: Command, context: CommandContext): Promise<string> {
   const person = kind === 'add' || kind === 'change' ? await decode(command, config) : undefined;
   const opened = await openAccounts(config.storeUrl, {
     now: () => formatLocalDateTime(context.now()),
+    log: () => undefined,
+    startSeconds: 1,
     timeoutSeconds: config.storeTimeoutSeconds,
   });
   const { accounts } = opened;

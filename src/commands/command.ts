@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream';
 import type { PasswordInput } from '../auth/password-input.ts';
 import { ConfigError } from '../config.ts';
 import { toReason } from '../errors.ts';
+import type { AccountsOptions } from '../store/driver.ts';
 
 /** What the process has; settings are those of the server. */
 export interface CommandContext {
@@ -40,6 +41,13 @@ export async function answer(
     await write(errors, told.map((line) => `inkwell: ${line}`).join('\n'));
     return 1;
   }
+}
+
+/** What a command waits for, as a line for a person. */
+export function toLog({ errors }: CommandContext): AccountsOptions['log'] {
+  return (_level, event, facts = {}) => {
+    errors.write(`inkwell: ${[event, ...Object.values(facts)].join(': ')}\n`);
+  };
 }
 
 /** The arguments are not understood: its message is the usage. */

@@ -2,8 +2,8 @@
 
 import { readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
-import { backUpStore, openAccounts } from '../store/open.ts';
-import { answer, type CommandContext, type ExitCode, UsageError } from './command.ts';
+import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
+import { answer, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
 
 /** A copy of the store as it is at one moment, in a file that is not there yet. */
 export function runBackup(args: readonly string[], context: CommandContext): Promise<ExitCode> {
@@ -24,7 +24,8 @@ export function runMigrate(args: readonly string[], context: CommandContext): Pr
     const { storeUrl, storeTimeoutSeconds: timeoutSeconds } = readConfig(context.environment);
     const now = (): string => formatLocalDateTime(context.now());
     // Whatever opens the store migrates it.
-    const opened = await openAccounts(storeUrl, { now, timeoutSeconds });
+    const waiting = { log: toLog(context), startSeconds };
+    const opened = await openAccounts(storeUrl, { now, timeoutSeconds, ...waiting });
     await opened.close();
     return 'The tables of the store are of this version.';
   });

@@ -17,6 +17,9 @@ export interface DriverOptions extends MemoryStoreOptions {
 }
 
 export interface AccountsOptions {
+  /** How long a database server that does not answer is waited for. */
+  readonly startSeconds: number;
+  readonly log: Log;
   /** The local date-time of now, as records keep it. */
   readonly now: () => string;
   /** How long one statement on a database server may take. */

@@ -4,6 +4,9 @@ import type { AccountsOptions, DriverOptions, OpenedAccounts } from './driver.ts
 import { createMemoryStore } from './memory.ts';
 import type { Store } from './store.ts';
 
+/** A server and its database may be started together: so long the one waits for the other. */
+export const startSeconds = 30;
+
 /**
  * `memory:` or empty text: in memory. `sqlite:///path`: in that file. `postgres://…`: in that
  * database. Throws an Error of one line, with STORE_URL in it, where the store cannot be opened.
@@ -15,7 +18,7 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
     return openSqliteStore(toPath(url), options);
   }
   const { openPostgresStore } = await import('./postgres/open.ts');
-  return openPostgresStore(url, options);
+  return openPostgresStore(url, { ...options, startSeconds });
 }
 
 /**

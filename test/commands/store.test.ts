@@ -1,8 +1,11 @@
 /** `node dist/server.js backup` and `migrate`, beside a server that runs on the same store. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
@@ -147,6 +150,19 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
     server = await startPostgres();
   });
   after(() => server.remove());
+
+  it('waits for a database that is being started, and says so', async () => {
+    const url = await server.createDatabase();
+    await server.stop();
+    const starting = createServer((socket) => socket.destroy()).listen(server.port, '127.0.0.1');
+    const migrating = run(['migrate'], url);
+    await once(starting, 'connection');
+    await promisify(starting.close.bind(starting))();
+    await server.start();
+    const { code, errors } = await migrating;
+    assert.equal(code, 0);
+    assert.match(errors, /^inkwell: waiting for the database: 127\.0\.0\.1:\d+: /);
+  });
 
   it('makes what a role that may only read and write needs to serve', async (t) => {
     const url = await server.createDatabase();

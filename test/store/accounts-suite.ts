@@ -39,7 +39,7 @@ interface Opened {
 
 export function describeAccounts(driver: AccountsDriver): void {
   const openKept = async (context: TestContext, url: string): Promise<KeptAccounts> => {
-    const opened = await openAccounts(url, driverOptions());
+    const opened = await openAccounts(url, { ...driverOptions(), startSeconds: 5 });
     context.after(() => opened.close());
     return opened.accounts;
   };

@@ -44,6 +44,17 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
   };
   const transaction = { pool_mode: 'transaction', default_pool_size: 3 };
 
+  it('in session mode, a start says what the pooler has to be told', async (t) => {
+    const { ignore_startup_parameters: _, ...others } = session;
+    const url = await startPgBouncer(t, await server.createDatabase(), others);
+    await assert.rejects(openStore(url, driverOptions()), {
+      message:
+        'STORE_URL: the pooler says "unsupported startup parameter: statement_timeout". Set ' +
+        'ignore_startup_parameters to statement_timeout,lock_timeout there, or add ?prepare=false ' +
+        'to the URL.',
+    });
+  });
+
   for (const [name, listening, start] of [
     ['in session mode', 2, async (t, url) => ({ url: await startPgBouncer(t, url, session) })],
     [

@@ -61,7 +61,7 @@ test(
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
        UPDATE inkwell.schema_state SET version = 1`,
     );
-    const opened = await openAccounts(url, driverOptions());
+    const opened = await openAccounts(url, { ...driverOptions(), startSeconds: 5 });
     assert.deepEqual(await opened.accounts.list(), []);
     await opened.close();
     const second = await open(t, url);
@@ -144,6 +144,21 @@ test(
     });
   },
 );
+
+for (const encoding of ['LATIN1', 'SQL_ASCII']) {
+  test(`a database is refused, and left empty, where it is ${encoding}`, { skip }, async () => {
+    const name = encoding.toLowerCase();
+    const make = `CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`;
+    await server.query(server.url('postgres'), make);
+    await assert.rejects(openStore(server.url(name), driverOptions()), {
+      message:
+        `STORE_URL: the encoding of the database is ${encoding}, and has to be UTF8: ` +
+        "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0.",
+    });
+    const schemas = "SELECT FROM pg_namespace WHERE nspname = 'inkwell'";
+    assert.deepEqual(await server.query(server.url(name), schemas), []);
+  });
+}
 
 test('a URL is refused with one line where there is no such database', { skip }, async () => {
   const url = (await server.emptyDatabase()).replace(/\w+$/, 'nothing');

@@ -52,6 +52,10 @@ const readOnly = '25006';
 /** What the network says, and what the package says of its connections. */
 const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
 const outOfReach = /^(?:E(?!CONNRESET|PIPE)[A-Z]+|CONNECT_TIMEOUT|CONNECTION_DESTROYED|57P03)$/;
+/** What is wrong with a certificate, or with the server's proof that it knows the password. */
+const untrusted = /^(?:CERT_|DEPTH_ZERO|ERR_(?:TLS|SSL|OSSL)|SASL_|SELF_SIGNED|UNABLE_TO_)/;
+/** PgBouncer has one code for whatever it refuses; its text says what. */
+const refusedParameter = /^unsupported startup parameter: (?:statement|lock)_timeout/;
 
 /** A session may stay so after the database is written to again. */
 export function isReadOnly(error: unknown): boolean {
@@ -70,15 +74,35 @@ export function toStoreError(error: unknown): unknown {
   const code = String(error.code);
   if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');
   if (isBusyCode.test(code)) return busy();
-  if (isAwayCode.test(code) || noConnection.test(code)) return lost();
+  if ([isAwayCode, noConnection, untrusted].some((codes) => codes.test(code))) return lost();
   return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
 }
 
-/** A refused password or a database that is not there: the server's own words say which. */
-export function toStartError(error: unknown): unknown {
+/**
+ * Why there is no start: the server's own words, as for a refused password or a database that is
+ * not there. Undefined where it may come while it is waited for.
+ */
+export function toStartError(error: unknown): Error | undefined {
   const fault = toStoreError(error);
-  if (!(fault instanceof Error) || fault.message.startsWith('STORE_URL')) return fault;
-  return new Error(`STORE_URL: ${fault.message}`, { cause: fault });
+  const advice =
+    error instanceof Error && 'code' in error
+      ? toAdvice(error.message, String(error.code))
+      : undefined;
+  if (isAway(fault) && advice === undefined) return undefined;
+  const message = advice ?? toReason(fault);
+  const named = message.startsWith('STORE_URL') ? message : `STORE_URL: ${message}`;
+  return new Error(named, { cause: fault });
+}
+
+function toAdvice(message: string, code: string): string | undefined {
+  if (untrusted.test(code)) {
+    return `the server is not trusted: ${message} (${code}). sslrootcert=FILE trusts an authority.`;
+  }
+  if (!refusedParameter.test(message)) return undefined;
+  return (
+    `the pooler says "${message}". Set ignore_startup_parameters to ` +
+    'statement_timeout,lock_timeout there, or add ?prepare=false to the URL.'
+  );
 }
 
 /** Which server it is, and what it or the network says: nothing of a statement is in that. */

@@ -6,14 +6,13 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Log } from '../../log.ts';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createAccounts } from '../given-accounts.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
-import { describeAway, isAway, toStartError, toStoreError } from './faults.ts';
+import { describeAway, toStartError } from './faults.ts';
 import { openFeed } from './feed.ts';
 import {
   type Client,
@@ -28,16 +27,18 @@ import { createStatements } from './statements.ts';
 import { hasSessions } from './url.ts';
 import type { Store } from '../store.ts';
 
-/** A node and its database may be started together: so long the one waits for the other. */
-const startSeconds = 30;
+type Waiting = Pick<AccountsOptions, 'log' | 'startSeconds'>;
 const startRetryMilliseconds = 250;
 /** The log names what it waits for again after so long. */
 const startLogMilliseconds = 10_000;
 
-export async function openPostgresStore(url: string, options: DriverOptions): Promise<Store> {
+export async function openPostgresStore(
+  url: string,
+  options: DriverOptions & Waiting,
+): Promise<Store> {
   const { createId, now, initial, log, connectionsMax, timeoutSeconds } = options;
   const connect = await createConnect(url);
-  await whenThere(connect, log, async (sql) => {
+  await whenThere(connect, options, async (sql) => {
     await migrate(sql);
     await fill(sql, initial);
     await keepAuthors(sql, initial);
@@ -89,11 +90,12 @@ async function toListen(
 /** The accounts alone: the first records of a new database are left to the first node's start. */
 export async function openPostgresAccounts(
   url: string,
-  { now, timeoutSeconds }: AccountsOptions,
+  options: AccountsOptions,
 ): Promise<OpenedAccounts> {
+  const { now, log, timeoutSeconds } = options;
   const connect = await createConnect(url);
-  await whenThere(connect, () => undefined, migrate);
-  const pool = createPool(connect, { log: () => undefined, connectionsMax: 1, timeoutSeconds });
+  await whenThere(connect, options, migrate);
+  const pool = createPool(connect, { log, connectionsMax: 1, timeoutSeconds });
   return {
     accounts: createKept({ pool, sql: createStatements(pool, createListShare(1)), now }),
     close: () => pool.close(),
@@ -103,7 +105,7 @@ export async function openPostgresAccounts(
 /** The server may still start: what is done first is tried for a while. */
 async function whenThere(
   connect: Connect,
-  log: Log,
+  { log, startSeconds }: Waiting,
   work: (sql: Client) => Promise<void>,
 ): Promise<void> {
   const end = Date.now() + startSeconds * 1000;
@@ -115,7 +117,8 @@ async function whenThere(
       await work(sql);
       return;
     } catch (error) {
-      if (!isAway(toStoreError(error))) throw toStartError(error);
+      const fault = toStartError(error);
+      if (fault !== undefined) throw fault;
       connect.passOver(sql);
       const { host, reason } = describeAway(sql, error);
       const at = Date.now();

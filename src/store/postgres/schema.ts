@@ -139,7 +139,8 @@ export const migrationSeconds = 600;
 
 /** One number for all nodes: "Inkw". */
 const migrationLock = 0x49_6e_6b_77;
-const newerVersion = 'IW001';
+/** Of what these statements themselves refuse. */
+const refused = 'IW001';
 
 /**
  * Brings the database to the newest step. The text is sent as one: PostgreSQL runs it as one
@@ -149,9 +150,8 @@ export async function migrate(sql: Client): Promise<void> {
   try {
     await sql.unsafe(migration());
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === newerVersion)) throw error;
-    const message = 'STORE_URL: the database was written by a newer version of this program.';
-    throw new Error(message, { cause: error });
+    if (!(error instanceof Error && 'code' in error && error.code === refused)) throw error;
+    throw new Error(`STORE_URL: ${error.message}`, { cause: error });
   }
 }
 
@@ -168,9 +168,15 @@ function migration(): string {
   return `
     SELECT pg_advisory_xact_lock(${migrationLock});
     DO $check$ BEGIN
+      IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'the encoding of the database is %, and has to be UTF8: '
+          'CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.',
+          current_setting('server_encoding') USING ERRCODE = '${refused}';
+      END IF;
       IF to_regclass('inkwell.schema_state') IS NOT NULL THEN
         IF (SELECT version FROM inkwell.schema_state) > ${steps.length} THEN
-          RAISE EXCEPTION 'newer version' USING ERRCODE = '${newerVersion}';
+          RAISE EXCEPTION 'the database was written by a newer version of this program.'
+            USING ERRCODE = '${refused}';
         END IF;
       ELSE
         CREATE SCHEMA IF NOT EXISTS inkwell;
