@@ -38,7 +38,7 @@ async function paste(blocks: readonly Block[], folder: string): Promise<string[]
     cwd: projectFolder,
     env: { ...process.env, TMPDIR: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 60_000,
+    timeout: 300_000,
   });
   const [printed, faults] = await Promise.all([text(shell.stdout), text(shell.stderr)]);
   const shown = printed.split(`\n${mark}\n`);

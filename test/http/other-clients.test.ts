@@ -15,7 +15,7 @@ interface Ran {
 /** What a program wrote; `found` is false where the machine does not have it. */
 function run(program: string, ...args: readonly string[]): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    execFile(program, args, { timeout: 30_000 }, (error, output, errors) => {
+    execFile(program, args, { timeout: 300_000 }, (error, output, errors) => {
       if (error?.code === 'ENOENT') resolve({ found: false, output });
       else if (error) reject(new Error(`${program}: ${errors}`, { cause: error }));
       else resolve({ found: true, output });

@@ -23,7 +23,7 @@ export interface CommandOptions {
 }
 
 /** Longer than any of them takes; one that waits for ever is ended, and its code is null. */
-const timeout = 30_000;
+const timeout = 300_000;
 
 /** As a process of its own. */
 export async function runCommand(
