@@ -22,34 +22,38 @@ import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createPageHandlers } from './handlers/pages.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createHealthHandlers } from './handlers/health.ts';
-import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
+import {
+  createAdminRoutes,
+  createMetricsRoutes,
+  createRoutes,
+  type Route,
+} from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
-import { createAnswerCache } from './http/answer-cache.ts';
+import { type AnswerCache, createAnswerCache } from './http/answer-cache.ts';
 import { createListReply } from './http/json-list.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
-import { createMetrics, type Metrics } from './http/metrics.ts';
-import type { Observe } from './http/server/observe.ts';
-import { createRequestLog, type RequestLogDeps } from './http/server/request-log.ts';
 import type { UpgradeListener } from './http/server/server.ts';
-import { createCountedLog, type CountedLog, type Log } from './log.ts';
-import { createMemoryPool, type MemoryPool } from './memory-pool.ts';
+import type { CountedLog, Log } from './log.ts';
+import { adminPoolBytes, createMemoryPool, type MemoryPool } from './memory-pool.ts';
 import { createRouter } from './router.ts';
-import { openUploads } from './store/files/open.ts';
+import { openUploads, type OpenUploadsOptions } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
-import { createReader } from './store/reading.ts';
+import { createReader, type Reading } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
+import { type StoreWatch, timeStore } from './store/timed-store.ts';
 import type { Run } from './store/files/run-folder.ts';
+import { createWatch, type Readings } from './watch/watch.ts';
 
 /** What a test, or another host, may put in the place of the real thing. */
 export interface AppDeps {
   readonly log: Log;
   /** For requests where all are logged: it drops none beyond a number in a second. */
   readonly requestLog?: Log;
-  /** Memory that the process holds. */
-  readonly residentBytes?: () => number;
+  /** What this process alone can say of itself, for metrics. */
+  readonly readings?: Pick<Readings, 'connections' | 'memory'>;
   readonly now: () => Date;
   /** Milliseconds of a clock that only goes forward, whatever happens to `now`. */
   readonly monotonicNow: () => number;
@@ -59,9 +63,10 @@ export interface AppDeps {
 
 export interface App {
   readonly listener: Listener;
+  readonly pool: MemoryPool;
   /** For ADMIN_PORT. */
   readonly adminListener: Listener;
-  readonly pool: MemoryPool;
+  readonly adminPool: MemoryPool;
   readonly upgrade: UpgradeListener;
   /** From now on not ready, though everything is served. */
   announceStop(): void;
@@ -92,31 +97,22 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
   const pool = createPool(config);
-  const metrics = config.adminPort === undefined ? undefined : startMetrics({ ...deps, pool });
-  const security = createSecurity(deps, metrics);
-  const shared = { log, config, security, pool };
-  const store = await openRecords(config, { createId, now, log, accounts });
-  const answers = createAnswerCache({
-    bytesMax: config.answerCacheBytesMax * answerShare,
-    read: createReader(store, randomBytes(9).toString('base64url')),
-  });
+  const adminPool = createMemoryPool(adminPoolBytes);
+  const readings = { ...deps.readings, pool, adminPool, graphql: () => graphql.count() };
+  const { observer, security, ...watch } = createWatch(config, { ...deps, readings });
+  const shared = { log, config, observer, pool };
+  const store = await openRecords(config, { createId, now, log, accounts, watch: watch.store });
+  const answers = createAnswers(config, store);
   const listReply = createListReply(answers, pool);
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
 
-  const uploads = await openUploads({
-    directory: config.uploadDir,
-    storedFilesMax: config.storedFilesMax,
-    run,
-    openIndex: store.openFileIndex,
-    createName: createId,
-    log,
-  });
-
+  const uploads = await openFiles(config, store, { run, createName: createId, log });
   const { bearer, login } = createAccess(store, config, { ...deps, accounts, security });
   const viewer = bearer.authenticateIfSent;
   const graphql = createGraphqlHandlers({
     ...shared,
+    watch: watch.graphql,
     store,
     addComment,
     commentAdded: added,
@@ -129,68 +125,50 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   });
 
   const health = createHealthHandlers({ store, monotonicNow });
-  const routes = createRoutes({
-    graphql,
-    posts: createPostHandlers({ store, viewer, answers, listReply, config }),
-    comments: createCommentHandlers({ store, addComment, answers, listReply, config }),
-    accounts: createAccountHandlers({ login, bearer, config }),
-    files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-    todos: createTodoHandlers({ store, answers, listReply, config }),
-    articles: createArticleHandlers({ store, answers, listReply, config }),
-    graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
-    reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
-    health,
-    writing: createWritingGuard({ bearer, config }),
-  });
-  const observe = createObserve({ config, security, log: deps.requestLog ?? log }, metrics);
+  const routes = [
+    ...createRoutes({
+      graphql,
+      posts: createPostHandlers({ store, viewer, answers, listReply, config }),
+      comments: createCommentHandlers({ store, addComment, answers, listReply, config }),
+      accounts: createAccountHandlers({ login, bearer, config }),
+      files: createFileHandlers({ uploads, config, log, createUuid: createId }),
+      todos: createTodoHandlers({ store, answers, listReply, config }),
+      articles: createArticleHandlers({ store, answers, listReply, config }),
+      graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
+      reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
+      health,
+      writing: createWritingGuard({ bearer, config }),
+    }),
+  ];
+  const metrics = createMetricsRoutes(watch.handler);
+  const adminRoutes = [...createAdminRoutes({ health }), ...metrics];
+  if (config.adminPort === 'main') routes.push(...metrics);
   return {
-    listener: listenTo(routes, { ...shared, observe, cors: createCors(config.allowedOrigins) }),
-    adminListener: listenTo(createAdminRoutes({ health, metrics: metrics?.handler }), shared),
+    listener: listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) }),
     pool,
+    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
+    adminPool,
     upgrade: graphql.upgrade,
     announceStop: () => health.announceStop(),
     endSockets: () => graphql.close(),
     async close() {
-      metrics?.close();
+      watch.close();
       await uploads.close();
       await store.close();
     },
   };
 }
 
-/** What was refused is logged, and counted where metrics are asked for. */
-function createSecurity({ log, monotonicNow }: AppDeps, metrics: Metrics | undefined): CountedLog {
-  const report = createCountedLog(log, monotonicNow);
-  if (metrics === undefined) return report;
-  return (event, facts) => {
-    metrics.countEvent(event);
-    report(event, facts);
-  };
+function createAnswers(config: Config, store: Store): AnswerCache<Reading> {
+  return createAnswerCache({
+    bytesMax: config.answerCacheBytesMax * answerShare,
+    read: createReader(store, randomBytes(9).toString('base64url')),
+  });
 }
-
-function createObserve(deps: RequestLogDeps, metrics: Metrics | undefined): Observe {
-  const observe = createRequestLog(deps);
-  if (metrics === undefined) return observe;
-  return (finished) => {
-    metrics.observe(finished);
-    observe(finished);
-  };
-}
-
-function startMetrics({ pool, residentBytes }: Watched): Metrics {
-  const metrics = createMetrics();
-  metrics.gauge('inkwell_waiting_bytes', 'Bytes that wait in memory.', () => pool.bytes);
-  if (residentBytes !== undefined) {
-    metrics.gauge('inkwell_resident_memory_bytes', 'Resident memory.', residentBytes);
-  }
-  return metrics;
-}
-
-type Watched = Pick<App, 'pool'> & Pick<AppDeps, 'residentBytes'>;
 
 function listenTo(
   routes: readonly Route[],
-  deps: Pick<ListenerDeps, 'log' | 'pool' | 'cors' | 'observe'>,
+  deps: Pick<ListenerDeps, 'log' | 'pool' | 'cors' | 'observer'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
   return createListener({ ...createRouter(routes), ...deps, idPrefix });
@@ -253,11 +231,20 @@ function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
 interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
   readonly createId: () => string;
   readonly accounts: readonly Account[];
+  readonly watch: StoreWatch | undefined;
 }
 
-function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
-  const { createId, now, log, accounts } = deps;
-  return openStore(config.storeUrl, {
+function openFiles(
+  { uploadDir: directory, storedFilesMax }: Config,
+  { openFileIndex: openIndex }: Store,
+  deps: Pick<OpenUploadsOptions, 'run' | 'createName' | 'log'>,
+): ReturnType<typeof openUploads> {
+  return openUploads({ ...deps, directory, storedFilesMax, openIndex });
+}
+
+async function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
+  const { createId, now, log, accounts, watch } = deps;
+  const store = await openStore(config.storeUrl, {
     createId,
     now: createLocalClock(now),
     initial: initialData(accounts, config.demoData),
@@ -267,4 +254,6 @@ function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,
   });
+  const isDurable = store.openFileIndex !== undefined;
+  return watch !== undefined && isDurable ? timeStore(store, watch) : store;
 }

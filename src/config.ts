@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { limitSettings } from './config-limits.ts';
 import { toReason } from './errors.ts';
 import {
+  adminPort,
   baseUrl,
   choice,
   flag,
@@ -16,7 +17,6 @@ import {
   list,
   MiB,
   network,
-  optionalPort,
   origin,
   readSettings,
   seconds,
@@ -33,8 +33,8 @@ export const settings = {
   // Where it listens
   host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
   port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
-  adminPort: optionalPort('ADMIN_PORT', {
-    meaning: 'One more port, for health and metrics; empty: none. Keep it closed to clients.',
+  adminPort: adminPort('ADMIN_PORT', {
+    meaning: 'One more port, for health and metrics, or `main`: metrics on `PORT`. Empty: none.',
   }),
   publicUrl: baseUrl('PUBLIC_URL', {
     meaning: 'Base URL in absolute links; empty: scheme and host of the request.',

@@ -34,6 +34,9 @@ export interface Reservation {
 /** A body, an answer or a queue up to this size is counted as a part of its connection. */
 export const uncountedBytesMax = 16_384;
 
+/** The pool of who watches the server: some tens of answers of `/metrics`. */
+export const adminPoolBytes = 4 * 1024 * 1024;
+
 /** Of what is free, one holder may take so much. */
 const holderShare = 0.75;
 /** A client has at least this long to take what waits for it, however scarce the room is. */

@@ -6,6 +6,7 @@
  */
 
 import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
@@ -17,11 +18,8 @@ import { AppError, toReason } from './errors.ts';
 import { refuse } from './http/server/raw-response.ts';
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
 import { createLog, createLogOutput, type LineWriter, type Log, type LogOutput } from './log.ts';
-import { newSpaceBytes, sumOfBounds } from './memory-plan.ts';
+import { adminConnectionsMax, newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
-
-/** Connections to ADMIN_PORT: of a few that watch. */
-const adminConnectionsMax = 100;
 
 /** Of the log: enough to see what happens, and no flood fills a disk. */
 const linesPerSecondMax = 200;
@@ -102,7 +100,7 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
     app = await createApp(config, {
       log,
       requestLog,
-      residentBytes: () => process.memoryUsage.rss(),
+      readings: { connections: () => server.connections, memory: process.memoryUsage },
       now,
       monotonicNow: () => performance.now(),
       run: describeRun(),
@@ -113,17 +111,16 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
   }
   const { listener, upgrade, pool } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });
-  const host = toUrlHost(config.host);
   try {
-    const port = await listenOn('PORT', server, config);
+    const { port, address } = await listenOn('PORT', server, config);
     const adminPort = await openAdmin(app, config);
     // Before the line: who reads it may send a signal at once.
     stopOnSignals(server, app, { config, log, fail });
     const memoryMaxMiB = Math.ceil(sumOfBounds(config, newSpace) / MiB);
-    const adminUrl = adminPort === undefined ? undefined : `http://${host}:${adminPort}`;
-    const url = `http://${host}:${port}`;
-    const address = config.host === '' ? 'all addresses' : config.host;
-    log('info', 'listening', { url, ui: `${url}/graphql-ui/`, address, adminUrl, memoryMaxMiB });
+    const adminUrl = adminPort === undefined ? undefined : toUrl(address, adminPort);
+    const url = toUrl(address, port);
+    const ui = `${url}/graphql-ui/`;
+    log('info', 'listening', { url, ui, address: toHost(address), adminUrl, memoryMaxMiB });
     const memoryMiB = Math.floor(memoryBytes / MiB);
     if (memoryMaxMiB > memoryMiB) {
       log('warn', 'the limits allow more memory than there is', { memoryMaxMiB, memoryMiB });
@@ -138,18 +135,23 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
 /** It goes on to answer until the process ends. Resolves with its port, if one is asked for. */
 async function openAdmin(app: App, config: Config): Promise<number | undefined> {
   const { adminPort } = config;
-  if (adminPort === undefined) return undefined;
+  if (typeof adminPort !== 'number') return undefined;
   const server = createHttpServer({
     listener: app.adminListener,
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'No sockets here.')),
-    pool: app.pool,
+    pool: app.adminPool,
     config: { ...config, connectionsMax: adminConnectionsMax },
   });
-  return listenOn('ADMIN_PORT', server, { host: config.host, port: adminPort });
+  const { port } = await listenOn('ADMIN_PORT', server, { host: config.host, port: adminPort });
+  return port;
 }
 
-/** Resolves with the port; rejects with an Error that names the setting. */
-async function listenOn(name: string, server: HttpServer, { host, port }: Place): Promise<number> {
+/** Resolves with where it listens; rejects with an Error that names the setting. */
+async function listenOn(
+  name: string,
+  server: HttpServer,
+  { host, port }: Place,
+): Promise<AddressInfo> {
   try {
     return await server.listen(port, host);
   } catch (error) {
@@ -192,9 +194,14 @@ function getMemoryBytes(): number {
   return container > 0 ? Math.min(heap, container) : heap;
 }
 
-function toUrlHost(host: string): string {
-  if (host === '') return 'localhost';
-  return host.includes(':') ? `[${host}]` : host;
+/** Where all addresses are listened to, one of them is as good as another. */
+function toUrl(address: string, port: number): string {
+  const isAll = address === '::' || address === '0.0.0.0';
+  return `http://${isAll ? 'localhost' : toHost(address)}:${port}`;
+}
+
+function toHost(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
 }
 
 function whyNotListening(error: unknown, name: string, { port, host }: Place): string {

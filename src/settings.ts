@@ -42,10 +42,15 @@ export function integer(name: string, options: Bounded): Setting<number> {
 }
 
 /** The number of a port; undefined where none is asked for. */
-export function optionalPort(name: string, { meaning }: Described): Setting<number | undefined> {
+export function adminPort(
+  name: string,
+  { meaning }: Described,
+): Setting<number | 'main' | undefined> {
   const setting = integer(name, { fallback: 0, max: 65_535, meaning });
-  const parse = (given: string): number | undefined | Error =>
-    given === '' ? undefined : setting.parse(given);
+  const parse = (given: string): number | 'main' | undefined | Error => {
+    if (given === 'main') return given;
+    return given === '' ? undefined : setting.parse(given);
+  };
   return { ...setting, fallback: '', parse };
 }
 

@@ -31,7 +31,7 @@ const rooms: Readonly<Record<string, Room>> = {
   settings: { uses: [] },
   'config-limits': { uses: ['settings'] },
   config: { uses: ['settings', 'config-limits', 'errors'] },
-  'memory-plan': { uses: ['settings', 'config-limits'], types: ['config'] },
+  'memory-plan': { uses: ['settings', 'config-limits', 'memory-pool'], types: ['config'] },
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
@@ -45,9 +45,10 @@ const rooms: Readonly<Record<string, Room>> = {
     uses: [...ground, 'http', 'domain', 'auth', 'graphql'],
     types: ['store', 'config', 'log', 'router'],
   },
+  watch: { uses: [...ground, 'http', 'log'], types: ['config', 'graphql', 'store'] },
   app: {
-    uses: [...ground, 'http', 'router', 'store', 'domain', 'auth', 'graphql', 'handlers', 'log'],
-    types: ['config'],
+    uses: [...ground, 'http', 'router', 'store', 'domain', 'auth', 'graphql', 'handlers', 'watch'],
+    types: ['config', 'log'],
   },
   // Beside the app: what the program does instead of serving.
   commands: {
@@ -218,9 +219,9 @@ describe('the sources', () => {
   it(`fit ${linesPerFileMax} lines a file and ${columnsMax} columns a line`, () => {
     const long = sources.filter(({ lines }) => lines.length > linesPerFileMax);
     const wide = sources.flatMap(({ path, lines }) =>
-      lines.flatMap((line, at) => {
-        return line.length > columnsMax && !unbreakable.test(line) ? [`${path}:${at + 1}`] : [];
-      }),
+      lines.flatMap((line, at) =>
+        line.length > columnsMax && !unbreakable.test(line) ? [`${path}:${at + 1}`] : [],
+      ),
     );
     assertNone([...long.map(({ path }) => path), ...wide]);
   });
@@ -229,8 +230,7 @@ describe('the sources', () => {
     const folders = sources.map(({ path }) => path.replace(/[^/]+$/, ''));
     const isFull = (folder: string): boolean =>
       folders.filter((other) => other === folder).length > filesPerFolderMax;
-    const full = [...new Set(folders)].filter(isFull);
-    assertNone(full);
+    assertNone([...new Set(folders)].filter(isFull));
   });
 
   it(`fit ${linesPerFunctionMax} lines a function`, () => {
@@ -243,10 +243,7 @@ describe('the sources', () => {
   });
 
   it('open with a sentence on what they are for', () => {
-    const silent = sources.filter(({ lines }) => {
-      const first = lines[0]?.startsWith('#!') === true ? lines[1] : lines[0];
-      return first?.startsWith('/**') !== true;
-    });
+    const silent = sources.filter(({ lines }) => !/^(?:#!.*\n)?\/\*\*/.test(lines.join('\n')));
     assertNone(silent.map(({ path }) => path));
   });
 });

@@ -20,7 +20,7 @@ async function describeStart(config: Config): Promise<readonly string[]> {
   const accounts = await loadAccounts(config);
   await readTrustedDocuments(trustedDocuments);
   const place = host === '' ? 'all addresses' : host;
-  const admin = adminPort === undefined ? '' : `, health and metrics on port ${adminPort}`;
+  const admin = toAdmin(adminPort);
   const kept = storeUrl === '' || storeUrl === 'memory:' ? 'in memory' : `in ${toPlain(storeUrl)}`;
   const files = config.uploadDir === '' ? 'a temporary folder' : config.uploadDir;
   const configured = `${accounts.length} configured${config.demoData ? ', with demo data' : ''}`;
@@ -30,6 +30,11 @@ async function describeStart(config: Config): Promise<readonly string[]> {
     `accounts: ${configured}`,
     `changing data needs ${requireAuth === 'writes' ? 'a token' : 'no token'}`,
   ];
+}
+
+function toAdmin(adminPort: Config['adminPort']): string {
+  if (adminPort === undefined) return '';
+  return adminPort === 'main' ? ', with metrics' : `, health and metrics on port ${adminPort}`;
 }
 
 /** Without what may be a password. */

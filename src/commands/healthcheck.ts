@@ -26,7 +26,7 @@ interface Health {
 }
 
 async function askHealth(config: Pick<Config, 'host' | 'port' | 'adminPort'>): Promise<Health> {
-  const port = config.adminPort ?? config.port;
+  const port = typeof config.adminPort === 'number' ? config.adminPort : config.port;
   if (port === 0) return { isReady: false, message: 'PORT is 0: the port is not known.' };
   const host = ownAddress[config.host] ?? config.host;
   const signal = AbortSignal.timeout(patienceMilliseconds);

@@ -4,32 +4,45 @@
  */
 
 import type { Config } from '../config.ts';
+import type { Observer } from '../http/server/observe.ts';
 import { createEngine, type EngineDeps } from './engine.ts';
 import { createRunner, type Runner, type RunnerDeps } from './http/runner.ts';
 import { createEventStreams } from './http/sse.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
-import type { CountedLog } from '../log.ts';
+import type { GraphqlWatch } from './watch.ts';
+import { watchEngine, watchSubscriptions } from './watched.ts';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface GraphqlEndpoint extends Runner {
   readonly upgrade: WebSocketEndpoint['upgrade'];
+  count(): GraphqlCounts;
   /** Ends event streams and subscriptions, and every socket; resolves when the sockets are gone. */
   close(): Promise<void>;
 }
 
+/** What is open at this moment. */
+export interface GraphqlCounts {
+  readonly webSockets: number;
+  readonly eventStreams: number;
+  readonly subscriptions: number;
+}
+
 export interface EndpointDeps extends EngineDeps, Omit<RunnerDeps, 'engine' | 'streams'> {
   readonly config: Config;
-  readonly security: CountedLog;
+  readonly observer: Observer;
+  readonly watch: GraphqlWatch | undefined;
 }
 
 /** Different subscriptions: each is executed once per event, a thousand take some 50 ms. */
 const distinctMax = 1_000;
 
 export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
-  const { config, log, pool, viewerOf } = deps;
-  const engine = createEngine(deps);
-  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
-  const streams = createEventStreams({ engine, subscriptions, pool, config });
+  const { config, log, pool, viewerOf, watch } = deps;
+  const plain = createEngine(deps);
+  const engine = watch === undefined ? plain : watchEngine(plain, watch);
+  const groups = createSubscriptions({ engine, distinctMax, pool, log, watch });
+  const subscriptions = watch === undefined ? groups : watchSubscriptions(groups, watch);
+  const streams = createEventStreams({ engine, subscriptions, pool, config, watch });
   const sockets = createWebSocketEndpoint({
     ...deps,
     engine,
@@ -42,6 +55,11 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   return {
     ...createRunner({ ...deps, engine, streams }),
     upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
+    count: () => ({
+      webSockets: sockets.size,
+      eventStreams: streams.size,
+      subscriptions: subscriptions.count().members,
+    }),
     close() {
       streams.close();
       subscriptions.close();

@@ -1,7 +1,7 @@
 /** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28), but for media types loaded late. */
 
 import { AppError } from '../errors.ts';
-import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
+import type { EndpointDeps, GraphqlCounts, GraphqlEndpoint } from '../graphql/endpoint.ts';
 import { typeDefs } from '../graphql/schema/type-defs.ts';
 import { createEtag } from '../http/etag.ts';
 import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
@@ -18,6 +18,7 @@ export interface GraphqlHandlers {
   /** The schema as a file. */
   readonly schema: Handler;
   readonly upgrade: UpgradeListener;
+  count(): GraphqlCounts;
   /** Ends every event stream, and every WebSocket with 1001; resolves when the sockets are gone. */
   close(): Promise<void>;
 }
@@ -63,6 +64,10 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
         refuse(socket, new AppError('internal_error', 'The server failed.'));
       });
     },
+    count() {
+      if (endpoint === undefined || isPromise(endpoint)) return nothing;
+      return endpoint.count();
+    },
     async close() {
       closed = true;
       // Where loading failed there is nothing to close.
@@ -71,6 +76,9 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
     },
   };
 }
+
+/** What is open before the endpoint is loaded. */
+const nothing: GraphqlCounts = { webSockets: 0, eventStreams: 0, subscriptions: 0 };
 
 /** With `@uppercase`, which introspection does not show. */
 const schemaFile: Handler = (request) => {

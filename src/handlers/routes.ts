@@ -29,10 +29,6 @@ export interface Handlers {
   readonly writing: WritingGuard;
 }
 
-interface AdminHandlers extends Pick<Handlers, 'health'> {
-  readonly metrics?: Handler | undefined;
-}
-
 export type Route = RouteOf<Endpoint>;
 
 const json = { produces: 'application/json' } as const;
@@ -84,7 +80,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('GET', '/openapi.json', { handler: createApiHandler(() => routes), ...json }),
     route('GET', '/docs', { handler: handlers.reference.redirect }),
     route('GET', '/docs/*', { handler: handlers.reference.file }),
-    ...createAdminRoutes({ health: handlers.health }),
+    ...createAdminRoutes(handlers),
   ];
   return routes;
 }
@@ -98,13 +94,17 @@ function createApiHandler(routes: () => readonly Route[]): Handler {
   };
 }
 
-/** Beside the specification (R35), on ADMIN_PORT too; metrics there alone. */
-export function createAdminRoutes({ health, metrics }: AdminHandlers): readonly Route[] {
+/** Beside the specification (R35), on ADMIN_PORT too. */
+export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonly Route[] {
   return [
     route('GET', '/livez', { handler: health.live }),
     route('GET', '/readyz', { handler: health.ready }),
-    ...(metrics === undefined ? [] : [route('GET', '/metrics', { handler: metrics })]),
   ];
+}
+
+/** On one of the two ports, where it is asked for. */
+export function createMetricsRoutes(handler: Handler | undefined): readonly Route[] {
+  return handler === undefined ? [] : [route('GET', '/metrics', { handler })];
 }
 
 function route(method: string, path: string, endpoint: Endpoint): Route {

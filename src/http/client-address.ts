@@ -4,6 +4,7 @@
  */
 
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import { BoundedMap } from '../bounded-map.ts';
 import type { HttpRequest } from './message.ts';
 
 /** Canonical text: an IPv4 address that is written as IPv6 is an IPv4 address. */
@@ -18,9 +19,20 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
   const isTrusted = (address: string): boolean => trusted.check(address, familyOf(address));
 
+  // Every request asks, and most come from few addresses.
+  const peers = new BoundedMap<Peer>(peersMax);
+  const readPeer = (text: string): Peer => {
+    const address = toAddress(text) ?? '';
+    const peer = { address, isTrusted: address !== '' && isTrusted(address) };
+    peers.set(text, peer);
+    return peer;
+  };
+
   return (request) => {
-    const peer = toAddress(request.remoteAddress) ?? '';
-    if (peer === '' || !isTrusted(peer)) return peer;
+    const { remoteAddress } = request;
+    const { address: peer, isTrusted: isProxy } =
+      peers.get(remoteAddress) ?? readPeer(remoteAddress);
+    if (!isProxy) return peer;
     const forwarded = request.header('forwarded');
     const listed = request.header('x-forwarded-for');
     // Proxies write one of the two and may pass on the other as a client sent it.
@@ -32,6 +44,14 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     return first !== undefined && first === second ? first : peer;
   };
 }
+
+/** Where connections come from. */
+interface Peer {
+  readonly address: string;
+  readonly isTrusted: boolean;
+}
+
+const peersMax = 1_000;
 
 /**
  * Each proxy adds at the right whom it was asked by, so that the rightmost address that is not

@@ -5,6 +5,7 @@
 
 import type { Readable } from 'node:stream';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { MemoryPool } from '../memory-pool.ts';
 
 /** One request. Nothing in it changes while the request lives. */
 export interface HttpRequest {
@@ -63,6 +64,8 @@ export interface HttpReply {
   readonly streamBytes?: number;
   /** The tag among the headers, where a request may depend on it (RFC 9110 §13). */
   readonly etag?: string;
+  /** Where its room is taken, if not of what clients have. */
+  readonly pool?: MemoryPool;
   /** What a stream holds in memory at a time, in bytes; 0 where it counts that by itself. */
   readonly streamBytesMax?: number;
 }

@@ -1,22 +1,80 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { runProgram } from '../support/program.ts';
+import { connectRaw } from '../support/raw-client.ts';
+import { startServer } from '../support/server.ts';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
+import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.ts';
 
-async function start(context: TestContext): Promise<{ main: string; read: () => Promise<string> }> {
+interface Watched {
+  readonly main: string;
+  readonly port: number;
+  read(): Promise<string>;
+  /** The value of the one line that begins so. */
+  valueOf(series: string): Promise<number>;
+  /** Resolves once `valueOf` gives this. */
+  reaches(series: string, value: number): Promise<void>;
+}
+
+/** In this process, with `/metrics` on the main port. */
+async function start(
+  context: TestContext,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Watched> {
+  const { url, port } = await startServer(context, { env: { ADMIN_PORT: 'main', ...env } });
+  return watch(url, port, url);
+}
+
+/** A process of its own, with a port of its own for `/metrics`. */
+async function startApart(context: TestContext): Promise<Watched> {
   const program = await runProgram(context, { env: { ADMIN_PORT: '0' } });
   const { line, port } = await program.listening();
-  const { adminUrl } = JSON.parse(line) as { readonly adminUrl: string };
+  const { url, adminUrl } = JSON.parse(line) as { readonly url: string; readonly adminUrl: string };
+  return watch(url, port, adminUrl);
+}
+
+function watch(main: string, port: number, place: string): Watched {
   const read = async (): Promise<string> => {
-    const answer = await fetch(`${adminUrl}/metrics`);
+    const answer = await fetch(`${place}/metrics`);
+    assert.equal(answer.status, 200);
     assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
     return answer.text();
   };
-  return { main: `http://127.0.0.1:${port}`, read };
+  const valueOf = async (series: string): Promise<number> => {
+    const lines = (await read()).split('\n').filter((one) => one.startsWith(`${series} `));
+    assert.ok(lines.length <= 1, series);
+    return Number(lines[0]?.slice(series.length) ?? 0);
+  };
+  return {
+    main,
+    port,
+    read,
+    valueOf,
+    async reaches(series, value) {
+      while ((await valueOf(series)) !== value);
+    },
+  };
+}
+
+function countOf(method: string, route: string, status: number): string {
+  const labels = `method="${method}",route="${route}",status="${status}"`;
+  return `inkwell_http_request_duration_seconds_count{${labels}}`;
+}
+
+function operationsOf(type: string, outcome: string): string {
+  return `inkwell_graphql_operation_duration_seconds_count{type="${type}",outcome="${outcome}"}`;
+}
+
+async function ask(main: string, query: string, path = '/graphql'): Promise<void> {
+  const headers = { 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ query });
+  await (await fetch(main + path, { method: 'POST', body, headers })).arrayBuffer();
 }
 
 test('requests are counted by route and status, with no word of a client', async (t) => {
-  const { main, read } = await start(t);
+  const { main, read, valueOf } = await start(t);
   for (const path of ['/hello', '/hello?a=secret', '/posts/secret', '/secret']) {
     await (await fetch(main + path)).arrayBuffer();
   }
@@ -24,18 +82,29 @@ test('requests are counted by route and status, with no word of a client', async
   const headers = { 'Content-Type': 'application/json' };
   await fetch(`${main}/auth/login`, { method: 'POST', body, headers });
   await fetch(`${main}/hello`, { method: 'PROPFIND' });
-  const text = await read();
-  const count = (labels: string): string | undefined =>
-    new RegExp(`^inkwell_http_request_duration_seconds_count{${labels}} (\\d+)$`, 'm').exec(
-      text,
-    )?.[1];
-  assert.equal(count('method="GET",route="/hello",status="200"'), '2');
-  assert.equal(count('method="GET",route="/posts/\\{id\\}",status="404"'), '1');
-  assert.equal(count('method="GET",route="none",status="404"'), '1');
-  assert.equal(count('method="other",route="none",status="405"'), '1');
-  assert.match(text, /^inkwell_security_events_total{event="login failed"} 1$/m);
-  assert.match(text, /^inkwell_resident_memory_bytes [1-9]\d+$/m);
-  assert.doesNotMatch(text, /secret|NaN|undefined/);
+  assert.equal(await valueOf(countOf('GET', '/hello', 200)), 2);
+  assert.equal(await valueOf(countOf('GET', '/posts/{id}', 404)), 1);
+  assert.equal(await valueOf(countOf('GET', 'none', 404)), 1);
+  assert.equal(await valueOf(countOf('other', 'none', 405)), 1);
+  assert.equal(await valueOf('inkwell_security_events_total{event="login failed"}'), 1);
+  assert.ok((await valueOf('inkwell_waiting_bytes_max')) > 1e6);
+  assert.doesNotMatch(await read(), /secret|NaN|undefined/);
+});
+
+test('refused bytes and handshakes are counted too', async (t) => {
+  const { port, valueOf } = await start(t);
+  for (const bytes of ['nonsense\r\n\r\n', `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`]) {
+    const client = await connectRaw(t, port);
+    client.send(bytes);
+    await client.answer();
+  }
+  await askUpgrade(port, upgradeLines({ 'Sec-WebSocket-Version': '8' }));
+  await askUpgrade(port, upgradeLines({ Origin: 'https://evil.example' }));
+  assert.equal(await valueOf(countOf('other', 'none', 400)), 1);
+  assert.equal(await valueOf(countOf('other', 'none', 431)), 1);
+  assert.equal(await valueOf(countOf('GET', '/graphql', 400)), 1);
+  assert.equal(await valueOf(countOf('GET', '/graphql', 403)), 1);
+  assert.equal(await valueOf('inkwell_security_events_total{event="origin refused"}'), 1);
 });
 
 test('the buckets of a histogram grow up to its count', async (t) => {
@@ -50,16 +119,103 @@ test('the buckets of a histogram grow up to its count', async (t) => {
   assert.equal(counts.at(-1), 5);
 });
 
-test('/metrics is not on the main port', async (t) => {
-  const { main } = await start(t);
-  assert.equal((await fetch(`${main}/metrics`)).status, 404);
+test('what is under way and open is shown, and is nothing in the end', async (t) => {
+  const { port, read, reaches, valueOf } = await startApart(t);
+  const open = ['http_requests_in_flight', 'connections', 'websockets', 'event_streams'];
+  const gauges = [...open, 'subscriptions'].map((name) => `inkwell_${name}`);
+  // An upload whose body does not come, an event stream, and a socket with a subscription.
+  const upload = await connectRaw(t, port);
+  upload.send([
+    'POST /posts HTTP/1.1',
+    'Host: a',
+    'Content-Type: application/json',
+    'Content-Length: 100',
+    '',
+    '',
+  ]);
+  const query = 'subscription { commentAdded { id } }';
+  const stream = await connectRaw(t, port);
+  stream.send([
+    `GET /graphql?query=${encodeURIComponent(query)} HTTP/1.1`,
+    'Host: a',
+    'Accept: text/event-stream',
+    '',
+    '',
+  ]);
+  const socket = await connectReady(port, { protocols: ['graphql-transport-ws'] });
+  socket.send({ type: 'subscribe', id: '1', payload: { query } });
+  for (const [at, value] of [2, 3, 1, 1, 2].entries()) await reaches(gauges[at] ?? '', value);
+  assert.equal(await valueOf(countOf('GET', '/graphql', 101)), 1);
+  assert.equal(await valueOf(operationsOf('subscription', 'ok')), 2);
+  upload.socket.resetAndDestroy();
+  stream.socket.resetAndDestroy();
+  socket.socket.close(4123);
+  for (const gauge of gauges) await reaches(gauge, 0);
+  assert.equal(await valueOf('inkwell_websocket_closes_total{code="other"}'), 1);
+  assert.equal(await valueOf(countOf('POST', '/posts', 499)), 1);
+  assert.ok((await valueOf('inkwell_resident_memory_bytes')) > 1e6);
+  assert.ok((await valueOf('inkwell_heap_used_bytes')) > 1e6);
+  const names = Array.from((await read()).matchAll(/^# TYPE (\w+)/gm), ([, name = '']) => name);
+  const text = readFileSync(new URL('../../docs/production.md', import.meta.url), 'utf8');
+  const listed = Array.from(text.matchAll(/^\| `(inkwell_\w+)`/gm), ([, name = '']) => name);
+  assert.deepEqual(names.toSorted(), listed.toSorted(), 'the documents list them all');
+});
+
+test('operations are counted by type and outcome, over HTTP and sockets', async (t) => {
+  const { main, port, reaches, valueOf } = await start(t);
+  await ask(main, '{ allPosts { id } }');
+  await ask(main, '{ allPosts { id } }');
+  await ask(main, '{ secret }');
+  for (const id of ['a', '']) {
+    await ask(main, `mutation { addComment(commentInput: { postId: "${id}", content: "" }) }`);
+  }
+  assert.equal(await valueOf(operationsOf('query', 'ok')), 1);
+  assert.equal(await valueOf(operationsOf('mutation', 'error')), 2);
+  assert.equal(await valueOf('inkwell_graphql_kept_answers_total{type="query"}'), 1);
+  const socket = await connectReady(port, { protocols: ['graphql-transport-ws'] });
+  socket.send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
+  await reaches(operationsOf('query', 'ok'), 2);
+  socket.send({ type: 'subscribe', id: '2', payload: { query: '{ secret' } });
+  await reaches(operationsOf('unknown', 'refused'), 2);
+});
+
+test('calls of a durable store are timed by area and kind', { skip: skipSqlite }, async (t) => {
+  const file = await newSqliteFile(t);
+  const { main, valueOf } = await start(t, { STORE_URL: toSqliteUrl(file) });
+  const calls = (kind: string): Promise<number> =>
+    valueOf(`inkwell_store_call_duration_seconds_count{area="posts",kind="${kind}"}`);
+  const [read, written] = [await calls('read'), await calls('write')];
+  await (await fetch(`${main}/posts`)).arrayBuffer();
+  assert.equal(await calls('read'), read + 1);
+  const headers = { 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ title: 'a', content: 'b' });
+  await fetch(`${main}/posts`, { method: 'POST', body, headers });
+  assert.equal(await calls('write'), written + 1);
+});
+
+test('those of the store in memory are not', async (t) => {
+  const { main, read } = await start(t);
+  await (await fetch(`${main}/posts`)).arrayBuffer();
+  assert.doesNotMatch(await read(), /store_call_duration_seconds_count/);
+});
+
+test('/metrics is not on the main port, unless it is asked for there', async (t) => {
+  for (const [ADMIN_PORT, status] of [
+    ['', 404],
+    ['0', 404],
+    ['main', 200],
+  ] as const) {
+    const server = await startServer(t, { env: { ADMIN_PORT } });
+    assert.equal((await server.fetch('/metrics')).status, status);
+  }
 });
 
 const skip = spawnSync('promtool', ['--version']).status !== 0 && 'promtool is not installed here';
 
 test('promtool has nothing against them', { skip }, async (t) => {
   const { main, read } = await start(t);
-  await (await fetch(`${main}/hello`)).arrayBuffer();
+  await ask(main, '{ allPosts { id } }');
+  await ask(main, '{ allPosts { id } }');
   const { status, stderr, stdout } = spawnSync('promtool', ['check', 'metrics'], {
     input: await read(),
     encoding: 'utf8',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { connectRaw } from '../support/raw-client.ts';
+import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import type { Handler } from '../../dist/http/message.js';
 import { createRequestLog } from '../../dist/http/server/request-log.js';
@@ -14,6 +15,15 @@ async function requestsOf(server: Pick<TestServer, 'logged'>, count: number): Pr
   for (;;) {
     const lines = server.logged.filter(({ event }) => event === 'request');
     if (lines.length >= count) return lines;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The next line of that event. */
+async function lineOf(server: TestServer, event: string): Promise<LogRecord> {
+  for (;;) {
+    const found = server.logged.find((line) => line.event === event);
+    if (found !== undefined) return found;
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
@@ -96,12 +106,12 @@ async function startLogged(
   routes: Parameters<typeof startHttp>[1]['routes'],
 ): Promise<Awaited<ReturnType<typeof startHttp>>> {
   const lines: LogRecord[] = [];
-  const observe = createRequestLog({
+  const observer = createRequestLog({
     config: { logRequests, trustedProxies: [] },
     log: (level, event, facts) => void lines.push({ ...facts, level, event }),
     security: () => assert.fail('nothing was refused'),
   });
-  return { ...(await startHttp(context, { routes, observe })), logged: lines };
+  return { ...(await startHttp(context, { routes, observer })), logged: lines };
 }
 
 const fault = {
@@ -148,4 +158,74 @@ test('a client that leaves before its answer is logged as 499', async (t) => {
   opened.open();
   const [line] = await requestsOf(server, 1);
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);
+});
+
+test('what a condition makes of an answer is what is logged', async (t) => {
+  const server = await startServer(t, all);
+  const tag = (await server.fetch('/api/todos')).headers.get('etag') ?? '';
+  await server.fetch('/api/todos', { headers: { 'If-None-Match': tag } });
+  const lines = await requestsOf(server, 2);
+  assert.deepEqual(
+    lines.map(({ status, bytes }) => [status, bytes === 0]),
+    [
+      [200, false],
+      [304, true],
+    ],
+  );
+});
+
+test('a WebSocket is a line when it is opened, and one when it is closed', async (t) => {
+  const server = await startServer(t, all);
+  const client = await connectByHand(server.port);
+  const [opened] = await requestsOf(server, 1);
+  assert.deepEqual(
+    [opened?.['method'], opened?.['route'], opened?.['status'], opened?.['client']],
+    ['GET', '/graphql', 101, '127.0.0.1'],
+  );
+  client.socket.close(4123);
+  const closed = await lineOf(server, 'websocket closed');
+  assert.deepEqual(
+    [closed['code'], closed['requestId'], closed['client']],
+    [4123, opened?.['requestId'], '127.0.0.1'],
+  );
+  assert.ok(Number(closed['ms']) >= 0);
+});
+
+test('a refused handshake is a line with its status, and the id that its answer has', async (t) => {
+  const server = await startServer(t, all);
+  for (const name of ['Sec-WebSocket-Version', 'Sec-WebSocket-Key']) {
+    await askUpgrade(server.port, upgradeLines({ [name]: '8' }));
+  }
+  const { text } = await askUpgrade(server.port, upgradeLines({}, '/secret'));
+  const lines = await requestsOf(server, 3);
+  assert.deepEqual(
+    lines.map(({ route, status }) => [route, status]),
+    [
+      ['/graphql', 400],
+      ['/graphql', 400],
+      [undefined, 404],
+    ],
+  );
+  const [head = '', body = ''] = text.split('\r\n\r\n');
+  assert.match(head, new RegExp(`^X-Request-Id: ${String(lines[2]?.['requestId'])}$`, 'm'));
+  assert.equal(lines[2]?.['bytes'], body.length);
+});
+
+test('bytes that are no request are a line', async (t) => {
+  const server = await startServer(t, { env: { ...all.env, REQUEST_TIMEOUT_SECONDS: '1' } });
+  for (const [bytes, status] of [
+    ['nonsense\r\n\r\n', 400],
+    [`GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['GET / HTTP/1.1\r\nHost: a\r\n', 408],
+    ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+  ] as const) {
+    const client = await connectRaw(t, server.port);
+    client.send(bytes);
+    assert.equal((await client.answer()).status, status);
+  }
+  const lines = await requestsOf(server, 4);
+  assert.deepEqual(
+    lines.map(({ method, route, status, client }) => [method, route, status, client]),
+    [400, 431, 408, 405].map((status) => [undefined, undefined, status, '127.0.0.1']),
+  );
 });

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { refuse } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/listener.js';
-import type { Observe } from '../../dist/http/server/observe.js';
+import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textReply } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
@@ -28,7 +28,7 @@ export interface HttpKitOptions {
   /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */
   readonly routes: Readonly<Record<string, Handler>>;
   readonly env?: Readonly<Record<string, string>>;
-  readonly observe?: Observe;
+  readonly observer?: Observer;
   /** The clock of the pool, in milliseconds. */
   readonly now?: () => number;
 }
@@ -38,7 +38,7 @@ const hello: Handler = () => textReply(200, 'hello');
 /** Stops with the test that asked for it. */
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
-  { routes, env = {}, now, observe }: HttpKitOptions,
+  { routes, env = {}, now, observer }: HttpKitOptions,
 ): Promise<HttpKit> {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
@@ -57,7 +57,7 @@ export async function startHttp(
     pool,
     log,
     idPrefix: 'test',
-    ...(observe && { observe }),
+    observer,
   });
   const due = new Set<ServerResponse>();
   const server = createHttpServer({
@@ -74,7 +74,7 @@ export async function startHttp(
     pool,
     config,
   });
-  const port = await server.listen(0, '127.0.0.1');
+  const { port } = await server.listen(0, '127.0.0.1');
   const announceStop = announce(context, `http://127.0.0.1:${port}`);
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {

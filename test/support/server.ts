@@ -61,7 +61,7 @@ export async function startServer(
   });
   const { listener, upgrade, pool } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });
-  const port = await server.listen(config.port, config.host);
+  const { port } = await server.listen(config.port, config.host);
   const url = `http://127.0.0.1:${port}`;
 
   const announceStop = options.probed === false ? undefined : announce(context, url);

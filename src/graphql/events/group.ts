@@ -6,6 +6,8 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Budget } from '../budget.ts';
 import type { Subscription } from '../engine.ts';
+import { isOverload } from '../errors.ts';
+import type { DropReason, GraphqlWatch } from '../watch.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Ending, Member } from './member.ts';
 import { SharedEvent } from './shared-event.ts';
@@ -18,6 +20,7 @@ export interface GroupDeps {
   readonly budget: Pick<Budget, 'release'>;
   /** Called once, at the end. */
   readonly forget: () => void;
+  readonly watch?: GraphqlWatch | undefined;
 }
 
 /** Members served before the clock is read again. */
@@ -66,7 +69,10 @@ export class Group {
     this.#closeSource();
     const members = [...this.#members];
     this.#members.clear();
-    for (const member of members) member.end(ending);
+    for (const member of members) {
+      if (ending.kind === 'failed') this.#dropped(isOverload(ending.error) ? 'overrun' : 'failed');
+      member.end(ending);
+    }
   }
 
   async #read(source: Promise<Subscription>): Promise<Ending> {
@@ -85,7 +91,11 @@ export class Group {
 
   async #announce(toJson: () => MaybePromise<Answer>): Promise<void> {
     // Members that do not read their queue are ended (R30).
-    for (const member of this.#members) if (member.isBehind()) member.dismiss();
+    for (const member of this.#members) {
+      if (!member.isBehind()) continue;
+      this.#dropped('behind');
+      member.dismiss();
+    }
     if (this.#members.size === 0) return;
     const { budget, pool } = this.#deps;
     try {
@@ -106,6 +116,10 @@ export class Group {
       served += 1;
       if (served % membersAtOnce === 0) await this.#deps.queue.wait();
     }
+  }
+
+  #dropped(reason: DropReason): void {
+    this.#deps.watch?.dropped(reason);
   }
 
   /** Not awaited: the source settles its pending `next()`, and that ends the reading. */

@@ -9,6 +9,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
+import type { GraphqlWatch } from '../watch.ts';
 import { createEventQueue } from './event-queue.ts';
 import { Group } from './group.ts';
 import type { Member } from './member.ts';
@@ -33,10 +34,11 @@ export interface SubscriptionsDeps {
   /** Holds what groups keep, and events that wait for slow members. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly log: Log;
+  readonly watch?: GraphqlWatch | undefined;
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
-  const { engine, distinctMax, pool, log } = deps;
+  const { engine, distinctMax, pool, log, watch } = deps;
   const groups = new Map<string, Group>();
   const queue = createEventQueue(engine.scheduler);
   let closed = false;
@@ -53,7 +55,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       budget.release();
       kept.release();
     };
-    const group = new Group({ queue, pool, budget, forget });
+    const group = new Group({ queue, pool, budget, forget, watch });
     groups.set(key, group);
     opened += 1;
     // No token: what all members see must not depend on which of them came first.

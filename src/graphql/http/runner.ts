@@ -15,6 +15,7 @@ import { type Call, runBatch, runOperation } from './operations.ts';
 import { decodeRequest, invalidRequest, parseQueryString } from './params.ts';
 import { resultReply, type ResponseType, negotiateType, refusalReply, statusOf } from './reply.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
+import type { GraphqlWatch } from '../watch.ts';
 
 type Reply = MaybePromise<HttpReply>;
 
@@ -29,6 +30,7 @@ export interface Runner {
 
 export interface RunnerDeps extends MultipartDeps {
   readonly streams: EventStreams;
+  readonly watch?: GraphqlWatch | undefined;
   readonly answers: AnswerCache<Reading>;
   /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
@@ -36,7 +38,7 @@ export interface RunnerDeps extends MultipartDeps {
 }
 
 export function createRunner(deps: RunnerDeps): Runner {
-  const { engine, streams, answers, viewerOf, config } = deps;
+  const { engine, streams, answers, viewerOf, config, watch } = deps;
 
   const toCall = (request: HttpRequest, records: Records): Call => {
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
@@ -59,8 +61,10 @@ export function createRunner(deps: RunnerDeps): Runner {
       return repeatable ? keep(reply) : reply;
     });
   /** Equal keys are the same request: until something is written, a query has the same result. */
-  const run = (value: () => unknown, request: HttpRequest, key?: string): Reply =>
-    answers.get(key, (records, keep) => {
+  const run = (value: () => unknown, request: HttpRequest, key?: string): Reply => {
+    let isKept = true;
+    const reply = answers.get(key, (records, keep) => {
+      isKept = false;
       const body = value();
       const options = { type: typeFor(request), keep };
       if (Array.isArray(body)) {
@@ -72,6 +76,9 @@ export function createRunner(deps: RunnerDeps): Runner {
         wantsEvents(request) ? streams.run(decoded, call) : runOne(decoded, call, options),
       );
     });
+    if (isKept) watch?.keptAnswer();
+    return reply;
+  };
 
   return {
     post: (body, request) =>

@@ -19,6 +19,7 @@ import type { Ending, Member } from '../events/member.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
+import type { GraphqlWatch } from '../watch.ts';
 import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
@@ -43,6 +44,7 @@ export interface EventStreamsDeps {
   /** Holds what waits for slow readers. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly config: Config;
+  readonly watch?: GraphqlWatch | undefined;
 }
 
 const eventStream = 'text/event-stream';
@@ -76,12 +78,17 @@ export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
 }
 
 export function createEventStreams(deps: EventStreamsDeps): EventStreams {
-  const { engine, subscriptions, pool, config } = deps;
+  const { engine, subscriptions, pool, config, watch } = deps;
   const streams = new Set<EventStream>();
   const queueBytesMax = createQueueShare(config, streams);
   // More often than a silent connection is ended.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
-  const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool };
+  const streamDeps = {
+    queueBytesMax,
+    keepAliveMilliseconds: keepAliveSeconds * 1000,
+    pool,
+    watch,
+  };
 
   const subscribe = (operation: ReadyOperation): HttpReply => {
     if (streams.size >= config.connectionsMax / 2) {
@@ -141,7 +148,7 @@ function toForm(event: SharedEvent): EventForm {
   return form;
 }
 
-interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool'> {
+interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'watch'> {
   /** Bytes that may wait for a stream at this moment. */
   readonly queueBytesMax: () => number;
   readonly keepAliveMilliseconds: number;
@@ -149,6 +156,7 @@ interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool'> {
 
 class EventStream extends Readable implements Member {
   readonly #queueBytesMax: () => number;
+  readonly #giveUp: () => void;
   readonly #keepAlive: NodeJS.Timeout;
   /** What it holds for itself, where that is much. */
   readonly #own: Reservation;
@@ -161,9 +169,13 @@ class EventStream extends Readable implements Member {
   /** Long events that wait here: where each of them ends, and what to call then. */
   #held: { readonly end: number; readonly letGo: () => void }[] = [];
 
-  constructor({ queueBytesMax, keepAliveMilliseconds, pool }: EventStreamDeps) {
+  constructor({ queueBytesMax, keepAliveMilliseconds, pool, watch }: EventStreamDeps) {
     super();
-    this.#own = pool.open(() => this.destroy());
+    this.#giveUp = (): void => {
+      watch?.dropped('memory');
+      this.destroy();
+    };
+    this.#own = pool.open(this.#giveUp);
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client of an event stream half-closes only to leave.
@@ -184,7 +196,7 @@ class EventStream extends Readable implements Member {
     this.#push(body);
     this.#write(nextSuffix);
     if (this.#ended || this.readableLength === 0) return;
-    this.#held.push({ end: this.#pushed, letGo: event.hold(() => this.destroy()) });
+    this.#held.push({ end: this.#pushed, letGo: event.hold(this.#giveUp) });
   }
 
   isBehind(): boolean {

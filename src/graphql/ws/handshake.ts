@@ -6,6 +6,7 @@ import { AppError } from '../../errors.ts';
 import { hasBody } from '../../http/server/body.ts';
 import { refuseForeign } from '../../http/cross-site.ts';
 import { checkMessage, parseTarget } from '../../http/server/incoming.ts';
+import { toText } from '../../http/server/observe.ts';
 import { legacyWs } from './legacy-ws.ts';
 import type { Protocol } from './protocol.ts';
 import { transportWs } from './transport-ws.ts';
@@ -42,11 +43,6 @@ export function checkHandshake(
     );
   }
   return protocol;
-}
-
-/** Only Set-Cookie is ever a list. */
-export function toText(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : value?.join(', ');
 }
 
 /** The first that is known, in the client's order (R28). */

@@ -9,6 +9,7 @@ import type { EventForm } from '../events/shared-event.ts';
 import { Connection, type ConnectionDeps, type Handshake } from './connection.ts';
 import { brace, toFrame, toSingleFrame } from './frames.ts';
 import { cutReason, type Closing } from './protocol.ts';
+import type { GraphqlWatch } from '../watch.ts';
 import type { SocketPort } from './socket-port.ts';
 
 /** The same as `closeMilliseconds`, while the server stops. */
@@ -30,6 +31,7 @@ export const messageBytesMax = 262_144;
 export interface PeerDeps extends ConnectionDeps {
   /** Bytes that may wait for this socket at this moment. */
   readonly queueBytesMax: () => number;
+  readonly watch?: GraphqlWatch | undefined;
 }
 
 /** A WebSocket and the socket below it. */
@@ -60,7 +62,10 @@ export class Peer implements SocketPort {
   /** What of these is in memory, where it is much. */
   #held: Reservation | undefined;
 
-  readonly #giveUp = (): void => this.#webSocket.terminate();
+  readonly #giveUp = (): void => {
+    this.#deps.watch?.dropped('memory');
+    this.#webSocket.terminate();
+  };
 
   constructor(deps: PeerDeps, handshake: Handshake, { webSocket, socket }: PeerSockets) {
     this.#webSocket = webSocket;

@@ -4,24 +4,26 @@
  */
 
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { WebSocketServer } from 'ws';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import { createClientAddress } from '../../http/client-address.ts';
+import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
-import type { CountedLog, Log } from '../../log.ts';
+import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import { createQueueShare } from '../events/queue-share.ts';
-import { checkHandshake, chooseProtocol, toText } from './handshake.ts';
-import type { Handshake } from './connection.ts';
+import { checkHandshake, chooseProtocol } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
-import { messageBytesMax, Peer, type PeerSockets } from './peer.ts';
+import { messageBytesMax, Peer } from './peer.ts';
+import type { Protocol } from './protocol.ts';
+import type { GraphqlWatch } from '../watch.ts';
 
 export interface WebSocketEndpointDeps extends OperationDeps {
   readonly config: Config;
-  readonly security: CountedLog;
+  /** Told of each handshake, and of each socket that is closed. */
+  readonly observer: Observer;
+  readonly watch?: GraphqlWatch | undefined;
   /** What operations, answers and events of all sockets take. */
   readonly pool: MemoryPool;
   /** Milliseconds of any clock that only goes forward. */
@@ -44,14 +46,77 @@ export interface WebSocketEndpoint {
 const closeMilliseconds = 5_000;
 /** Frames of one message; most clients send one. */
 const fragmentsMax = 256;
-/** Characters of an origin in the log. */
-const originLengthMax = 128;
+/** Where sockets are opened. */
+const endpoint = { route: '/graphql' };
 /** Packets that one frame may come in: 256 KiB take some two hundred of the usual size. */
 const packetsMax = 1_024;
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketEndpoint {
-  const { config } = deps;
+  const { config, observer, createRequestId } = deps;
   const peers = new Set<Peer>();
+  const server = createSocketServer();
+  // Without a listener `ws` would answer in HTML.
+  server.on('wsClientError', (_error, socket, incoming) => {
+    const refusal = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
+    refuseHandshake(incoming, socket, refusal);
+  });
+  const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
+    const id = createRequestId();
+    const answered = refuse(socket, refusal, id);
+    // A path that a client has made up is no route.
+    const found = refusal.code === 'not_found' ? undefined : endpoint;
+    observeAtOnce(toObserved(incoming, id, found), answered, observer);
+  };
+  let closing = false;
+
+  const peerDeps = { ...deps, queueBytesMax: createQueueShare(config, peers) };
+  const accept = (incoming: IncomingMessage, protocol: Protocol, webSocket: WebSocket): void => {
+    const request = toObserved(incoming, createRequestId(), endpoint);
+    observeAtOnce(request, { status: 101, bytes: 0 }, observer);
+    const observeClose = observer.openSession(request);
+    const { socket, headers } = incoming;
+    const { authorization } = headers;
+    const peer = new Peer(peerDeps, { protocol, authorization }, { webSocket, socket });
+    peers.add(peer);
+    webSocket.on('close', (code) => {
+      peers.delete(peer);
+      peer.ended();
+      observeClose(code);
+    });
+  };
+  const sweep = setInterval(() => {
+    for (const peer of peers) peer.sweep();
+  }, config.wsPingSeconds * 1000).unref();
+
+  return {
+    get size() {
+      return peers.size;
+    },
+    upgrade(incoming, socket, head) {
+      try {
+        const protocol = checkHandshake(incoming, config);
+        if (closing) throw busy('draining', 'The server is stopping.');
+        if (peers.size >= config.connectionsMax / 2) {
+          throw busy('overloaded', 'Too many WebSockets are open.');
+        }
+        server.handleUpgrade(incoming, socket, head, (webSocket) => {
+          accept(incoming, protocol, webSocket);
+        });
+      } catch (error) {
+        const refusal = error instanceof AppError ? error : failed(error, deps.log);
+        refuseHandshake(incoming, socket, refusal);
+      }
+    },
+    async close() {
+      closing = true;
+      clearInterval(sweep);
+      const gone = [...peers].map((peer) => peer.stop());
+      await Promise.all(gone);
+    },
+  };
+}
+
+function createSocketServer(): WebSocketServer {
   const options = {
     noServer: true,
     clientTracking: false,
@@ -65,69 +130,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
     closeTimeout: closeMilliseconds,
     handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
   };
-  const server = new WebSocketServer(options);
-  // Without a listener `ws` would answer in HTML.
-  server.on('wsClientError', (_error, socket) => {
-    refuse(socket, new AppError('malformed_request', 'The WebSocket handshake is not valid.'));
-  });
-  let closing = false;
-
-  const peerDeps = { ...deps, queueBytesMax: createQueueShare(config, peers) };
-  const accept = (handshake: Handshake, sockets: PeerSockets): void => {
-    const peer = new Peer(peerDeps, handshake, sockets);
-    peers.add(peer);
-    sockets.webSocket.on('close', () => {
-      peers.delete(peer);
-      peer.ended();
-    });
-  };
-  const sweep = setInterval(() => {
-    for (const peer of peers) peer.sweep();
-  }, config.wsPingSeconds * 1000).unref();
-
-  const reportForeign = createForeignReport(deps);
-
-  return {
-    get size() {
-      return peers.size;
-    },
-    upgrade(incoming, socket, head) {
-      try {
-        const protocol = checkHandshake(incoming, config);
-        if (closing) throw busy('draining', 'The server is stopping.');
-        if (peers.size >= config.connectionsMax / 2) {
-          throw busy('overloaded', 'Too many WebSockets are open.');
-        }
-        const { authorization } = incoming.headers;
-        server.handleUpgrade(incoming, socket, head, (webSocket) => {
-          // `node:http` hands over the socket that it made; its type is wider for other servers.
-          accept({ protocol, authorization }, { webSocket, socket: socket as Socket });
-        });
-      } catch (error) {
-        const refusal = error instanceof AppError ? error : failed(error, deps.log);
-        if (refusal.code === 'foreign_origin') reportForeign(incoming);
-        refuse(socket, refusal);
-      }
-    },
-    async close() {
-      closing = true;
-      clearInterval(sweep);
-      const gone = [...peers].map((peer) => peer.stop());
-      await Promise.all(gone);
-    },
-  };
-}
-
-function createForeignReport({
-  config,
-  security,
-}: WebSocketEndpointDeps): (incoming: IncomingMessage) => void {
-  const clientAddress = createClientAddress(config.trustedProxies);
-  return ({ headers, socket }) => {
-    const { remoteAddress = '' } = socket;
-    const client = clientAddress({ remoteAddress, header: (name) => toText(headers[name]) });
-    security('origin refused', { client, origin: headers.origin?.slice(0, originLengthMax) });
-  };
+  return new WebSocketServer(options);
 }
 
 function busy(code: 'draining' | 'overloaded', message: string): AppError {

@@ -4,6 +4,7 @@
  */
 
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -16,11 +17,12 @@ import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { toConditional } from '../etag.ts';
 import { negotiate } from '../media-type.ts';
-import { type Observe, observeAnswer, observeLeft } from './observe.ts';
+import { observeAnswer, observeAtOnce, observeLeft, type Observer } from './observe.ts';
 import { emptyReply, type Endpoint, type HttpReply } from '../message.ts';
 import { toProblem } from '../problem.ts';
+import { refuse } from './raw-response.ts';
 import { Request } from './request.ts';
-import { sendReply } from './send.ts';
+import { type Outlet, sendReply } from './send.ts';
 import { createReplyBatch } from './reply-batch.ts';
 
 export interface ListenerDeps {
@@ -32,7 +34,7 @@ export interface ListenerDeps {
   /** Undefined: answers are for pages of this host alone. */
   readonly cors?: Cors | undefined;
   /** Told of each request that is over; left out: nobody is. */
-  readonly observe?: Observe;
+  readonly observer?: Observer | undefined;
   /** First part of every request id of this process. */
   readonly idPrefix: string;
 }
@@ -44,8 +46,8 @@ export interface Listener {
   refuseExpectation(connection: Connection, message: Message): void;
   /** From now on: 503, and every answer closes its connection. */
   drain(): void;
-  /** A request id: also for what never becomes a request. */
-  nextId(): string;
+  /** Answers what never becomes a request, and ends the connection. */
+  refuse(socket: Socket, error: AppError): void;
 }
 
 /** What Node has read of a request, and where its answer goes. */
@@ -56,36 +58,25 @@ export interface Message {
 }
 
 export function createListener(deps: ListenerDeps): Listener {
-  const { log, pool, cors, observe } = deps;
+  const { log, pool, cors, observer } = deps;
   const outlet = { log, pool, cors, closing: false };
   const nextId = createIds(deps.idPrefix);
-  const batch = createReplyBatch<Answered>(({ request, reply }) => sendNow(request, reply));
-  const sendNow = (request: Request, reply: HttpReply): void => {
-    let sent = reply;
-    try {
-      sendReply(toConditional(reply, request), request, outlet);
-    } catch (error) {
-      // No room for it, a condition, or headers that Node refuses: nothing has been written.
-      if (reply.body instanceof Readable) reply.body.destroy();
-      sent = toProblem(error, request.id, log);
-      sendReply(sent, request, outlet);
-    }
-    request.release();
-    if (observe) observeAnswer(request, sent, observe);
-  };
+  const sendNow = (answered: Answered): void => sendAnswer(answered, outlet, observer);
+  const batch = createReplyBatch(sendNow);
   const send = (request: Request, reply: HttpReply): void => {
     // A stream can fail at any time, and a connection can be ended as soon as the server stops.
-    if (outlet.closing || reply.body instanceof Readable) sendNow(request, reply);
+    if (outlet.closing || reply.body instanceof Readable) sendNow({ request, reply });
     else batch.send({ request, reply });
   };
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {
       request.release();
       request.response.destroy();
-      if (observe) observeLeft(request, observe);
+      if (observer) observeLeft(request, observer);
     } else send(request, toProblem(error, request.id, log));
   };
   const run = (request: Request, respond: Respond): void => {
+    observer?.begin?.();
     try {
       const reply = respond(request);
       if (isPromise(reply)) {
@@ -115,9 +106,9 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 
   return {
-    nextId,
     answer: (connection, message) => enter(connection, message, respond),
     refuseExpectation: (connection, message) => enter(connection, message, refuseExpectation),
+    refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
     drain() {
       outlet.closing = true;
       batch.flush();
@@ -140,6 +131,40 @@ interface Answered {
   readonly request: Request;
   readonly reply: HttpReply;
 }
+
+/** Sends the reply or, where that is not possible, why. */
+function sendAnswer(
+  { request, reply }: Answered,
+  outlet: Outlet,
+  observer: Observer | undefined,
+): void {
+  let sent = reply;
+  let bytes: number;
+  try {
+    sent = toConditional(reply, request);
+    bytes = sendReply(sent, request, outlet);
+  } catch (error) {
+    // No room for it, a condition, or headers that Node refuses: nothing has been written.
+    if (reply.body instanceof Readable) reply.body.destroy();
+    sent = toProblem(error, request.id, outlet.log);
+    bytes = sendReply(sent, request, outlet);
+  }
+  request.release();
+  if (observer) observeAnswer(request, sent, { observer, bytes });
+}
+
+function refuseSocket(
+  socket: Socket,
+  error: AppError,
+  { id, observer }: { readonly id: string; readonly observer: Observer | undefined },
+): void {
+  const { remoteAddress = '' } = socket;
+  const answered = refuse(socket, error, id);
+  const unknown = { id, method: '', endpoint: undefined, remoteAddress, header: noHeader };
+  if (observer) observeAtOnce(unknown, answered, observer);
+}
+
+const noHeader = (): undefined => undefined;
 
 /** Finds the endpoint and calls it. Throws for what no endpoint has to check. */
 function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply> {

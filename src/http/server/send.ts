@@ -29,14 +29,17 @@ export interface Outlet {
   readonly closing: boolean;
 }
 
-/** Throws, before anything is written, where Node refuses the headers or the pool has no room. */
-export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void {
+/**
+ * Gives back how many bytes of content it sends; 0 of a stream. Throws, before anything is written,
+ * where Node refuses the headers or the pool has no room.
+ */
+export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): number {
   const { response } = asked;
   const { body } = reply;
   if (response.destroyed || response.headersSent) {
     if (body instanceof Readable) body.destroy();
     response.destroy();
-    return;
+    return 0;
   }
   const unread = hasUnreadBody(asked);
   // A rest that is short is read and thrown away.
@@ -55,7 +58,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
       throw error;
     }
     sendStream(body, asked, outlet.log);
-    return;
+    return 0;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isLarge = length > uncountedBytesMax;
@@ -63,7 +66,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
     takeRoom(
       length,
       response,
-      outlet.pool.open(() => response.destroy()),
+      (reply.pool ?? outlet.pool).open(() => response.destroy()),
     );
   // RFC 9110 §8.6: these two have no content, and so no length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
@@ -72,6 +75,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): void 
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
   if (unread) endSlowly(content, asked);
   else endWhole(content, response);
+  return asked.incoming.method === 'HEAD' ? 0 : length;
 }
 
 /** Held until the client has taken the answer, or is gone; also where its headers are refused. */

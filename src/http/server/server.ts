@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
-import { endGently, refuse } from './raw-response.ts';
+import { endGently } from './raw-response.ts';
 import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
@@ -30,8 +30,10 @@ export interface HttpServerDeps {
 }
 
 export interface HttpServer {
-  /** Resolves with the port once it listens; rejects with Node's error where it cannot. */
-  listen(port: number, host: string): Promise<number>;
+  /** Resolves with the place once it listens; rejects with Node's error where it cannot. */
+  listen(port: number, host: string): Promise<AddressInfo>;
+  /** Open at this moment. */
+  readonly connections: number;
   /**
    * Answers in flight get `drainSeconds` to finish; connections without one end at once.
    * `beforeEnd` is awaited in between: it ends what is no HTTP any more.
@@ -93,24 +95,27 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   });
   server.on('connect', (_incoming, socket) => {
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
-    of(socket as Socket).afterAnswersAlone(() => refuse(socket, error, listener.nextId()));
+    of(socket as Socket).afterAnswersAlone(() => listener.refuse(socket as Socket, error));
   });
   server.on('clientError', (error, socket) => {
     refuseBadMessage(error, of(socket as Socket), listener);
   });
 
   return {
+    get connections() {
+      return connections.size;
+    },
     listen: (port, host) => listen(server, port, host),
     close: (beforeEnd) => drain({ server, connections, listener, config, beforeEnd }),
   };
 }
 
-function listen(server: Server, port: number, host: string): Promise<number> {
+function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host === '' ? undefined : host, () => {
       server.off('error', reject);
-      resolve((server.address() as AddressInfo).port); // a TCP server has one
+      resolve(server.address() as AddressInfo); // a TCP server has one
     });
   });
 }
@@ -198,7 +203,7 @@ function refuseBadMessage(error: BadMessage, connection: Connection, listener: L
   socket.pause();
   if (connection.isRefused) return;
   connection.isRefused = true;
-  const refuseNow = (): void => refuse(socket, toAppError(error), listener.nextId());
+  const refuseNow = (): void => listener.refuse(socket, toAppError(error));
   if (due === undefined || due.req.complete) connection.afterAnswers(refuseNow);
   else connection.insteadOfDue(() => (due.headersSent ? endGently(socket) : refuseNow()));
 }

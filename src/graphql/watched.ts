@@ -1,0 +1,74 @@
+/** The engine and the subscriptions, which tell a `GraphqlWatch` of what they do. */
+
+import { AppError } from '../errors.ts';
+import { isPromise } from '../maybe-promise.ts';
+import type { Engine } from './engine.ts';
+import type { Subscriptions } from './events/subscriptions.ts';
+import type { SerializedResult } from './serialize.ts';
+import type { GraphqlWatch, Outcome } from './watch.ts';
+
+/** The engine, and each operation that it runs is told of. */
+export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
+  return {
+    ...engine,
+    prepare(request) {
+      const startedAt = performance.now();
+      const prepared = engine.prepare(request);
+      if (prepared.kind === 'refused') {
+        watch.operation('unknown', 'refused', performance.now() - startedAt);
+      }
+      return prepared;
+    },
+    respond(operation, scope, showCost) {
+      const startedAt = performance.now();
+      const tell = (outcome: Outcome): void =>
+        watch.operation(operation.operation, outcome, performance.now() - startedAt);
+      const fail = (error: unknown): never => {
+        tell(outcomeOfError(error));
+        throw error;
+      };
+      const succeed = (response: SerializedResult): SerializedResult => {
+        tell(outcomeOf(response.result));
+        return response;
+      };
+      try {
+        const response = engine.respond(operation, scope, showCost);
+        return isPromise(response) ? response.then(succeed, fail) : succeed(response);
+      } catch (error) {
+        return fail(error);
+      }
+    },
+  };
+}
+
+/** The same for subscriptions, of which none is over: each is told of when it has begun. */
+export function watchSubscriptions(
+  subscriptions: Subscriptions,
+  watch: GraphqlWatch,
+): Subscriptions {
+  return {
+    ...subscriptions,
+    join(operation, member) {
+      const startedAt = performance.now();
+      let outcome: Outcome = 'ok';
+      try {
+        return subscriptions.join(operation, member);
+      } catch (error) {
+        outcome = outcomeOfError(error);
+        throw error;
+      } finally {
+        watch.operation('subscription', outcome, performance.now() - startedAt);
+      }
+    },
+  };
+}
+
+function outcomeOf({ data, errors }: SerializedResult['result']): Outcome {
+  if (errors === undefined) return 'ok';
+  return data === undefined ? 'refused' : 'error';
+}
+
+/** What is expected is refused. */
+function outcomeOfError(error: unknown): Outcome {
+  return error instanceof AppError ? 'refused' : 'error';
+}

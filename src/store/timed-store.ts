@@ -1,0 +1,68 @@
+/** A store that tells how long its calls take. */
+
+import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
+import type { List, Page } from './list.ts';
+import type { Store } from './store.ts';
+
+/** One call of the store: of a port, such as `posts`, and whether it may change something. */
+export type StoreWatch = (area: TimedArea, kind: 'read' | 'write', milliseconds: number) => void;
+
+const areas = ['posts', 'comments', 'authors', 'accounts', 'todos', 'articles'] as const;
+type TimedArea = (typeof areas)[number] | 'related';
+
+const writes: readonly unknown[] = 'create update remove add save change changeAll'.split(' ');
+
+/** The same store. Each page of a list is a call. */
+export function timeStore(store: Store, watch: StoreWatch): Store {
+  const timed = Object.fromEntries(areas.map((area) => [area, timeArea(store[area], area, watch)]));
+  const { related } = store;
+  return { ...store, ...timed, related: related && timeArea(related, 'related', watch) };
+}
+
+function timeArea<T extends object>(area: T, name: TimedArea, watch: StoreWatch): T {
+  return new Proxy(area, {
+    get(target, member) {
+      const value: unknown = Reflect.get(target, member);
+      if (isList(value)) return timeList(value, name, watch);
+      if (typeof value !== 'function') return value;
+      const kind = writes.includes(member) ? 'write' : 'read';
+      return (...args: readonly unknown[]): unknown => {
+        const result = timeCall(
+          () => Reflect.apply(value, target, args) as unknown,
+          (milliseconds) => watch(name, kind, milliseconds),
+        );
+        return isList(result) ? timeList(result, name, watch) : result;
+      };
+    },
+  });
+}
+
+function isList(value: unknown): value is List<unknown> {
+  return typeof value === 'object' && value !== null && 'exceeds' in value;
+}
+
+function timeList(list: List<unknown>, name: TimedArea, watch: StoreWatch): List<unknown> {
+  const time = <T>(call: () => MaybePromise<T>): MaybePromise<T> =>
+    timeCall(call, (milliseconds) => watch(name, 'read', milliseconds));
+  const timePage = ({ records, next }: Page<unknown>): Page<unknown> => {
+    return { records, next: next && ((): MaybePromise<Page<unknown>> => read(next)) };
+  };
+  const read = (call: () => MaybePromise<Page<unknown>>): MaybePromise<Page<unknown>> =>
+    andThen(time(call), timePage);
+  return {
+    read: (range) => read(() => list.read(range)),
+    exceeds: (count) => time(() => list.exceeds(count)),
+  };
+}
+
+function timeCall<T>(call: () => T, tell: (milliseconds: number) => void): T {
+  const startedAt = performance.now();
+  const done = (): void => tell(performance.now() - startedAt);
+  let result: T | undefined;
+  try {
+    return (result = call());
+  } finally {
+    if (isPromise<unknown>(result)) void result.then(done, done);
+    else done();
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Metrics in the text format of Prometheus. The values of labels are the program's own words, and
+ * few: nothing that a client writes.
+ */
+
+export interface Metrics {
+  /** A number that only rises: gives back what counts one more, by the values of its labels. */
+  readonly counter: (name: string, help: string, label: string) => (value: string) => void;
+  /** How long something takes: gives back what finds the series for the values of its labels. */
+  readonly histogram: (name: string, help: string, labels: readonly string[]) => FindSeries;
+  /** A number that is read when it is asked for. */
+  readonly gauge: (name: string, help: string, read: () => number) => void;
+  toText(): string;
+}
+
+/** Series that are asked for again and again are better kept than found again. */
+export type FindSeries = (...values: readonly string[]) => Series;
+
+export interface Series {
+  add(seconds: number): void;
+}
+
+/** Upper bounds in seconds. */
+const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] as const;
+
+export function createMetrics(): Metrics {
+  const families: (() => readonly string[])[] = [];
+  const add = (
+    { name, help, type }: { readonly name: string; readonly help: string; readonly type: string },
+    toLines: () => readonly string[],
+  ): void => {
+    const head = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+    families.push(() => [...head, ...toLines()]);
+  };
+
+  return {
+    counter(name, help, label) {
+      const counts = new Map<string, number>();
+      add({ name, help, type: 'counter' }, () =>
+        Array.from(counts, ([value, count]) => `${name}{${label}="${value}"} ${count}`),
+      );
+      return (value) => void counts.set(value, (counts.get(value) ?? 0) + 1);
+    },
+    histogram(name, help, labels) {
+      const all = new Map<string, Histogram>();
+      add({ name, help, type: 'histogram' }, () =>
+        Array.from(all.values()).flatMap((series) => series.toLines(name)),
+      );
+      return (...values) => {
+        const key = labels.map((label, at) => `${label}="${values[at] ?? ''}"`).join(',');
+        const known = all.get(key);
+        if (known !== undefined) return known;
+        const series = new Histogram(key);
+        all.set(key, series);
+        return series;
+      };
+    },
+    gauge(name, help, read) {
+      add({ name, help, type: 'gauge' }, () => [`${name} ${read()}`]);
+    },
+    toText: () => `${families.flatMap((toLines) => toLines()).join('\n')}\n`,
+  };
+}
+
+class Histogram implements Series {
+  readonly #labels: string;
+  /** Of each bucket by itself; the last one is of what took longer than all bounds. */
+  readonly #counts: number[] = [...buckets, Infinity].map(() => 0);
+  #sum = 0;
+
+  constructor(labels: string) {
+    this.#labels = labels;
+  }
+
+  add(seconds: number): void {
+    let at = 0;
+    while (seconds > (buckets[at] ?? Infinity)) at += 1;
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#sum += seconds;
+  }
+
+  toLines(name: string): readonly string[] {
+    const labels = this.#labels;
+    let count = 0;
+    const lines = this.#counts.map((inBucket, at) => {
+      count += inBucket;
+      return `${name}_bucket{${labels},le="${buckets[at] ?? '+Inf'}"} ${count}`;
+    });
+    return [...lines, `${name}_sum{${labels}} ${this.#sum}`, `${name}_count{${labels}} ${count}`];
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * What is told of the service while it runs: the log of requests, events of security and, where
+ * they are asked for, metrics. All metrics are declared here.
+ */
+
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Config } from '../config.ts';
+import type { GraphqlCounts } from '../graphql/endpoint.ts';
+import type { GraphqlWatch } from '../graphql/watch.ts';
+import { type Handler, textReply } from '../http/message.ts';
+import type { Finished, Observer } from '../http/server/observe.ts';
+import { createRequestLog } from '../http/server/request-log.ts';
+import { createCountedLog, type CountedLog, type Log } from '../log.ts';
+import type { MemoryPool } from '../memory-pool.ts';
+import { createMetrics, type Metrics, type Series } from './metrics.ts';
+import type { StoreWatch } from '../store/timed-store.ts';
+
+export interface Watch {
+  readonly security: CountedLog;
+  readonly observer: Observer;
+  /** The rest only where metrics are asked for. */
+  readonly graphql?: GraphqlWatch;
+  readonly store?: StoreWatch;
+  /** `GET /metrics`. */
+  readonly handler?: Handler;
+  close(): void;
+}
+
+export interface WatchDeps {
+  readonly log: Log;
+  /** For requests where all are logged: it drops none beyond a number in a second. */
+  readonly requestLog?: Log;
+  readonly monotonicNow: () => number;
+  readonly readings: Readings;
+}
+
+/** Numbers that are read when somebody asks for them. */
+export interface Readings {
+  /** What clients hold. */
+  readonly pool: MemoryPool;
+  /** Has room for the answers of `/metrics`, whatever clients hold. */
+  readonly adminPool: MemoryPool;
+  readonly graphql: () => GraphqlCounts;
+  /** Open connections to the main port. */
+  readonly connections?: () => number;
+  /** Of the process, in bytes. */
+  readonly memory?: () => { readonly rss: number; readonly heapUsed: number };
+}
+
+export function createWatch(
+  config: Pick<Config, 'logRequests' | 'trustedProxies' | 'adminPort'>,
+  { log, requestLog = log, monotonicNow, readings }: WatchDeps,
+): Watch {
+  const report = createCountedLog(log, monotonicNow);
+  if (config.adminPort === undefined) {
+    const observer = createRequestLog({ config, log: requestLog, security: report });
+    return { security: report, observer, close: () => undefined };
+  }
+  const metrics = createMetrics();
+  const close = declareReadings(metrics, readings);
+  const count = metrics.counter(
+    'inkwell_security_events_total',
+    'Failed and refused logins, and refused origins.',
+    'event',
+  );
+  const security: CountedLog = (event, facts) => {
+    count(event);
+    report(event, facts);
+  };
+  const requests = createRequestLog({ config, log: requestLog, security });
+  return {
+    security,
+    observer: join(requests, declareRequests(metrics)),
+    graphql: declareGraphql(metrics),
+    store: declareStore(metrics),
+    handler() {
+      const reply = textReply(200, metrics.toText());
+      const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
+      return { ...reply, headers, pool: readings.adminPool };
+    },
+    close,
+  };
+}
+
+/** Both are told. */
+function join(log: Observer, metrics: Required<Observer>): Observer {
+  return {
+    begin: () => metrics.begin(),
+    end(finished) {
+      metrics.end(finished);
+      log.end(finished);
+    },
+    openSession(handshake) {
+      const [one, other] = [metrics.openSession(handshake), log.openSession(handshake)];
+      return (code) => {
+        one(code);
+        other(code);
+      };
+    },
+  };
+}
+
+/** Methods that are known: any other is one more label value that a client could choose. */
+const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Of the protocol and of this server; clients send others too. */
+const closeCodes: readonly number[] = [
+  1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4408, 4409, 4429,
+];
+/** More than any status. */
+const statusMax = 1_000;
+
+function declareRequests(metrics: Metrics): Required<Observer> {
+  const find = metrics.histogram(
+    'inkwell_http_request_duration_seconds',
+    'Requests that are over.',
+    ['method', 'route', 'status'],
+  );
+  let inFlight = 0;
+  metrics.gauge('inkwell_http_requests_in_flight', 'Requests that are not over.', () => inFlight);
+  const countClose = metrics.counter(
+    'inkwell_websocket_closes_total',
+    'WebSockets that are closed, by the code.',
+    'code',
+  );
+  // To put labels together for each request would take as long as all the rest.
+  const known = new Map<unknown, Map<number, Series>>();
+  const seriesOf = ({ request: { method, endpoint }, status }: Finished): Series => {
+    let ofEndpoint = known.get(endpoint);
+    if (ofEndpoint === undefined) {
+      ofEndpoint = new Map<number, Series>();
+      known.set(endpoint, ofEndpoint);
+    }
+    const at = methods.indexOf(method);
+    const key = at * statusMax + status;
+    let series = ofEndpoint.get(key);
+    if (series === undefined) {
+      series = find(methods[at] ?? 'other', endpoint?.route ?? 'none', `${status}`);
+      ofEndpoint.set(key, series);
+    }
+    return series;
+  };
+  return {
+    begin: () => void (inFlight += 1),
+    end(finished) {
+      inFlight -= 1;
+      seriesOf(finished).add(finished.milliseconds / 1000);
+    },
+    openSession: () => (code) => countClose(closeCodes.includes(code) ? `${code}` : 'other'),
+  };
+}
+
+function declareGraphql(metrics: Metrics): GraphqlWatch {
+  const find = metrics.histogram(
+    'inkwell_graphql_operation_duration_seconds',
+    'GraphQL operations that have run, and subscriptions that have begun.',
+    ['type', 'outcome'],
+  );
+  const countKept = metrics.counter(
+    'inkwell_graphql_kept_answers_total',
+    'GraphQL requests that got an answer of before: no operation ran.',
+    'type',
+  );
+  return {
+    operation: (type, outcome, milliseconds) => find(type, outcome).add(milliseconds / 1000),
+    keptAnswer: () => countKept('query'),
+    dropped: metrics.counter(
+      'inkwell_dropped_subscribers_total',
+      'Subscribers that the server has ended, by the reason.',
+      'reason',
+    ),
+  };
+}
+
+function declareStore(metrics: Metrics): StoreWatch {
+  const find = metrics.histogram(
+    'inkwell_store_call_duration_seconds',
+    'Calls of a durable store.',
+    ['area', 'kind'],
+  );
+  return (area, kind, milliseconds) => find(area, kind).add(milliseconds / 1000);
+}
+
+/** Gives back how to stop what is measured meanwhile. */
+function declareReadings({ gauge }: Metrics, readings: Readings): () => void {
+  const { pool, graphql, connections, memory } = readings;
+  if (connections)
+    gauge('inkwell_connections', 'Open connections, WebSockets among them.', connections);
+  gauge('inkwell_websockets', 'Open WebSockets.', () => graphql().webSockets);
+  gauge('inkwell_event_streams', 'Open event streams.', () => graphql().eventStreams);
+  gauge('inkwell_subscriptions', 'Active subscriptions.', () => graphql().subscriptions);
+  gauge('inkwell_waiting_bytes', 'Bytes that wait in memory.', () => pool.bytes);
+  gauge('inkwell_waiting_bytes_max', 'How many may wait.', () => pool.bytesMax);
+  if (memory) {
+    gauge('inkwell_resident_memory_bytes', 'Resident memory.', () => memory().rss);
+    gauge('inkwell_heap_used_bytes', 'Heap that is used.', () => memory().heapUsed);
+  }
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  gauge('inkwell_event_loop_delay_seconds', 'Delay of the event loop, 99th percentile.', () => {
+    const seconds = delay.percentile(99) / 1e9;
+    delay.reset();
+    return seconds;
+  });
+  return () => void delay.disable();
+}
