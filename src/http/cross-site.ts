@@ -1,12 +1,9 @@
 /** Requests that a browser sends for a page of another site (R27). */
 
 import { AppError } from '../errors.ts';
+import type { HttpRequest } from './message.ts';
 
-/** What is asked of a request. */
-export interface Sender {
-  readonly host: string;
-  header(name: string): string | undefined;
-}
+type Sender = Pick<HttpRequest, 'host' | 'header'>;
 
 /** Where pages come from that may send forms and open sockets, beside the host of the request. */
 export interface OwnOrigins {

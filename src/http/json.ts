@@ -112,25 +112,18 @@ function isKept(token: string, digits: number): boolean {
   return Number.isFinite(value) && toDecimal(token) === toDecimal(written);
 }
 
+const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
 /** Sign, digits without zeros at either end, and exponent: equal for equal decimal values. */
 function toDecimal(token: string): string {
-  let exponentAt = token.indexOf('e');
-  if (exponentAt === -1) exponentAt = token.indexOf('E');
-  const mantissa = exponentAt === -1 ? token : token.slice(0, exponentAt);
-  const sign = token.charCodeAt(0) === 0x2d ? '-' : '';
-  const point = mantissa.indexOf('.');
-  const digits =
-    point === -1
-      ? mantissa.slice(sign.length)
-      : mantissa.slice(sign.length, point) + mantissa.slice(point + 1);
-  let first = 0;
-  while (digits.charCodeAt(first) === 0x30) first += 1;
-  if (first === digits.length) return '0';
-  let last = digits.length;
-  while (digits.charCodeAt(last - 1) === 0x30) last -= 1;
-  const fraction = point === -1 ? 0 : mantissa.length - point - 1;
-  const exponent = exponentAt === -1 ? 0 : Number(token.slice(exponentAt + 1));
-  return `${sign}${digits.slice(first, last)}e${exponent - fraction + digits.length - last}`;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberForm.exec(token) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, '');
+  if (digits === '') return '0';
+  // Not by a pattern: one for zeros at the end looks at each run of zeros anew.
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === 0x30) end -= 1;
+  const moved = digits.length - end - fraction.length;
+  return `${sign}${digits.slice(0, end)}e${Number(exponent) + moved}`;
 }
 
 /** At most `jsonDepthMax` levels: the recursion is bounded. */

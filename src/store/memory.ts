@@ -13,16 +13,7 @@ import { createAccounts } from './given-accounts.ts';
 import { createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import { createVersions, VersionedMap } from './reading.ts';
-import type {
-  Articles,
-  Authors,
-  Comments,
-  Posts,
-  PostTexts,
-  Store,
-  Todos,
-  Versions,
-} from './store.ts';
+import type { Articles, Comments, Posts, PostTexts, Store, Todos, Versions } from './store.ts';
 
 /** What a store holds at its start. Posts are given oldest first, comments too. */
 export interface InitialData {
@@ -77,7 +68,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     keepsObjects: true,
     posts: createPosts(state),
     comments: createComments(state),
-    authors: createAuthors(state),
+    authors: { find: (id) => state.authors.get(id) },
     accounts: createAccounts(initial.accounts),
     todos: createTodos(state),
     articles: createArticles(state),
@@ -109,12 +100,10 @@ function keepComment(state: State, comment: Comment): void {
   else comments.push(comment);
 }
 
-const noPosts: readonly Post[] = [];
-
 function createPosts(state: State): Posts {
   return {
     all: createMemoryList(state.orderedPosts, 'newestFirst'),
-    ofAuthor: (id) => createMemoryList(state.postsOfAuthor.get(id) ?? noPosts, 'newestFirst'),
+    ofAuthor: (id) => createMemoryList(state.postsOfAuthor.get(id) ?? [], 'newestFirst'),
     find: (id) => state.posts.get(id),
     create(draft) {
       const { authorId } = draft;
@@ -166,8 +155,6 @@ function forgetComments(state: State, postId: string): void {
   state.commentsOfPost.delete(postId);
 }
 
-const noComments: readonly Comment[] = [];
-
 function createComments(state: State): Comments {
   const { posts, comments, commentsOfPost } = state;
   return {
@@ -181,12 +168,8 @@ function createComments(state: State): Comments {
       keepComment(state, comment);
       return comment;
     },
-    ofPost: (id) => createMemoryList(commentsOfPost.get(id) ?? noComments),
+    ofPost: (id) => createMemoryList(commentsOfPost.get(id) ?? []),
   };
-}
-
-function createAuthors({ authors }: State): Authors {
-  return { find: (id) => authors.get(id) };
 }
 
 function createTodos(state: State): Todos {

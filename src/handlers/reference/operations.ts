@@ -84,7 +84,21 @@ const file = (
   example,
   headers: [...fileHeaders, 'Content-Disposition', ...headers],
 });
-const noStore: Answer['headers'] = ['Cache-Control'];
+const uncached = (about: string, name: string): Answer => {
+  return { ...answer(about, refer(name)), headers: ['Cache-Control'] };
+};
+const record = (summary: string, about: string, name: string): Operation => {
+  return { summary, answers: { 200: answer(about, refer(name)) }, isTagged: true };
+};
+const list = (summary: string, about: string, name: string): Operation => {
+  return { summary, answers: { 200: answer(about, listOf(name)) }, isTagged: true, isPaged: true };
+};
+const create = (summary: string, input: string, created: Answer): Operation => {
+  return { summary, body: json(input), answers: { 201: created } };
+};
+const change = (summary: string, body?: Operation['body']): Operation => {
+  return { summary, ...(body && { body }), answers: { 204: done }, isTagged: true };
+};
 
 /** By method and path, as in the table of routes. */
 export const operations: Readonly<Record<string, Operation>> = {
@@ -98,41 +112,20 @@ export const operations: Readonly<Record<string, Operation>> = {
       },
     },
   },
-  'GET /posts': {
-    summary: 'All posts, newest first',
-    answers: { 200: answer('The posts.', listOf('Post')) },
-    isTagged: true,
-    isPaged: true,
-  },
-  'POST /posts': {
-    summary: 'Create a post',
-    body: json('PostInput'),
-    answers: {
-      201: made('It is a draft, by the account of the token that was sent.', `/posts/${id}`),
-    },
-  },
-  'GET /posts/{id}': {
-    summary: 'One post',
-    answers: { 200: answer('The post.', refer('Post')) },
-    isTagged: true,
-  },
-  'PUT /posts/{id}': {
-    summary: 'Replace title and content',
-    body: json('PostInput'),
-    answers: { 204: done },
-    isTagged: true,
-  },
-  'DELETE /posts/{id}': {
-    summary: 'Remove a post and its comments',
-    answers: { 204: done },
-    isTagged: true,
-  },
-  'GET /posts/{id}/comments': {
-    summary: 'The comments of a post, oldest first',
-    answers: { 200: answer('The comments.', listOf('CommentItem')) },
-    isTagged: true,
-    isPaged: true,
-  },
+  'GET /posts': list('All posts, newest first', 'The posts.', 'Post'),
+  'POST /posts': create(
+    'Create a post',
+    'PostInput',
+    made('It is a draft, by the account of the token that was sent.', `/posts/${id}`),
+  ),
+  'GET /posts/{id}': record('One post', 'The post.', 'Post'),
+  'PUT /posts/{id}': change('Replace title and content', json('PostInput')),
+  'DELETE /posts/{id}': change('Remove a post and its comments'),
+  'GET /posts/{id}/comments': list(
+    'The comments of a post, oldest first',
+    'The comments.',
+    'CommentItem',
+  ),
   'POST /posts/{id}/comments': {
     summary: 'Add a comment',
     body: json('CommentInput'),
@@ -144,23 +137,23 @@ export const operations: Readonly<Record<string, Operation>> = {
       },
     },
   },
-  'GET /comments/{id}': {
-    summary: 'One comment, with the id and title of its post',
-    answers: { 200: answer('The comment.', refer('Comment')) },
-    isTagged: true,
-  },
+  'GET /comments/{id}': record(
+    'One comment, with the id and title of its post',
+    'The comment.',
+    'Comment',
+  ),
   'POST /auth/login': {
     summary: 'Get a token for a user name and password',
     body: json('Credentials'),
     answers: {
-      200: { ...answer('The token, good for a minute.', refer('Token')), headers: noStore },
+      200: uncached('The token, good for a minute.', 'Token'),
     },
     errors: ['invalid_credentials', 'too_many_requests'],
     token: 'never',
   },
   'GET /profile': {
     summary: 'The account that the token belongs to',
-    answers: { 200: { ...answer('The account.', refer('Profile')), headers: noStore } },
+    answers: { 200: uncached('The account.', 'Profile') },
     token: 'always',
   },
   'POST /api/multiparts/simple': {
@@ -207,66 +200,36 @@ export const operations: Readonly<Record<string, Operation>> = {
     errors: ['range_not_satisfiable'],
     isTagged: true,
   },
-  'DELETE /api/multiparts/{name}': {
-    summary: 'Remove a stored file',
-    answers: { 204: done },
-    isTagged: true,
-  },
-  'GET /api/todos': {
-    summary: 'All todos',
-    answers: { 200: answer('The todos.', listOf('Todo')) },
-    isTagged: true,
-    isPaged: true,
-  },
-  'POST /api/todos': {
-    summary: 'Create a todo',
-    body: json('TodoInput'),
-    answers: { 201: made('It is stored.', `http://localhost:8080/api/todos/${id}`) },
-  },
-  'GET /api/todos/{id}': {
-    summary: 'One todo',
-    answers: { 200: answer('The todo.', refer('Todo')) },
-    isTagged: true,
-  },
-  'GET /api/articles': {
-    summary: 'All articles, by id',
-    answers: { 200: answer('The articles.', listOf('Article')) },
-    isTagged: true,
-    isPaged: true,
-  },
-  'GET /api/articles/{id}': {
-    summary: 'One article',
-    answers: { 200: answer('The article.', refer('Article')) },
-    isTagged: true,
-  },
-  'POST /api/articles': {
-    summary: 'Store an article under its id, or under the next one',
-    body: json('ArticleInput'),
-    answers: { 201: made('It is stored.', '/articles/3') },
-  },
+  'DELETE /api/multiparts/{name}': change('Remove a stored file'),
+  'GET /api/todos': list('All todos', 'The todos.', 'Todo'),
+  'POST /api/todos': create(
+    'Create a todo',
+    'TodoInput',
+    made('It is stored.', `http://localhost:8080/api/todos/${id}`),
+  ),
+  'GET /api/todos/{id}': record('One todo', 'The todo.', 'Todo'),
+  'GET /api/articles': list('All articles, by id', 'The articles.', 'Article'),
+  'GET /api/articles/{id}': record('One article', 'The article.', 'Article'),
+  'POST /api/articles': create(
+    'Store an article under its id, or under the next one',
+    'ArticleInput',
+    made('It is stored.', '/articles/3'),
+  ),
   'PATCH /api/articles': {
-    summary: 'Patch the array of all articles',
-    body: {
+    ...change('Patch the array of all articles', {
       'application/json-patch+json': {
         ...patch6902,
         example: [{ op: 'replace', path: '/0/title', value: 'On black ink' }],
       },
-    },
-    answers: { 204: done },
+    }),
     errors: ['invalid_patch', 'patch_not_applicable'],
-    isTagged: true,
   },
   'PATCH /api/articles/{id}': {
-    summary: 'Patch one article',
-    body: {
+    ...change('Patch one article', {
       'application/json-patch+json': patch6902,
-      'application/merge-patch+json': {
-        schema: refer('MergePatch'),
-      },
-    },
-    answers: { 204: done },
+      'application/merge-patch+json': { schema: refer('MergePatch') },
+    }),
     errors: ['invalid_patch', 'patch_not_applicable'],
-    isTagged: true,
   },
   'GET /articles/{id}': {
     summary: 'Where the Location of an article points',
@@ -274,15 +237,14 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /livez': {
     summary: 'Is the process alive?',
-    answers: { 200: { ...answer('It is.', refer('Live')), headers: noStore } },
+    answers: { 200: uncached('It is.', 'Live') },
   },
   'GET /readyz': {
     summary: 'Should it be sent requests?',
     answers: {
-      200: { ...answer('Yes.', refer('Ready')), headers: noStore },
+      200: uncached('Yes.', 'Ready'),
       503: {
-        ...answer('No: it stops, or the store is away.', refer('Ready')),
-        headers: noStore,
+        ...uncached('No: it stops, or the store is away.', 'Ready'),
         example: { status: 'not ready', checks: { server: 'ok', store: 'does not answer' } },
       },
     },
