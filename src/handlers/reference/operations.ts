@@ -93,8 +93,8 @@ const record = (summary: string, about: string, name: string): Operation => {
 const list = (summary: string, about: string, name: string): Operation => {
   return { summary, answers: { 200: answer(about, listOf(name)) }, isTagged: true, isPaged: true };
 };
-const create = (summary: string, input: string, created: Answer): Operation => {
-  return { summary, body: json(input), answers: { 201: created } };
+const create = (summary: string, name: string, created: Answer): Operation => {
+  return { summary, body: json(name), answers: { 201: created } };
 };
 const change = (summary: string, body?: Operation['body']): Operation => {
   return { summary, ...(body && { body }), answers: { 204: done }, isTagged: true };
