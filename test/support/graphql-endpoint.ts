@@ -51,6 +51,8 @@ export interface EndpointOptions {
   readonly wrap?: (engine: Engine) => Engine;
   /** The clock of the pool, in milliseconds. */
   readonly poolNow?: () => number;
+  /** The clock of the sockets, in milliseconds. */
+  readonly now?: () => number;
   /** Different subscriptions at a time. */
   readonly distinctMax?: number;
 }
@@ -71,7 +73,13 @@ export function useEndpoint(options: EndpointOptions = {}): () => GraphqlEndpoin
 /** Stops with the test that asked for it. */
 export async function startEndpoint(
   context: Pick<TestContext, 'after'>,
-  { env = {}, wrap = (engine) => engine, poolNow, distinctMax = 1_000 }: EndpointOptions = {},
+  {
+    env = {},
+    wrap = (engine) => engine,
+    poolNow,
+    now = (): number => performance.now(),
+    distinctMax = 1_000,
+  }: EndpointOptions = {},
 ): Promise<GraphqlEndpoint> {
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
   const logged: string[] = [];
@@ -116,7 +124,7 @@ export async function startEndpoint(
     createRequestId: () => 'test',
     log,
     config,
-    now: () => performance.now(),
+    now,
   });
   const streams = createEventStreams({ engine, subscriptions, pool, config });
   const stop = await serve(context, { config, sockets, streams, engine, log, pool, subscriptions });
