@@ -8,7 +8,14 @@ import { parse } from 'yaml';
 import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
 import { file, form, post } from '../support/files.js';
 import { ask, assertValid, type Change, check, type Described } from '../support/reference.js';
-import { entries, type Entry, escape, reference, routes } from '../support/reference.js';
+import {
+  entries,
+  type Entry,
+  escape,
+  problemLike,
+  reference,
+  routes,
+} from '../support/reference.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { projectFolder } from '../support/source.js';
 
@@ -46,7 +53,7 @@ describe('the API reference', () => {
     let count = 0;
     for (const [at, { content = {} }] of described) {
       for (const [type, { example, examples = {} }] of Object.entries(content)) {
-        const values = Object.values(examples).map(({ value }) => value);
+        const values = Object.keys(examples).map(problemLike);
         const shown = example === undefined ? values : [example];
         assert.ok(shown.length > 0, at);
         for (const value of shown) assertValid(value, `${at}/content/${escape(type)}`, at);
@@ -239,7 +246,6 @@ describe('what the API reference says', () => {
       );
       assert.deepEqual(missed, [], name);
       for (const [status, seen] of delivered) {
-        // An error has what its code needs: not all that its status may have.
         const headers = Object.keys(operation.responses[status]?.headers ?? {});
         const absent = headers.filter((header) => !seen.has(header.toLowerCase()));
         assert.deepEqual(absent, [], `${name} ${status}`);

@@ -15,7 +15,7 @@ export interface Described {
       {
         readonly example?: unknown;
         /** By the code of an error. */
-        readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+        readonly examples?: Readonly<Record<string, { readonly $ref: string }>>;
       }
     >
   >;
@@ -43,6 +43,7 @@ export interface Reference {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly responses: Readonly<Record<string, Described>>;
+    readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
     readonly schemas: Readonly<Record<string, { readonly required?: readonly string[] }>>;
   };
 }
@@ -141,7 +142,7 @@ export async function check(entry: Entry, answer: Response): Promise<readonly st
   const text = await answer.text();
   if (types.length === 0) assert.equal(text, '', at);
   else if (types[0] !== 'application/octet-stream') assert.deepEqual([type], types, at);
-  const { example, examples = {} } = content[types[0] ?? ''] ?? {};
+  const { example } = content[types[0] ?? ''] ?? {};
   if (types[0] === 'text/plain') assert.equal(text, example, at);
   if (types[0] === 'multipart/form-data') {
     // The first part is the same each time, and the delimiter is not.
@@ -156,9 +157,14 @@ export async function check(entry: Entry, answer: Response): Promise<readonly st
       : `components/responses/${name}`;
   const real: unknown = JSON.parse(text);
   assertValid(real, `${pointer}/content/${escape(type)}`, at);
-  const shown = name === undefined ? example : examples[(real as { code: string }).code]?.value;
+  const shown = type.includes('problem') ? problemLike((real as { code: string }).code) : example;
   assert.deepEqual(shapeOf(shown), shapeOf(real), at);
   return sent;
+}
+
+/** The example of a problem with this code. */
+export function problemLike(code: string): unknown {
+  return reference.components.examples[code]?.value;
 }
 
 /** `pointer`: what has the schema, in the reference. */

@@ -3,9 +3,9 @@
 import { AppError, type ErrorCode, type ErrorFacts, httpStatusOf } from '../../errors.ts';
 import { toProblemText } from '../../http/problem.ts';
 import type { headerMeanings } from './operations.ts';
-import type { Schema } from './schemas.ts';
+import { refer, type Schema } from './schemas.ts';
 
-export const problem: Schema = {
+const problem: Schema = {
   type: 'object',
   description: 'RFC 9457',
   properties: {
@@ -77,39 +77,48 @@ function toExample(code: ErrorCode): { readonly value: unknown } {
   return { value: JSON.parse(toProblemText(error).text) };
 }
 
+const all = Object.keys(httpStatusOf) as readonly ErrorCode[]; // its keys are the codes
+
+export const problemExamples: Schema = Object.fromEntries(
+  all.map((code) => [code, toExample(code)]),
+);
+
+/** `Problem`, and one for each status, which names its codes. */
+export const problemSchemas: Readonly<Record<string, Schema>> = {
+  Problem: problem,
+  ...Object.fromEntries(
+    Array.from(new Set(Object.values(httpStatusOf)), (status) => {
+      const codes = all.filter((code) => httpStatusOf[code] === status);
+      const code = { type: 'string', enum: codes };
+      return [`Problem${status}`, { allOf: [refer('Problem'), { properties: { code } }] }];
+    }),
+  ),
+};
+
 const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headerMeanings)[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
-  415: ['Accept', 'Accept-Patch'],
   416: ['Content-Range'],
   429: ['Retry-After'],
   503: ['Retry-After'],
 };
 
-/** The component of one status, or of any other. */
-function toProblemResponse(status: number | undefined): readonly [string, Schema] {
-  const all = Object.keys(httpStatusOf) as ErrorCode[]; // its keys are the codes
-  const codes = all.filter((each) => httpStatusOf[each] === status || status === undefined);
-  const schema = {
-    allOf: [
-      { $ref: '#/components/schemas/Problem' },
-      { properties: { code: { type: 'string', enum: codes } } },
-    ],
+/** The answer with a status to a method, for the codes that there is reason to name. */
+export function toProblemResponse(
+  status: number | '',
+  codes: readonly ErrorCode[],
+  method = '',
+): Schema {
+  const accepted = method === 'PATCH' ? 'Accept-Patch' : 'Accept';
+  const headers = status === 415 ? ([accepted] as const) : headersOfStatus[Number(status)];
+  const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
+  const content = { schema: refer(`Problem${status}`), examples: Object.fromEntries(examples) };
+  return {
+    description: status === '' ? 'Any other error.' : codes.join(', '),
+    headers: toHeaders(headers ?? []),
+    content: { 'application/problem+json': content },
   };
-  const shown = status === undefined ? (['internal_error'] as const) : codes;
-  const examples = Object.fromEntries(shown.map((each) => [each, toExample(each)]));
-  const response = {
-    description: status === undefined ? 'Any other error.' : codes.join(', '),
-    headers: toHeaders(headersOfStatus[status ?? 0] ?? []),
-    content: { 'application/problem+json': { schema, examples } },
-  };
-  return [`Problem${status ?? ''}`, response];
 }
-
-/** The component of each status, and of any other. */
-export const problemResponses: Schema = Object.fromEntries(
-  [undefined, ...new Set(Object.values(httpStatusOf))].map(toProblemResponse),
-);
 
 /** Every answer has an id of its request beside these. */
 export function toHeaders(names: readonly (keyof typeof headerMeanings)[]): Schema {

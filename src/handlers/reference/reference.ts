@@ -10,7 +10,7 @@ import {
   type Operation,
   operations,
 } from './operations.ts';
-import { problem, problemResponses, toHeaders } from './problems.ts';
+import { problemExamples, problemSchemas, toHeaders, toProblemResponse } from './problems.ts';
 import { exampleOf, type Schema, schemas, text } from './schemas.ts';
 
 const description = `Blog posts, comments, accounts, files, todos and articles. Every error is a
@@ -31,8 +31,9 @@ export function describeApi(routes: readonly RouteOf<Endpoint>[]): Schema {
     servers: [{ url: '/' }],
     paths,
     components: {
-      schemas: { ...schemas, Problem: problem },
-      responses: problemResponses,
+      schemas: { ...schemas, ...problemSchemas },
+      examples: problemExamples,
+      responses: { Problem: toProblemResponse('', ['internal_error']) },
       headers: mapValues(headerMeanings, (meaning) => ({
         description: meaning,
         schema: { type: 'string' },
@@ -64,7 +65,10 @@ function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
     ...(!isOpen && { security: operation.token === 'always' ? [bearer] : [{}, bearer] }),
     ...(body && { requestBody: { required: true, content: mapValues(body, withExample) } }),
     responses: {
-      ...toErrors([...impliedErrors(route, operation, isOpen), ...(operation.errors ?? [])]),
+      ...toErrors(method, [
+        ...impliedErrors(route, operation, isOpen),
+        ...(operation.errors ?? []),
+      ]),
       ...mapValues(toAnswers(method, operation), toResponse),
       default: { $ref: '#/components/responses/Problem' },
     },
@@ -119,13 +123,12 @@ function impliedErrors(
 }
 
 /** Status → the description of that error, with the codes that this operation can have. */
-function toErrors(codes: readonly ErrorCode[]): Readonly<Record<string, Schema>> {
+function toErrors(method: string, codes: readonly ErrorCode[]): Readonly<Record<string, Schema>> {
   const statuses = new Set(codes.map((code) => httpStatusOf[code]));
   return Object.fromEntries(
     Array.from(statuses, (status) => {
       const own = codes.filter((code) => httpStatusOf[code] === status);
-      const $ref = `#/components/responses/Problem${status}`;
-      return [String(status), { $ref, description: own.join(', ') }];
+      return [String(status), toProblemResponse(status, own, method)];
     }),
   );
 }
