@@ -27,7 +27,6 @@ const { values: options } = parseArgs({
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-const loading = { seconds: Number(options.seconds), connections: Number(options.connections) };
 
 const settings = {
   DEMO_DATA: 'false',
@@ -51,8 +50,10 @@ async function main() {
   const file = join(folder, 'answers.json');
 
   console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}`);
-  console.log('| scenario | bare µs | Inkwell µs | ratio | requests/s | p50 ms | p99 ms |');
-  console.log('|---|---:|---:|---:|---:|---:|---:|');
+  console.log(
+    '| scenario | bare µs | Inkwell µs | ratio | requests/s | bare p50 ms | p50 ms | p99 ms |',
+  );
+  console.log('|---|---:|---:|---:|---:|---:|---:|---:|');
   for (const [name, request] of wanted) {
     // Scenarios share paths, so each has a bare server of its own.
     const { write } = request;
@@ -85,8 +86,13 @@ async function record(url, request) {
 
 async function compare(name, request, { bare, service }) {
   const file = join(folder, 'request.json');
-  const { write = request, every = 1 } = request;
-  writeFileSync(file, JSON.stringify({ ...toWire(request), write: toWire(write), every }));
+  const { write = request, every = 1, keepAlive, pipelined, connections } = request;
+  const wire = { ...toWire(request), write: toWire(write), every, keepAlive, pipelined };
+  writeFileSync(file, JSON.stringify(wire));
+  const loading = {
+    seconds: Number(options.seconds),
+    connections: connections ?? Number(options.connections),
+  };
   for (const server of [bare, service]) await load(server, file, loading); // warm
   const rounds = [];
   for (let round = 0; round < Number(options.rounds); round += 1) {
@@ -101,7 +107,8 @@ async function compare(name, request, { bare, service }) {
     of(({ b }) => b.cpuMicros).toFixed(1),
     of(({ ratio }) => ratio).toFixed(2),
     of(({ b }) => b.rate).toFixed(0),
-    of(({ b }) => b.p50).toFixed(2),
+    of(({ a }) => a.p50).toFixed(3),
+    of(({ b }) => b.p50).toFixed(3),
     `${of(({ b }) => b.p99).toFixed(2)} |`,
   ].join(' | ');
 }

@@ -1,7 +1,8 @@
 /**
  * A load: connections that each send one request after the other for some seconds. Runs as a
  * process of its own, so that its CPU time is not the server's. Of `every` requests one is `write`,
- * where the file has both. Prints one JSON line.
+ * where the file has both; `pipelined` of them are sent at once; without `keepAlive` each has a
+ * connection of its own. Prints one JSON line.
  *
  * Arguments: port, seconds, connections, and a file with the request's head and body.
  */
@@ -24,7 +25,7 @@ function toMessage({ head, hasBody }, content) {
   return Buffer.concat([Buffer.from(`${head}${length}\r\n`), content]);
 }
 const constant = toMessage(request, body);
-const { write: other = request, every = 1 } = request;
+const { write: other = request, every = 1, pipelined = 1, keepAlive = true } = request;
 const write = toMessage(other, Buffer.from(other.body, 'base64'));
 
 /** Of `every` requests the last one is the write. */
@@ -36,35 +37,55 @@ function toBytes() {
   return every > 1 && number % every === 0 ? write : constant;
 }
 
-function run() {
+/** One connection after the other where each carries one request, else one alone. */
+async function run() {
+  while (Date.now() < until) await converse();
+}
+
+function converse() {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), '127.0.0.1');
     let got = Buffer.alloc(0);
-    let sent = 0;
+    let sent = keepAlive ? 0 : performance.now();
+    let due = 0;
     const next = () => {
       if (Date.now() >= until) {
         socket.end();
         resolve();
         return;
       }
-      sent = performance.now();
-      socket.write(toBytes());
+      if (keepAlive) sent = performance.now();
+      due = pipelined;
+      socket.write(due === 1 ? toBytes() : Buffer.concat(Array.from({ length: due }, toBytes)));
     };
     socket.on('connect', next);
     socket.on('error', reject);
     socket.on('data', (chunk) => {
       got = got.length === 0 ? chunk : Buffer.concat([got, chunk]);
-      const head = got.indexOf('\r\n\r\n');
-      if (head === -1) return;
-      const text = got.latin1Slice(0, head);
-      const length = Number(/\r\ncontent-length: ([0-9]+)/i.exec(text)?.[1] ?? 0);
-      if (got.length < head + 4 + length) return;
-      if (!text.startsWith('HTTP/1.1 2')) failed += 1;
-      latencies.push(performance.now() - sent);
-      got = got.subarray(head + 4 + length);
-      next();
+      for (let rest = readAnswer(got); rest !== undefined; rest = readAnswer(got)) {
+        got = rest;
+        due -= 1;
+        latencies.push(performance.now() - sent);
+      }
+      if (due > 0) return;
+      if (keepAlive) next();
+      else {
+        socket.destroy();
+        resolve();
+      }
     });
   });
+}
+
+/** What stands behind a whole answer; undefined as long as it is not whole. */
+function readAnswer(got) {
+  const head = got.indexOf('\r\n\r\n');
+  if (head === -1) return undefined;
+  const text = got.latin1Slice(0, head);
+  const length = Number(/\r\ncontent-length: ([0-9]+)/i.exec(text)?.[1] ?? 0);
+  if (got.length < head + 4 + length) return undefined;
+  if (!text.startsWith('HTTP/1.1 2')) failed += 1;
+  return got.subarray(head + 4 + length);
 }
 
 await Promise.all(Array.from({ length: Number(connections) }, run));

@@ -49,10 +49,17 @@ export function scenarios({ token, ids }) {
     ...post(`/posts/${ids[7]}`, { title: 'A changed post', content: text }),
     method: 'PUT',
   };
+  // On the oldest post, which the page does not have: the comments of what is read do not grow.
+  const commented = post(`/posts/${ids[0]}/comments`, { content: text });
+  const page = post('/graphql', { query: listQuery.replace('allPosts', 'allPosts(first: 99)') });
+  const hello = { method: 'GET', path: '/hello' };
   const list = { method: 'GET', path: '/posts' };
   const all = post('/graphql', { query: listQuery });
   return {
-    'GET /hello': { method: 'GET', path: '/hello' },
+    'GET /hello': hello,
+    'GET /hello, 8 pipelined': { ...hello, pipelined: 8 },
+    'GET /hello, one connection': { ...hello, connections: 1 },
+    'GET /hello, no keep-alive': { ...hello, headers: { Connection: 'close' }, keepAlive: false },
     'GET /posts/{id}': { method: 'GET', path: `/posts/${ids[7]}` },
     'GET /posts, 100 posts': list,
     'GET /profile': {
@@ -66,8 +73,13 @@ export function scenarios({ token, ids }) {
     'GraphQL document never seen': post('/graphql', { query: neverSeen }),
     'upload of 1 MiB': upload(1024 * 1024),
     // What writes comes last: the lists before it have 100 posts.
-    ...mixed('GET /posts', list, { patched, changed }),
-    ...mixed('GraphQL allPosts', all, { patched, changed }),
+    ...mixed('GET /posts', list, {
+      'PATCH of an article': patched,
+      'PUT of a post': changed,
+      'POST of a comment': commented,
+    }),
+    ...mixed('GraphQL allPosts', all, { 'PATCH of an article': patched, 'PUT of a post': changed }),
+    ...mixed('GraphQL allPosts(first: 99)', page, { 'POST of a comment': commented }),
     'PATCH /api/articles/1': patched,
     'POST /posts': post('/posts', { title: 'A new post', content: text }),
     'GraphQL createPost': post('/graphql', {
@@ -77,14 +89,14 @@ export function scenarios({ token, ids }) {
   };
 }
 
-/** A read beside a write of something else, and beside one of what is read. */
-function mixed(name, read, { patched, changed }) {
-  return {
-    [`${name}, 10 % PATCH of an article`]: { ...read, write: patched, every: 10 },
-    [`${name}, 50 % PATCH of an article`]: { ...read, write: patched, every: 2 },
-    [`${name}, 10 % PUT of a post`]: { ...read, write: changed, every: 10 },
-    [`${name}, 50 % PUT of a post`]: { ...read, write: changed, every: 2 },
-  };
+/** A read beside each of the writes: every tenth request is one, and every second. */
+function mixed(name, read, writes) {
+  return Object.fromEntries(
+    Object.entries(writes).flatMap(([what, write]) => [
+      [`${name}, 10 % ${what}`, { ...read, write, every: 10 }],
+      [`${name}, 50 % ${what}`, { ...read, write, every: 2 }],
+    ]),
+  );
 }
 
 function upload(bytes) {
