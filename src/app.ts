@@ -31,6 +31,7 @@ import {
 import { createTodoHandlers } from './handlers/todos.ts';
 import { type AnswerCache, createAnswerCache } from './http/answer-cache.ts';
 import { createListReply } from './http/json-list.ts';
+import { createRecordTexts, type RecordText } from './http/record-texts.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
@@ -83,7 +84,7 @@ const commentShare = 1 / 8;
 /** What a comment takes beside its text, about. */
 const commentBytes = 512;
 
-/** Of the memory for answers; texts of posts and articles have the rest. */
+/** Of the memory for answers; texts of records in lists have the rest. */
 const answerShare = 1 / 2;
 
 /** Logins that wait for the two that are being checked: the last of them for half a second. */
@@ -103,7 +104,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const shared = { log, config, observer, pool };
   const store = await openRecords(config, { createId, now, log, accounts, watch: watch.store });
   const answers = createAnswers(config, store);
-  const listReply = createListReply(answers, pool);
+  const listReply = createListReply(answers, pool, createToText(store, config));
   const added = createCommentTopic(config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
 
@@ -164,6 +165,12 @@ function createAnswers(config: Config, store: Store): AnswerCache<Reading> {
     bytesMax: config.answerCacheBytesMax * answerShare,
     read: createReader(store, randomBytes(9).toString('base64url')),
   });
+}
+
+/** How lists get the texts of records: remembered, where a store keeps the records themselves. */
+function createToText({ keepsObjects }: Store, config: Config): RecordText | undefined {
+  if (!keepsObjects) return undefined;
+  return createRecordTexts(config.answerCacheBytesMax * (1 - answerShare));
 }
 
 function listenTo(

@@ -6,17 +6,20 @@ import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { tagOfList } from '../http/json-list.ts';
-import { rememberTexts } from '../http/record-texts.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
-import { createFind, getFound, getId, type ListRoute, replyWithList } from '../http/records.ts';
+import {
+  createFind,
+  getFound,
+  getId,
+  type ListRoute,
+  type RecordRoute,
+  replyWithList,
+} from '../http/records.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import type { RecordDeps } from './input.ts';
-
-/** Of the memory for answers, the part that is for texts of articles. */
-const textShare = 1 / 8;
 
 const jsonPatchType = 'application/json-patch+json';
 const mergePatchType = 'application/merge-patch+json';
@@ -27,7 +30,14 @@ export type ArticleHandlers = Readonly<
   Record<'list' | 'find' | 'create' | 'patchAll' | 'patchOne' | 'redirect', Handler>
 >;
 
-const articleId = { noun: 'article', toId: toArticleId } as const;
+const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article> = {
+  key: 'GET /api/articles',
+  noun: 'article',
+  list: ({ articles }) => articles.all,
+  find: ({ articles }, id) => articles.find(id),
+  toId: toArticleId,
+  toJson,
+};
 
 /** The handlers; `{id}` of a path is the parameter `id`. */
 export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
@@ -49,20 +59,9 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
     return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
   };
 
-  const everyArticle: ListRoute<Reading, Article> = {
-    key: 'GET /api/articles',
-    list: (records) => records.articles.all,
-    toJson: toListJson(deps),
-    toId: toArticleId,
-  };
   return {
-    list: (request) => replyWithList(request, listReply, everyArticle),
-    find: createFind(answers, {
-      key: everyArticle.key,
-      ...articleId,
-      find: (records, id) => records.articles.find(id),
-      toJson,
-    }),
+    list: (request) => replyWithList(request, listReply, route),
+    find: createFind(answers, route),
 
     async create(request) {
       const body = await readJson(request, bodyBytesMax);
@@ -80,19 +79,19 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
     },
 
     async patchOne(request) {
-      const id = getId(request, articleId);
+      const id = getId(request, route);
       const patch = await readPatch(request, itemTypes);
       const change = (article: Article): Article => {
         if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
         return toPatchedArticle(article, patch(article), bodyBytesMax);
       };
-      getFound(await articles.change(id, change), articleId.noun);
+      getFound(await articles.change(id, change), route.noun);
       return emptyReply(204);
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
     redirect(request) {
-      return emptyReply(308, ['Location', `/api/articles/${getId(request, articleId)}`]);
+      return emptyReply(308, ['Location', `/api/articles/${getId(request, route)}`]);
     },
   };
 }
@@ -113,12 +112,6 @@ function getPatchType(contentType: string | undefined, types: readonly string[])
 
 function toJson(article: Article): string {
   return JSON.stringify(article);
-}
-
-/** As `toJson`, for a list, which is made anew with each change of one. */
-function toListJson({ store, config }: RecordDeps): (article: Article) => string {
-  if (!store.keepsObjects) return toJson;
-  return rememberTexts(toJson, config.answerCacheBytesMax * textShare);
 }
 
 /** The tag that the list has now, which is `all`. */

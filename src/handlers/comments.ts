@@ -9,7 +9,7 @@ import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
 import { decodeTexts, type RecordDeps } from './input.ts';
-import { getPost, postId } from './posts.ts';
+import { getPost, postRoute } from './posts.ts';
 
 export interface CommentDeps extends RecordDeps {
   readonly addComment: AddComment;
@@ -21,7 +21,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
   const { store, addComment, answers, listReply, config } = deps;
   return {
     list(request) {
-      const id = getId(request, postId);
+      const id = getId(request, postRoute);
       return replyWithList(request, listReply, {
         key: `GET /posts/${id}/comments`,
         list: (records) => andThen(getPost(records, request), () => records.comments.ofPost(id)),
@@ -34,7 +34,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
       const post = await getPost(store, request);
       const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
       // The post can have gone while the body was on its way.
-      const comment = getFound(await addComment(post.id, content), postId.noun);
+      const comment = getFound(await addComment(post.id, content), postRoute.noun);
       const reply = jsonTextReply(201, '[]');
       return { ...reply, headers: [...reply.headers, 'Location', `/comments/${comment.id}`] };
     },

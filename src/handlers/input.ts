@@ -16,7 +16,7 @@ export interface RecordDeps {
   readonly store: Store;
   readonly answers: AnswerCache<Reading>;
   readonly listReply: ReplyWithList<Reading>;
-  readonly config: Pick<Config, 'bodyBytesMax' | 'answerCacheBytesMax' | 'publicUrl'>;
+  readonly config: Pick<Config, 'bodyBytesMax' | 'publicUrl'>;
 }
 
 /** Members of a JSON object; unknown ones are ignored (R8). Anything else: 422. */

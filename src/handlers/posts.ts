@@ -2,10 +2,16 @@
 
 import { toId } from '../domain/ids.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
-import { rememberTexts } from '../http/record-texts.ts';
 import { readJson } from '../http/json.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
-import { createFind, getFound, getId, type ListRoute, replyWithList } from '../http/records.ts';
+import {
+  createFind,
+  getFound,
+  getId,
+  type ListRoute,
+  type RecordRoute,
+  replyWithList,
+} from '../http/records.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Post } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
@@ -21,30 +27,22 @@ export type PostHandlers = Readonly<
   Record<'list' | 'create' | 'find' | 'update' | 'remove', Handler>
 >;
 
-/** Of the memory for answers, the part that is for texts of posts, which make the longest lists. */
-const textShare = 3 / 8;
+/** A post by the `{id}` of a path, and all of them. */
+export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, Post> = {
+  key: 'GET /posts',
+  noun: 'post',
+  list: ({ posts }) => posts.all,
+  find: ({ posts }, id) => posts.find(id),
+  toId,
+  toJson,
+};
 
 export function createPostHandlers(deps: PostDeps): PostHandlers {
   const { store, viewer, answers, listReply, config } = deps;
   const { posts } = store;
-  const all: ListRoute<Reading, Post> = {
-    key: 'GET /posts',
-    list: (records) => records.posts.all,
-    // Posts change more often than one post: the list is made of texts that are there already.
-    toJson: store.keepsObjects
-      ? rememberTexts(toJson, config.answerCacheBytesMax * textShare)
-      : toJson,
-    toId,
-  };
-
   return {
-    list: (request) => replyWithList(request, listReply, all),
-    find: createFind(answers, {
-      key: 'GET /posts',
-      ...postId,
-      find: (records, id) => records.posts.find(id),
-      toJson,
-    }),
+    list: (request) => replyWithList(request, listReply, postRoute),
+    find: createFind(answers, postRoute),
 
     async create(request) {
       const author = await viewer(request);
@@ -84,16 +82,12 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
 
 /** False where the post is gone, or not as `expected` any more. */
 type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
-
-/** What the `{id}` of `/posts/{id}` is. */
-export const postId = { noun: 'post', toId } as const;
-
 /** The post that the path's `{id}` names, or 404. */
 export function getPost(
   { posts }: Pick<Records, 'posts'>,
   request: HttpRequest,
 ): MaybePromise<Post> {
-  return andThen(posts.find(getId(request, postId)), (post) => getFound(post, postId.noun));
+  return andThen(posts.find(getId(request, postRoute)), (post) => getFound(post, postRoute.noun));
 }
 
 /** R11: these members in this order. */

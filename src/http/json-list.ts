@@ -18,6 +18,7 @@ import {
 } from './answer-cache.ts';
 import { createEtag, taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
+import type { RecordText } from './record-texts.ts';
 
 /** Some records of a list, and how the next ones are read, where there are more. */
 export interface ListPage<T> {
@@ -48,10 +49,14 @@ const pieceLength = 65_536;
 /** Long lists under way: each reads the store as fast as its client reads. */
 const streamsMax = 16;
 
-/** `answers` keeps lists that are small; `pool` counts what is gathered over several pages. */
+/**
+ * `answers` keeps lists that are small; `pool` counts what is gathered over several pages; `toText`
+ * may remember texts of records, so that a list after a change is made of what is there already.
+ */
 export function createListReply<R extends CurrentOrNot>(
   answers: AnswerCache<R>,
   pool: MemoryPool,
+  toText: RecordText = (record, toJson) => toJson(record),
 ): ReplyWithList<R> {
   const scheduler = createScheduler();
   let streams = 0;
@@ -68,10 +73,12 @@ export function createListReply<R extends CurrentOrNot>(
   return ({ key, read, toJson }) =>
     answers.get(key, (records, keep) =>
       andThen(read(records), (page) =>
-        andThen(gatherWithin({ pool, scheduler, toJson }, page), (body) =>
-          typeof body === 'string' || Buffer.isBuffer(body)
-            ? keep(taggedReply(body, records.version))
-            : stream(body),
+        andThen(
+          gatherWithin({ pool, scheduler, toJson: (record) => toText(record, toJson) }, page),
+          (body) =>
+            typeof body === 'string' || Buffer.isBuffer(body)
+              ? keep(taggedReply(body, records.version))
+              : stream(body),
         ),
       ),
     );

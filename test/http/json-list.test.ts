@@ -10,6 +10,7 @@ import {
   type ReplyWithList,
 } from '../../dist/http/json-list.js';
 import type { HttpReply } from '../../dist/http/message.js';
+import { createRecordTexts } from '../../dist/http/record-texts.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { withCode } from '../support/errors.ts';
 import { startServer } from '../support/server.ts';
@@ -80,6 +81,27 @@ test('of all lists under way one goes on in each turn of the event loop', async 
   clearImmediate(next);
   assert.equal(turns.length, 36);
   assert.equal(new Set(turns).size, 36);
+});
+
+test('the text of a record is made once for all lists', async () => {
+  const answers = createAnswerCache({
+    bytesMax: 0,
+    read: () => ({ version: '1', isCurrent: () => true }),
+  });
+  const pool = createMemoryPool(2 ** 30);
+  const replyWithList = createListReply(answers, pool, createRecordTexts(10_000));
+  const [one, two] = [{ id: 1 }, { id: 2 }];
+  const made: object[] = [];
+  const list = (records: readonly object[]): Promise<string> => {
+    const counted = (record: object): string => {
+      made.push(record);
+      return toJson(record);
+    };
+    return Promise.resolve(replyWithList({ ...inPages(records, 1), toJson: counted })).then(bodyOf);
+  };
+  assert.equal(await list([one]), '[{"id":1}]');
+  assert.equal(await list([one, two]), '[{"id":1},{"id":2}]');
+  assert.deepEqual(made, [one, two]);
 });
 
 test('a small list is one buffer, a large one a stream of the same array', async () => {

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rememberTexts } from '../../dist/http/record-texts.js';
+import { createRecordTexts } from '../../dist/http/record-texts.js';
 
 test('the text of a record is made once, within the bytes', () => {
   const made: object[] = [];
-  const toJson = rememberTexts((record: object) => {
-    made.push(record);
-    return JSON.stringify(record);
-  }, 1_000);
+  const texts = createRecordTexts(1_000);
+  const toJson = (record: object): string =>
+    texts(record, (given) => {
+      made.push(given);
+      return JSON.stringify(given);
+    });
   const [one, other] = [{ title: 'one' }, { title: 'one' }];
   assert.equal(toJson(one), '{"title":"one"}');
   assert.equal(toJson(one), '{"title":"one"}');
