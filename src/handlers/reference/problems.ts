@@ -111,7 +111,7 @@ export function toProblemResponse(
 ): Schema {
   const accepted = method === 'PATCH' ? 'Accept-Patch' : 'Accept';
   const headers = status === 415 ? ([accepted] as const) : headersOfStatus[Number(status)];
-  const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]);
+  const examples = codes.map((code) => [code, { $ref: `#/components/examples/${code}` }] as const);
   const content = { schema: refer(`Problem${status}`), examples: Object.fromEntries(examples) };
   return {
     description: status === '' ? 'Any other error.' : codes.join(', '),
