@@ -1,21 +1,18 @@
 /**
- * `node bench/delays.mjs`: how long others wait while the service does something long. A process of
- * its own asks for /hello every 2 ms; where an answer is late, those count too that it could not ask
- * for meanwhile. Beside it: lists of all posts, each made anew, since every second request is a
- * write; and an upload.
+ * `node bench/delays.mjs`: how long others wait while the service does something long: lists of all
+ * posts, each made anew, since every second request is a write; and an upload.
  *
  * Options: --posts 10000, --comments 5 (of a post), --connections 4, --mib 1024 (the upload),
  * --seconds 5, --only <part of a name>.
  */
 
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { load, start, stop } from './processes.mjs';
+import { load, probe, start, stop } from './processes.mjs';
 import { listQuery, text, toWire } from './scenarios.mjs';
 
 const { values: options } = parseArgs({
@@ -26,14 +23,11 @@ const { values: options } = parseArgs({
     mib: { type: 'string', default: '1024' },
     seconds: { type: 'string', default: '5' },
     only: { type: 'string', default: '' },
-    probe: { type: 'string' },
   },
 });
-const everyMilliseconds = 2;
 const json = { 'Content-Type': 'application/json' };
 
-if (options.probe === undefined) await main();
-else await probe(Number(options.probe));
+await main();
 
 async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'inkwell-delays-'));
@@ -64,11 +58,10 @@ async function main() {
   console.log('| Beside | requests | p50 ms | p99 ms | max ms |\n|---|---:|---:|---:|---:|');
   for (const [name, run] of Object.entries(beside)) {
     if (!name.includes(options.only)) continue;
-    const args = [import.meta.filename, '--probe', String(service.port)];
-    const prober = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-    await run();
-    prober.stdin.end();
-    console.log(`| ${name} | ${(await prober.stdout.setEncoding('utf8').toArray()).join('')} |`);
+    const { count, p50, p99, max } = await probe(service, run);
+    console.log(
+      `| ${name} | ${[count, ...[p50, p99, max].map((ms) => ms.toFixed(1))].join(' | ')} |`,
+    );
   }
   await stop(service);
 }
@@ -134,25 +127,4 @@ async function upload(port) {
   socket.write(end);
   const answer = (await answered).join('');
   if (!answer.startsWith('HTTP/1.1 200')) throw new Error(answer);
-}
-
-/** Until its input ends. Prints how many, the median, the 99th percentile and the longest. */
-async function probe(port) {
-  const socket = connect(port, '127.0.0.1').setNoDelay(true);
-  await once(socket, 'connect');
-  const delays = [];
-  process.stdin.resume();
-  while (!process.stdin.readableEnded) {
-    const sent = performance.now();
-    socket.write('GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
-    await once(socket, 'data');
-    // Those that others would have sent meanwhile have waited too.
-    const took = performance.now() - sent;
-    for (let left = took; left > 0; left -= everyMilliseconds) delays.push(left);
-    await new Promise((resolve) => setTimeout(resolve, everyMilliseconds));
-  }
-  socket.destroy();
-  delays.sort((a, b) => a - b);
-  const at = (share) => delays[Math.floor((delays.length - 1) * share)].toFixed(1);
-  process.stdout.write([delays.length, at(0.5), at(0.99), at(1)].join(' | '));
 }

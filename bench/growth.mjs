@@ -1,110 +1,204 @@
 /**
- * `npm run bench:growth`: the same operations at 100, 10,000 and 1,000,000 posts. CPU time of the
- * server per operation, and memory. `--posts 100,10000` for other sizes.
+ * `npm run bench:growth`: the same operations over stores of growing size. First CPU time per
+ * operation, of a node and of the database; then what a long read takes: its time, the memory over
+ * the idle server's, and the longest wait of another client. Nothing is answered from the cache.
+ *
+ * Options: --posts 10000,100000,1000000, --stores memory,sqlite,postgres, --nodes 1,3 (PostgreSQL).
+ * A tenth of the posts has one author, and as many comments are one post's. Build the program and
+ * its tests first (`npm test` does). SQLite needs Node 22.13, PostgreSQL its binaries.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { idleMemory, load, start, stop } from './processes.mjs';
+import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
+import { fillMemory, fillPostgres, fillSqlite, text, toId } from './fill.mjs';
+import { cpuNanoseconds, idleMemory, load, probe, start, stop, topMemory } from './processes.mjs';
+import { toWire } from './scenarios.mjs';
 
 const { values: options } = parseArgs({
-  options: { posts: { type: 'string', default: '100,10000,1000000' } },
+  options: {
+    posts: { type: 'string', default: '10000,100000,1000000' },
+    stores: { type: 'string', default: 'memory,sqlite,postgres' },
+    nodes: { type: 'string', default: '1,3' },
+  },
 });
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-growth-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const program = join(import.meta.dirname, '../dist/server.js');
+const settings = { ANSWER_CACHE_BYTES_MAX: '0', UPLOAD_DIR: folder, DEMO_DATA: 'false' };
+const json = { 'Content-Type': 'application/json' };
+const costs = [];
+const reads = [];
 
-const text = 'An answer of the length that a person would write under a post, and no longer.';
-const byId = '{ postById(postId: "ID") { id title comments { content } } }';
-const json = ['Content-Type: application/json'];
-
-console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}`);
-console.log(
-  '| posts | MiB | GET /posts/{id} µs | postById µs | addComment µs | allPosts | GET /posts |',
+for (const posts of options.posts.split(',').map(Number)) {
+  const stores = options.stores.split(',');
+  if (stores.includes('memory')) await measureMemory(posts);
+  if (stores.includes('sqlite')) await measureSqlite(posts);
+  if (stores.includes('postgres') && skipPostgres === false) await measurePostgres(posts);
+}
+console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}\n`);
+print(['store, posts', 'MiB', ...operations([]).map(({ name }) => name)], costs);
+print(
+  ['store, posts', 'read', 'answer', 'ms', 'MiB over idle', 'longest wait of others, ms'],
+  reads,
 );
-console.log('|---:|---:|---:|---:|---:|---:|---:|');
-for (const posts of options.posts.split(',').map(Number)) console.log(await measure(posts));
 
-async function measure(posts) {
-  // Every answer is made anew: what grows is to be seen, not what is kept.
-  const settings = {
-    DEMO_DATA: 'false',
-    ANSWER_CACHE_BYTES_MAX: '0',
+async function measureMemory(posts) {
+  const heap = {
     MEMORY_STORE_BYTES_MAX: String(8 * 1024 ** 3),
-    UPLOAD_DIR: folder,
     NODE_OPTIONS: '--max-old-space-size=8192',
   };
-  const program = join(import.meta.dirname, '../dist/server.js');
-  const service = await start(program, [], settings);
-  const ids = await fill(service.url, posts);
-  const mib = await idleMemory(service);
-  const id = ids[Math.floor(ids.length / 2)];
-  const addComment = 'mutation($i: CommentInput!) { addComment(commentInput: $i) }';
-  const variables = { i: { postId: id, content: text } };
-  const cells = [
-    posts,
-    mib.toFixed(0),
-    await costOf(service, { head: get(`/posts/${id}`) }),
-    await costOf(service, { query: byId.replace('ID', id) }),
-    await costOf(service, { query: addComment, variables }),
-    await timeOf(service.url, '/graphql', '{ allPosts { id title } }'),
-    await timeOf(service.url, '/posts'),
-  ];
-  await stop(service);
-  return `| ${cells.join(' | ')} |`;
+  const node = await start(program, [], { ...settings, ...heap, DEMO_DATA: 'true' });
+  const ids = await fillMemory(node.url, posts);
+  await measure(`memory, ${posts}`, {
+    nodes: [node],
+    ids: [0, 1 / 3, 2 / 3].map((share) => ids[Math.floor(posts * share)]),
+  });
+  await stop(node);
 }
 
-/** A thousand posts a request: a batch of twenty mutations with fifty fields each. */
-async function fill(url, posts) {
-  const input = JSON.stringify(`${text} ${text}`);
-  const field = (index) =>
-    `p${index}: createPost(createPostInput: { title: "A", content: ${input} })`;
-  const ids = [];
-  while (ids.length < posts) {
-    const count = Math.min(posts - ids.length, 1_000);
-    const batch = [];
-    for (let done = 0; done < count; done += 50) {
-      const fields = Array.from({ length: Math.min(50, count - done) }, (_, index) => field(index));
-      batch.push({ query: `mutation { ${fields.join(' ')} }` });
+async function measureSqlite(posts) {
+  const file = join(folder, `posts-${posts}.db`);
+  const env = { ...settings, STORE_URL: `sqlite://${file}` };
+  await stop(await start(program, [], env));
+  await fillSqlite(file, posts);
+  const node = await start(program, [], env);
+  await measure(`SQLite, ${posts}`, { nodes: [node], ids: idsOf(posts) });
+  await stop(node);
+}
+
+async function measurePostgres(posts) {
+  const server = await startPostgres(['fsync=on', 'shared_buffers=256MB']);
+  try {
+    const url = await server.createDatabase();
+    const env = { ...settings, STORE_URL: url };
+    await stop(await start(program, [], env));
+    await fillPostgres(url, posts);
+    for (const count of options.nodes.split(',').map(Number)) {
+      const nodes = [];
+      while (nodes.length < count) nodes.push(await start(program, [], env));
+      // Ten statements of a node wait for each other: each is a process, there from now on.
+      await Promise.all(nodes.map((node) => fetch(`${node.url}/posts?limit=1`)));
+      const processes = () =>
+        server.query(
+          url,
+          `SELECT pid FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+        );
+      const ids = idsOf(posts);
+      const name = `PostgreSQL, ${posts}${count > 1 ? `, ${count} nodes` : ''}`;
+      await measure(name, { nodes, ids, processes });
+      await Promise.all(nodes.map(stop));
     }
-    const results = await (await post(url, batch)).json();
-    for (const { data } of results) ids.push(...Object.values(data));
+  } finally {
+    await server.remove();
   }
-  return ids;
 }
 
-function post(url, body) {
-  const headers = { 'Content-Type': 'application/json' };
-  return fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify(body) });
+function idsOf(posts) {
+  return [1, Math.floor(posts / 3), Math.floor((posts * 2) / 3)].map(toId);
 }
 
-function get(path) {
-  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`;
+/** `ids`: of the post with all comments and the author of many posts, and of two without. */
+async function measure(name, { nodes, ids, processes }) {
+  console.error(name);
+  const row = [name, (await idleMemory(nodes[0])).toFixed(0)];
+  for (const operation of operations(ids)) row.push(await costOf(operation, nodes, processes));
+  costs.push(row);
+  if (nodes.length > 1) return;
+  const idle = await idleMemory(nodes[0]);
+  for (const [read, act] of Object.entries(longReads(nodes[0], ids[0]))) {
+    let answer;
+    const begun = performance.now();
+    let took;
+    let delays;
+    const top = await topMemory(nodes[0], async () => {
+      delays = await probe(nodes[0], async () => {
+        answer = await act();
+        took = performance.now() - begun;
+      });
+    });
+    const figures = [took, top - idle, delays.max].map((figure) => figure.toFixed(0));
+    reads.push([name, read, answer, ...figures]);
+  }
 }
 
-async function costOf(service, { head, query, variables }) {
+/** What is asked again and again. */
+function operations([, id, other]) {
+  const byId = `{ postById(postId: "${id}") { id title comments { content } } }`;
+  const addComment = 'mutation($i: CommentInput!) { addComment(commentInput: $i) }';
+  const variables = { i: { postId: other, content: text } };
+  const graphql = (body) => ({
+    method: 'POST',
+    path: '/graphql',
+    headers: json,
+    body: JSON.stringify(body),
+  });
+  return [
+    { name: 'GET /posts/{id}', request: { method: 'GET', path: `/posts/${id}` } },
+    { name: 'GET /posts?limit=20', request: { method: 'GET', path: '/posts?limit=20' } },
+    { name: 'postById', request: graphql({ query: byId }) },
+    { name: 'addComment', request: graphql({ query: addComment, variables }) },
+  ];
+}
+
+/** Microseconds of CPU time for one operation: of its node and, behind it, of the database. */
+async function costOf({ request }, nodes, processes) {
   const file = join(folder, 'request.json');
-  const lines = ['POST /graphql HTTP/1.1', 'Host: 127.0.0.1', ...json, ''];
-  const body =
-    query === undefined ? '' : Buffer.from(JSON.stringify({ query, variables })).toString('base64');
-  const request = { head: head ?? lines.join('\r\n'), body, hasBody: query !== undefined };
-  writeFileSync(file, JSON.stringify(request));
-  const loading = { seconds: 1, connections: 16 };
-  await load(service, file, loading); // warm
-  return (await load(service, file, loading)).cpuMicros.toFixed(1);
+  writeFileSync(file, JSON.stringify(toWire(request)));
+  const loadAll = () =>
+    Promise.all(nodes.map((node) => load(node, file, { seconds: 1, connections: 16 })));
+  await loadAll(); // warm
+  const sessions = (await processes?.()) ?? [];
+  const databaseTime = () => sessions.reduce((sum, { pid }) => sum + cpuNanoseconds(pid), 0);
+  const before = databaseTime();
+  const results = await loadAll();
+  const beyond = databaseTime() - before;
+  const count = results.reduce((sum, result) => sum + result.count, 0);
+  const own = results.reduce((sum, result) => sum + result.count * result.cpuMicros, 0) / count;
+  return own.toFixed(0) + (sessions.length > 0 ? ` + ${(beyond / 1000 / count).toFixed(0)}` : '');
 }
 
-/** One whole answer: status, size, and milliseconds until its last byte. */
-async function timeOf(url, path, query) {
-  const begun = performance.now();
-  const answer = query === undefined ? await fetch(url + path) : await post(url, { query });
+/** Each gives what was answered. */
+function longReads({ url }, id) {
+  const list = (path) => () => answerOf(fetch(url + path));
+  const query = (document) => () =>
+    answerOf(
+      fetch(`${url}/graphql`, {
+        method: 'POST',
+        headers: json,
+        body: JSON.stringify({ query: document }),
+      }),
+    );
+  return {
+    'GET /posts': list('/posts'),
+    'four at once': async () =>
+      (await Promise.all(Array.from({ length: 4 }, list('/posts')))).join(', '),
+    'GET /posts/{id}/comments': list(`/posts/${id}/comments`),
+    allPosts: query('{ allPosts { id } }'),
+    'ten at once': async () => {
+      const answers = await Promise.all(Array.from({ length: 10 }, query('{ allPosts { id } }')));
+      return [...new Set(answers)].join(', ');
+    },
+    'author.posts': query(`{ postById(postId: "${id}") { author { posts { id } } } }`),
+  };
+}
+
+async function answerOf(answer) {
+  const { status, body } = await answer;
   let bytes = 0;
-  let refused = false;
-  for await (const chunk of answer.body) {
-    if (bytes === 0) refused = Buffer.from(chunk).toString('latin1').startsWith('{"errors"');
+  let first = '';
+  for await (const chunk of body) {
+    first += Buffer.from(chunk).toString('latin1', 0, 1000 - first.length);
     bytes += chunk.length;
   }
-  const took = `${(performance.now() - begun).toFixed(0)} ms`;
-  return refused ? `refused, ${took}` : `${(bytes / 1024 ** 2).toFixed(1)} MiB, ${took}`;
+  if (first.includes('"errors":')) return 'refused';
+  return status === 200 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : String(status);
+}
+
+function print(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  console.log([line(head), line(head.map(() => '---')), ...rows.map(line), ''].join('\n'));
 }

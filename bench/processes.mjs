@@ -1,7 +1,7 @@
 /** Servers as processes of their own, a load on them, and what Linux says of both. */
 
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
@@ -43,9 +43,9 @@ export function stop({ child }) {
 
 function freePort() {
   return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
+    const listener = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = listener.address();
+      listener.close(() => resolve(port));
     });
   });
 }
@@ -61,8 +61,8 @@ function output(child) {
   });
 }
 
-/** CPU time of all threads, from the scheduler's own count. */
-function cpuNanoseconds(pid) {
+/** CPU time of all threads so far, from the scheduler's own count. */
+export function cpuNanoseconds(pid) {
   if (process.platform !== 'linux') return Number.NaN;
   let sum = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
@@ -82,15 +82,36 @@ export async function load(server, file, { seconds, connections }) {
   const { count, failed, p50, p99 } = JSON.parse(line);
   if (failed > 0) throw new Error(`${failed} of ${count} requests failed`);
   const cpu = cpuNanoseconds(server.child.pid) - before;
-  return { cpuMicros: cpu / 1000 / count, rate: count / seconds, p50, p99 };
+  return { cpuMicros: cpu / 1000 / count, count, rate: count / seconds, p50, p99 };
+}
+
+/** How long another client waits while `run` is under way: see probe.mjs. */
+export async function probe(server, run) {
+  const args = [join(import.meta.dirname, 'probe.mjs'), String(server.port)];
+  const prober = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const printed = output(prober);
+  await run();
+  prober.stdin.end();
+  return JSON.parse(await printed);
 }
 
 /** Resident memory in MiB, after half a second of rest. */
-export async function idleMemory({ child }) {
+export async function idleMemory(server) {
   await new Promise((resolve) => setTimeout(resolve, 500));
+  return memory(server, 'VmRSS');
+}
+
+/** The most resident memory while `run` was under way, in MiB. */
+export async function topMemory(server, run) {
+  if (process.platform === 'linux') writeFileSync(`/proc/${server.child.pid}/clear_refs`, '5');
+  await run();
+  return memory(server, 'VmHWM');
+}
+
+function memory({ child }, name) {
   if (process.platform !== 'linux') return Number.NaN;
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+([0-9]+)/.exec(status)?.[1]) / 1024;
+  return Number(new RegExp(`${name}:\\s+([0-9]+)`).exec(status)?.[1]) / 1024;
 }
 
 export function median(values) {
