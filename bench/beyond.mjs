@@ -54,7 +54,7 @@ async function measureFeed(url) {
     );
     const broker = await startBroker(count);
     const before = process.cpuUsage();
-    const one = await costOfFeed(url, writer, [broker.send]);
+    const one = await costOfFeed(url, writer, [(row) => broker.send(row)]);
     const { user, system } = process.cpuUsage(before);
     broker.close();
     console.log(
