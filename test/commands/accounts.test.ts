@@ -55,7 +55,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
 
 function describeCommand(newUrl: (context: TestContext) => Promise<string>): void {
   it('what it changes counts at the next login, without a restart', async (t) => {
-    const env = { STORE_URL: await newUrl(t) };
+    const env = { STORE_URL: await newUrl(t), TOKEN_TTL_SECONDS: '3600' };
     const node = await startServer(t, { env });
     assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
     const adding = accounts(

@@ -92,8 +92,8 @@ describe('operations', { concurrency: 4 }, () => {
     const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     for (let id = 0; id <= 100; id += 1) client.send(subscribe(`${id}`, '{ __typename }'));
-    assert.equal((await client.next()).id, '100');
     client.send({ type: 'connection_init' });
+    assert.equal((await client.next()).id, '100');
     assert.equal((await client.next()).type, 'connection_ack');
     for (let id = 0; id < 100; id += 1) {
       assert.equal((await client.next()).id, `${id}`);
@@ -107,8 +107,8 @@ describe('operations', { concurrency: 4 }, () => {
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     const query = `{ __typename }${' '.repeat(220_000)}`;
     for (const id of ['a', 'b', 'c', 'd', 'e']) client.send(subscribe(id, query));
-    assert.deepEqual([(await client.next()).id, client.received], ['e', []]);
     client.send({ type: 'connection_init' });
+    assert.equal((await client.next()).id, 'e');
     assert.equal((await client.next()).type, 'connection_ack');
     const ids = [(await client.next()).id, (await client.next()).id];
     assert.deepEqual(ids, ['a', 'a']);

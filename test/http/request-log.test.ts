@@ -45,7 +45,8 @@ test('LOG_REQUESTS=all: a line for each request, with its route and never its pa
   const { ms, ...rest } = first;
   assert.ok(typeof ms === 'number' && ms >= 0);
   assert.deepEqual(rest, {
-    level: 'info',
+    // A second is long for the service, and may be short for a loaded machine.
+    level: ms > 1_000 ? 'warn' : 'info',
     event: 'request',
     method: 'GET',
     route: '/hello',
@@ -94,7 +95,7 @@ test('LOG_REQUESTS=errors, the default: what went well is no line', async (t) =>
   await server.fetch('/nowhere');
   await server.send('POST', '/posts', {});
   assert.deepEqual(
-    server.logged.filter(({ event }) => event === 'request'),
+    server.logged.filter(({ event, ms }) => event === 'request' && Number(ms) <= 1_000),
     [],
   );
 });
