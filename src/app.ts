@@ -105,7 +105,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const store = await openRecords(config, { createId, now, log, accounts, watch: watch.store });
   const answers = createAnswers(config, store);
   const listReply = createListReply(answers, pool, createToText(store, config));
-  const added = createCommentTopic(config.waitingBytesMax * commentShare);
+  const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
 
   const uploads = await openFiles(config, store, { run, createName: createId, log });
@@ -190,8 +190,9 @@ function createPool({ waitingBytesMax }: Config): MemoryPool {
   return createMemoryPool(waitingBytesMax * (1 - commentShare));
 }
 
-function createCommentTopic(queueBytesMax: number): Topic<Comment> {
+function createCommentTopic({ comments }: Store, queueBytesMax: number): Topic<Comment> {
   return createTopic({
+    follow: comments.watch,
     queueMax: commentQueueMax,
     queueBytesMax,
     bytesOf: ({ content }) => commentBytes + content.length * 2,

@@ -13,11 +13,8 @@ export function createAddComment(
   publish: (comment: Comment) => void,
 ): AddComment {
   const add: AddComment = (postId, content) => comments.add(postId, content);
-  // A store that others write to as well announces their comments and these in one order.
-  if (comments.watch !== undefined) {
-    comments.watch(publish);
-    return add;
-  }
+  // A store that others write to as well tells its watchers of their comments and of these.
+  if (comments.watch !== undefined) return add;
   return (postId, content) =>
     andThen(add(postId, content), (comment) => {
       if (comment !== undefined) publish(comment);

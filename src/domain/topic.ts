@@ -29,20 +29,33 @@ export interface TopicOptions<T> {
    * all queues together: each holds the last of the same values.
    */
   readonly queueBytesMax: number;
+  /**
+   * Where values come from, if not from `publish` alone: it is followed while there are
+   * subscribers. Gives back how to stop.
+   */
+  readonly follow?: ((publish: (value: T) => void) => () => void) | undefined;
 }
 
 /** A topic of its own; nothing is shared between two of them. */
 export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
   const subscribers = new Set<Subscriber<T>>();
+  let stop: (() => void) | undefined;
+  const publish = (value: T): void => {
+    // A subscriber that leaves while this runs is only removed from the set: safe in a Set.
+    for (const subscriber of subscribers) subscriber.push(value);
+  };
   return {
-    publish(value) {
-      // A subscriber that leaves while this runs is only removed from the set: safe in a Set.
-      for (const subscriber of subscribers) subscriber.push(value);
-    },
+    publish,
     subscribe() {
-      const leave = (): void => void subscribers.delete(subscriber);
+      const leave = (): void => {
+        subscribers.delete(subscriber);
+        if (subscribers.size > 0) return;
+        stop?.();
+        stop = undefined;
+      };
       const subscriber = new Subscriber<T>(options, leave);
       subscribers.add(subscriber);
+      stop ??= options.follow?.(publish);
       return subscriber;
     },
     get size() {

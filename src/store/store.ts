@@ -42,7 +42,7 @@ export interface Comments {
    * the stored order; gives back how to stop that. Only a store with several writers has it: for
    * the others the caller of `add` knows the order.
    */
-  watch?(listener: (comment: Comment) => void): () => void;
+  readonly watch?: (listener: (comment: Comment) => void) => () => void;
 }
 
 export interface Authors {

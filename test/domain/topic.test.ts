@@ -127,3 +127,30 @@ test('any history of publish, read and leave gives each reader an unbroken row o
     }),
   );
 });
+
+test('a source is followed while there are subscribers', async () => {
+  const followers = new Set<(value: number) => void>();
+  const publish = (value: number): void => followers.forEach((follower) => follower(value));
+  const follow = (follower: (value: number) => void): (() => void) => {
+    followers.add(follower);
+    return () => void followers.delete(follower);
+  };
+  const topic = createTopic<number>({ ...unweighed, queueMax: 2, follow });
+  assert.equal(followers.size, 0);
+  for (const times of [1, 2]) {
+    const first = topic.subscribe();
+    const second = topic.subscribe();
+    publish(times);
+    for (const each of [first, second]) {
+      assert.deepEqual(await each.next(), { value: times, done: false });
+      assert.equal(followers.size, 1);
+      await each.return?.();
+      await each.return?.();
+    }
+    assert.equal(followers.size, 0);
+  }
+  const slow = topic.subscribe();
+  for (const value of [1, 2, 3]) publish(value);
+  assert.equal(followers.size, 0, 'left with its last subscriber, which was too slow');
+  await assert.rejects(slow.next(), { code: 'overloaded' });
+});

@@ -8,6 +8,7 @@ import { assertWhole, fanOut } from '../support/fan-out.js';
 import { startNode } from '../support/node-process.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { watching } from '../support/watching.js';
 import { driverOptions } from './driver-suite.js';
 
 describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true }, () => {
@@ -54,6 +55,7 @@ describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true
         context.after(() => store.close());
         const heard: string[] = [];
         store.comments.watch?.(({ content }) => heard.push(content));
+        await watching([store]);
         return { store, heard };
       }),
     );

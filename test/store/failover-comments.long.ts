@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { catchUp, detach, promote, skipPostgres as skip, startPair } from '../support/postgres.js';
+import { watching } from '../support/watching.js';
 import { driverOptions } from './driver-suite.js';
 
 interface Node {
@@ -18,6 +19,7 @@ async function open(context: TestContext, url: string): Promise<Node> {
   context.after(() => store.close());
   const heard: string[] = [];
   store.comments.watch?.(({ content }) => heard.push(content));
+  await watching([store]);
   return { store, heard };
 }
 

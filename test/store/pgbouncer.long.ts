@@ -7,6 +7,7 @@ import type { Store } from '../../dist/store/store.js';
 import { allOf } from '../support/lists.js';
 import { skipPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { watching } from '../support/watching.js';
 import { driverOptions } from './driver-suite.js';
 
 interface Pooled {
@@ -78,12 +79,13 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
       const pooled = await start(t, database);
       const nodes = await Promise.all([open(t, pooled), open(t, pooled)]);
       const [first, second] = nodes;
-      const listeners = `SELECT FROM pg_stat_activity
-        WHERE datname = current_database() AND query LIKE 'LISTEN %'`;
-      assert.equal((await server.query(database, listeners)).length, listening);
       const { id } = await first.posts.create({ title: 'a', content: 'b', authorId: null });
       const count = 60;
       const heard = nodes.map((node) => hear(node, count));
+      await watching(nodes);
+      const listeners = `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN %'`;
+      while ((await server.query(database, listeners)).length !== listening);
       await Promise.all(
         Array.from({ length: count }, async (_, at) => {
           const node = nodes[at % 2] ?? first;

@@ -8,6 +8,7 @@ import type { Store } from '../../dist/store/store.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { driverOptions } from './driver-suite.js';
 import { allOf } from '../support/lists.js';
+import { watching } from '../support/watching.js';
 
 const draft = { title: 'a', content: 'b', authorId: null };
 const unavailable = { name: 'AppError', code: 'unavailable' };
@@ -77,6 +78,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     const url = await server.createDatabase();
     const [one, other] = [await open(context, url), await open(context, url)];
     const heard = [hear(one), hear(other)];
+    await watching([one, other]);
     const { id } = await one.posts.create(draft);
     let over = false;
     const adding = Promise.all([one, other, one].map((node) => addFor(node, id, () => over)));
@@ -96,6 +98,7 @@ describe('a store on PostgreSQL', { skip }, () => {
       const url = await server.createDatabase();
       const [one, other] = [await open(context, url), await open(context, url)];
       const heard = [hear(one), hear(other)];
+      await watching([one, other]);
       const { id } = await one.posts.create(draft);
       let over = false;
       const adding = Promise.all([one, other, other].map((node) => addFor(node, id, () => over)));

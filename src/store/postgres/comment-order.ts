@@ -25,7 +25,10 @@ export interface Look {
   readonly isWhole: boolean;
   /** What was the highest number of this node's own comments before the look. */
   readonly ownMax: number;
-  /** The oldest transaction that was under way, and the next one to be begun. */
+  /**
+   * No transaction before the first was under way; where a number is missing, whatever took one had
+   * begun before the second.
+   */
   readonly oldest: bigint;
   readonly next: bigint;
 }

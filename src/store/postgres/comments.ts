@@ -13,6 +13,7 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
     ...createShared(context),
     watch: (listener) => feed.watch(listener),
     async add(postId, content) {
+      await feed.placed();
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
       // The lock keeps the post in place until the comment is stored. It also comes before the
       // sequence is asked for a value: the feed relies on that (see feed.ts).

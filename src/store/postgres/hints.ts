@@ -9,21 +9,34 @@ import { isOutOfReach } from './faults.ts';
 import { type Client, type Connect, createDeadline, type Pool } from './pool.ts';
 
 export interface Hints {
-  /** Listens from now on, and again whenever the connection is lost. */
-  start(): Promise<void>;
   /** Tells the other nodes. Never rejects, never waits. */
   tell(): void;
-  /** True while this node listens. */
+  /** From now on, on a connection of its own, which is made again whenever it is lost. */
+  listen(listener: HintListener): Listening;
+}
+
+export interface HintListener {
+  readonly heard: (fromNode: string) => void;
+  /** After the first connection and after every later one: hints may have been missed. */
+  readonly connected: () => void;
+}
+
+export interface Listening {
+  /** Settles when it listens, or has failed for the first time. */
+  readonly begun: Promise<void>;
+  /** True while hints arrive. */
   areHeard(): boolean;
   close(): Promise<void>;
 }
 
 /** Where a node can only look for itself. */
 const noHints: Hints = {
-  start: () => Promise.resolve(),
   tell: () => undefined,
-  areHeard: () => false,
-  close: () => Promise.resolve(),
+  listen: () => ({
+    begun: Promise.resolve(),
+    areHeard: () => false,
+    close: () => Promise.resolve(),
+  }),
 };
 
 export interface HintDeps {
@@ -32,9 +45,6 @@ export interface HintDeps {
   readonly connect: Connect | undefined;
   readonly log: Log;
   readonly nodeId: string;
-  readonly heard: (fromNode: string) => void;
-  /** After the first connection and after every later one: hints may have been missed. */
-  readonly connected: () => void;
 }
 
 /** A connection may be dead without an error: it is checked this often. */
@@ -42,9 +52,32 @@ const checkMilliseconds = 5_000;
 const patienceMilliseconds = 5_000;
 const retryMilliseconds = 200;
 
-export function createHints(deps: HintDeps): Hints {
-  const { pool, connect, log, nodeId, heard, connected } = deps;
+export function createHints({ pool, connect, log, nodeId }: HintDeps): Hints {
   if (connect === undefined) return noHints;
+  /** The log has a line that this node does not listen. */
+  let logged = false;
+  const report = (error?: unknown): void => {
+    // Logged once: it is tried again and again, and the pool logs that the database is away.
+    const isNews = error !== undefined && !logged;
+    logged = error !== undefined;
+    if (isNews) log('warn', 'database sends no hints', { reason: toReason(error) });
+  };
+  return {
+    tell() {
+      pool
+        .write((sql) => sql`SELECT pg_notify('inkwell_comments', ${nodeId})`)
+        .catch(() => undefined);
+    },
+    listen: (listener) => startListening(connect, listener, report),
+  };
+}
+
+/** `report` gets what failed; nothing when this node listens again. */
+function startListening(
+  connect: Connect,
+  { heard, connected }: HintListener,
+  report: (error?: unknown) => void,
+): Listening {
   const newClient = (): Client => {
     const onClosed = (): void => {
       if (listening) checkIn(retryMilliseconds);
@@ -55,29 +88,25 @@ export function createHints(deps: HintDeps): Hints {
   };
   let client = newClient();
   let listening = false;
-  /** The log has a line that this node does not listen. */
-  let logged = false;
   let timer: NodeJS.Timeout | undefined;
-  let checking: Promise<void> | undefined;
   let closed = false;
+  let checking = check();
 
   async function check(): Promise<void> {
     try {
       await listen(client, () => {
-        connect?.passOver(client);
+        connect.passOver(client);
         client = newClient();
       });
-      if (!listening) {
+      if (!listening && !closed) {
         listening = true;
-        logged = false;
+        report();
         connected();
       }
     } catch (error) {
-      // Logged once: it is tried again and again, and the pool logs that the database is away.
-      if (!logged) log('warn', 'database sends no hints', { reason: toReason(error) });
-      logged = true;
+      if (!closed) report(error);
       listening = false;
-      if (isOutOfReach(error) && connect?.passOver(client) === true) {
+      if (isOutOfReach(error) && connect.passOver(client)) {
         client.end({ timeout: 0 }).catch(() => undefined);
         client = newClient();
       }
@@ -95,13 +124,8 @@ export function createHints(deps: HintDeps): Hints {
   }
 
   return {
-    start: () => (checking = check()),
+    begun: checking,
     areHeard: () => listening,
-    tell() {
-      pool
-        .write((sql) => sql`SELECT pg_notify('inkwell_comments', ${nodeId})`)
-        .catch(() => undefined);
-    },
     async close() {
       closed = true;
       clearTimeout(timer);
