@@ -202,7 +202,8 @@ async function lookAfter(pool: Pool, cursor: number): Promise<Seen> {
 function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
   const { cursor, timeline, ownMax } = position;
   return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
-      CASE WHEN greatest(max(comment.seq) OVER (), ${ownMax}) > ${cursor} + count(comment.seq) OVER ()
+      CASE WHEN greatest(max(comment.seq) OVER (), ${ownMax})
+        > ${cursor} + count(comment.seq) OVER ()
         THEN pg_current_xact_id()::text ELSE '0' END AS next,
       numbers.*, comment.*,
       CASE WHEN numbers.timeline > ${timeline} OR numbers.last < ${cursor} THEN (

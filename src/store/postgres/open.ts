@@ -11,9 +11,8 @@ import { createAccounts } from '../given-accounts.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
-import { createComments } from './comments.ts';
+import { createComments, openFeed } from './comments.ts';
 import { describeAway, toStartError } from './faults.ts';
-import { openFeed } from './feed.ts';
 import {
   type Client,
   type Connect,
