@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { type Config, ConfigError } from '../config.ts';
 import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
@@ -25,7 +26,8 @@ export async function loadAccounts({
   if (usersFile === '') return environment === 'production' || !demoData ? [] : demoAccounts;
   let bytes: Buffer;
   try {
-    bytes = await readStart(usersFile, usersFileBytesMax);
+    // No more is read, also of a device or a pipe that never ends.
+    bytes = await buffer(createReadStream(usersFile, { end: usersFileBytesMax }));
   } catch (error) {
     // The system's code (ENOENT, EACCES) is all that its error adds to the path.
     const { code = 'unknown fault' } = error as { code?: string };
@@ -136,12 +138,3 @@ function toAccountId(username: string): string {
 
 /** 2024-05-01T00:00:00Z in milliseconds, as in the ids of the demo accounts. */
 const idMoment = '018f3173-7000';
-
-/** Not more than is asked for is read, also of a device or a pipe that never ends. */
-async function readStart(path: string, bytesMax: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of createReadStream(path, { end: bytesMax })) {
-    chunks.push(chunk as Buffer); // a stream without an encoding gives bytes
-  }
-  return Buffer.concat(chunks);
-}
