@@ -26,5 +26,12 @@ export interface Page<T> {
   readonly next: (() => MaybePromise<Page<T>>) | undefined;
 }
 
+/** Puts the record behind those of its list, which begins with it where there is none. */
+export function append<T>(lists: Map<string, T[]>, key: string, record: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [record]);
+  else list.push(record);
+}
+
 /** Records of a page: a few milliseconds of work. */
 export const pageRecordsMax = 500;

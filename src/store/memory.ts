@@ -10,6 +10,7 @@ import {
   textRecordBytes,
 } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
+import { append } from './list.ts';
 import { createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import { createVersions, VersionedMap } from './reading.ts';
@@ -86,18 +87,13 @@ function keepPost(state: State, post: Post): void {
   state.budget.take(postBytes(post));
   state.posts.set(post.id, post);
   state.orderedPosts.push(post);
-  if (post.authorId === null) return;
-  const posts = state.postsOfAuthor.get(post.authorId);
-  if (posts === undefined) state.postsOfAuthor.set(post.authorId, [post]);
-  else posts.push(post);
+  if (post.authorId !== null) append(state.postsOfAuthor, post.authorId, post);
 }
 
 function keepComment(state: State, comment: Comment): void {
   state.budget.take(textRecordBytes(comment.content));
   state.comments.set(comment.id, comment);
-  const comments = state.commentsOfPost.get(comment.postId);
-  if (comments === undefined) state.commentsOfPost.set(comment.postId, [comment]);
-  else comments.push(comment);
+  append(state.commentsOfPost, comment.postId, comment);
 }
 
 function createPosts(state: State): Posts {

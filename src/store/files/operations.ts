@@ -44,20 +44,14 @@ export const fileOperations = {
   remove: (path: string) => unlink(path),
   /** Makes a folder that only this user may enter; fine where it is there. */
   async makeFolder(path: string): Promise<void> {
-    try {
-      await mkdir(path, { mode: 0o700 });
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-    }
+    await mkdir(path, { mode: 0o700 }).catch(allow('EEXIST'));
   },
   /** Waits until the names in a folder are on the disk. Throws where it is no folder. */
   async syncFolder(path: string): Promise<void> {
     const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
-      await folder.sync();
-    } catch (error) {
       // Some file systems keep names safe in their own way, and refuse to be asked.
-      if (codeOf(error) !== 'EINVAL' && codeOf(error) !== 'ENOTSUP') throw error;
+      await folder.sync().catch(allow('EINVAL', 'ENOTSUP'));
     } finally {
       await folder.close();
     }
@@ -73,12 +67,16 @@ export const fileOperations = {
   },
   /** In milliseconds since 1970; undefined where there is no such file. */
   async modifiedAt(path: string): Promise<number | undefined> {
-    const found = await stat(path).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
-    });
-    return found?.mtimeMs;
+    return (await stat(path).catch(allow('ENOENT')))?.mtimeMs;
   },
 };
+
+/** Passes over errors with these codes, and throws any other. */
+function allow(...codes: readonly string[]): (error: unknown) => undefined {
+  return (error) => {
+    if (!codes.includes(codeOf(error) ?? '')) throw error;
+  };
+}
 
 /** What the file system says in its own codes, for those that a client can do something about. */
 export function toAppError(error: unknown): unknown {

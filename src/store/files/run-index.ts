@@ -16,11 +16,8 @@ export function createRunIndex(filesMax: number): FileIndex {
   let change = 0;
   return {
     list(storedName) {
-      if (storedName === undefined) {
-        return { files: Array.from(stored.values(), ({ file }) => file), change };
-      }
-      const found = stored.get(storedName);
-      return { files: found === undefined ? [] : [found.file], change };
+      const found = storedName === undefined ? stored.values() : [stored.get(storedName)];
+      return { files: [...found].flatMap((entry) => entry?.file ?? []), change };
     },
     commit(files) {
       const added = files.filter(({ storedName }) => !stored.has(storedName)).length;

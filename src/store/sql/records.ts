@@ -91,13 +91,11 @@ export function createTodos({ sql, createId }: RecordDeps): Todos {
 }
 
 export function createRelated({ sql }: RecordDeps): Related {
-  const ids = sql.idsOf('$1');
+  const from = `${sql.schema}authors WHERE id IN (${sql.idsOf('$1')})`;
+  const authorsOf = `SELECT ${columnsOf.authors} FROM ${from}`;
   return {
-    async authors(authorIds) {
-      const rows = await sql.read(
-        `SELECT ${columnsOf.authors} FROM ${sql.schema}authors WHERE id IN (${ids})`,
-        [JSON.stringify(authorIds)],
-      );
+    async authors(ids) {
+      const rows = await sql.read(authorsOf, [JSON.stringify(ids)]);
       return new Map(rows.map(toAuthor).map((author) => [author.id, author]));
     },
     commentsOfPosts: readGroups(sql, oldestComments, 'post_id'),

@@ -3,6 +3,7 @@
  * a person's choice are escaped in rows.
  */
 
+import { append } from '../list.ts';
 import type { InitialData } from '../memory.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
 import { escapeText, unescapeText } from './text-escape.ts';
@@ -147,12 +148,7 @@ export function groupBy<T>(
   toRecord: (row: Row) => T,
 ): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [toRecord(row)]);
-    else group.push(toRecord(row));
-  }
+  for (const row of rows) append(groups, keyOf(row), toRecord(row));
   return groups;
 }
 
