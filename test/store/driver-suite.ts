@@ -38,7 +38,7 @@ export function driverOptions(more: Partial<DriverOptions> = {}): DriverOptions 
     bytesMax: Number.MAX_SAFE_INTEGER,
     listenUrl: '',
     connectionsMax: 8,
-    timeoutSeconds: 5,
+    timeoutSeconds: 60,
     ...more,
   };
 }

@@ -46,7 +46,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   after(() => server.remove());
 
   const open = async (context: TestContext): Promise<Store> => {
-    const records = await openStore(url, driverOptions({ timeoutSeconds: 2 }));
+    const records = await openStore(url, driverOptions());
     context.after(() => records.close());
     return records;
   };

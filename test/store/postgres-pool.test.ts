@@ -21,7 +21,7 @@ after(async () => {
 /** With one connection, so that each statement comes after the one before it. */
 async function openPool(context: TestContext): Promise<Pool> {
   const connect = await createConnect(await server.createDatabase());
-  const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 1 };
+  const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 3 };
   const pool = createPool(connect, options);
   context.after(() => pool.close());
   return pool;
