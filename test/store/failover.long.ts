@@ -4,14 +4,21 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fanOut } from '../support/fan-out.js';
+import { rounds } from '../support/long.js';
 import { startNode } from '../support/node-process.js';
 import { catchUp, detach, promote, skipPostgres as skip, startPair } from '../support/postgres.js';
 
-const load = { subscribers: 6, comments: 3_000, writers: 8 };
+const comments = rounds('FAILOVER_COMMENTS', { short: 1_000, long: 1_000 });
+const load = { subscribers: 6, comments, writers: 8 };
 
 describe('nodes under load, after a failover', { skip }, () => {
-  for (const lagMilliseconds of [0, 300, 2_000]) {
-    it(`with a lag of ${lagMilliseconds} ms, hear of what is there once`, async (context) => {
+  for (const [lagMilliseconds, end] of [
+    [0, 'killed'],
+    [300, 'killed'],
+    [2_000, 'killed'],
+    [300, 'silent'],
+  ] as const) {
+    it(`with a lag of ${lagMilliseconds} ms and a ${end} primary, hear of what is there once`, async (context) => {
       const { primary, standby, url } = await startPair(context);
       const env = { STORE_URL: url, STORE_TIMEOUT_SECONDS: '2' };
       const nodes = await Promise.all([1, 2].map(() => startNode(context, env)));
@@ -19,7 +26,8 @@ describe('nodes under load, after a failover', { skip }, () => {
         await catchUp(primary, standby);
         await detach(standby);
         await pause(lagMilliseconds);
-        await primary.stop('SIGQUIT');
+        if (end === 'killed') await primary.stop('SIGQUIT');
+        else await primary.signal('SIGSTOP');
         await promote(standby);
       };
       const { stored, acknowledged, asked, heard } = await fanOut({ nodes, ...load, disturb });

@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { type Client, createConnect } from '../../dist/store/postgres/pool.js';
 import { readUrl } from '../../dist/store/postgres/url.js';
 
 function tls(parameters: string): unknown {
@@ -79,5 +80,19 @@ describe('a URL of PostgreSQL', () => {
     assert.throws(() => readUrl('postgres://h:x/db'), {
       message: 'STORE_URL: this is no URL of a PostgreSQL database.',
     });
+  });
+
+  it('has its hosts tried one after the other, and no faster the more ask', async () => {
+    const connect = await createConnect('postgres://a,b,c/db');
+    const make = (): Client => connect({ connectionsMax: 1, statementSeconds: 1 });
+    const hostOf = ({ options }: Client): string | undefined => options.host[0];
+    const [first, other] = [make(), make()];
+    assert.deepEqual([hostOf(first), connect.passOver(first)], ['a', true]);
+    const second = make();
+    // The other one goes where the first has gone; from there it is too soon to go on.
+    assert.deepEqual([connect.passOver(other), hostOf(make())], [true, 'b']);
+    assert.deepEqual([connect.passOver(second), hostOf(make())], [false, 'b']);
+    const alone = await createConnect('postgres://a/db');
+    assert.equal(alone.passOver(alone({ connectionsMax: 1, statementSeconds: 1 })), false);
   });
 });

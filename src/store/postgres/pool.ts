@@ -71,16 +71,23 @@ export interface PostgresContext {
   readonly now: () => string;
 }
 
+/** Servers that are all away, or being promoted, are not asked by each request. */
+const passMilliseconds = 100;
+
 /** Loads the package. */
 export async function createConnect(url: string): Promise<Connect> {
   const create = await importPostgres();
   const targets = readUrl(url);
   let at = 0;
+  let passedAt = 0;
   const hostOf = new WeakMap<Client, number>();
   const passOver: Connect['passOver'] = (client) => {
-    // Another client may have passed over it before.
-    if (hostOf.get(client) === at) at = (at + 1) % targets.length;
-    return targets.length > 1;
+    // Another client has passed over it before.
+    if (hostOf.get(client) !== at) return true;
+    if (targets.length === 1 || Date.now() - passedAt < passMilliseconds) return false;
+    passedAt = Date.now();
+    at = (at + 1) % targets.length;
+    return true;
   };
   const connect = ({
     connectionsMax,
