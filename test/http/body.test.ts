@@ -105,6 +105,20 @@ for (const [what, first, rest] of [
   });
 }
 
+test('a body of no bytes is read, however its length is written', async (t) => {
+  const { port } = await startHttp(t, {
+    routes: {
+      'POST /': async (request) => textReply(200, `${(await request.readBody(4)).length}`),
+    },
+  });
+  const client = await connectRaw(t, port);
+  for (const header of ['Content-Length: 00', 'Transfer-Encoding: chunked', 'X-None: 1']) {
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
+    if (header.endsWith('chunked')) client.send('0\r\n\r\n');
+    assert.equal((await client.answer()).body.toString(), '0');
+  }
+});
+
 test('a body that is not read does not hold up the request behind it', async (t) => {
   const { port } = await startHttp(t, { routes: {} });
   const client = await connectRaw(t, port);

@@ -59,6 +59,8 @@ export class RequestBody implements BodyFlow {
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming;
     if (!hasBody(incoming)) this.#state = 'whole';
+    // Before that Node would keep each chunk as an object, and one read can bring ten thousand.
+    else if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
     else setImmediate(RequestBody.#begin, this);
   }
 
@@ -67,17 +69,22 @@ export class RequestBody implements BodyFlow {
    * one call, without the events of a stream.
    */
   static #begin(this: void, body: RequestBody): void {
-    if (body.#state === 'left') return;
     const incoming = body.#incoming;
-    if (incoming.complete) {
-      const bytes = incoming.read() as Buffer | null;
-      if (bytes !== null) body.#add(bytes);
-      body.#finish('whole');
-    } else {
-      incoming.on('data', (piece: Buffer) => body.#add(piece));
-      incoming.on('end', () => body.#finish('whole'));
-      incoming.on('close', () => body.#finish('cut'));
+    if (body.#state === 'left') return;
+    if (!incoming.complete) {
+      body.#listen();
+      return;
     }
+    const bytes = incoming.read() as Buffer | null;
+    if (bytes !== null) body.#add(bytes);
+    body.#finish('whole');
+  }
+
+  #listen(): void {
+    this.#incoming
+      .on('data', (piece: Buffer) => this.#add(piece))
+      .on('end', () => this.#finish('whole'))
+      .on('close', () => this.#finish('cut'));
   }
 
   /**
