@@ -144,13 +144,17 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const metrics = createMetricsRoutes(watch.handler);
   const adminRoutes = [...createAdminRoutes({ health }), ...metrics];
   if (config.adminPort === 'main') routes.push(...metrics);
+  const listener = listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) });
   return {
-    listener: listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) }),
+    listener,
     pool,
     adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
     adminPool,
     upgrade: graphql.upgrade,
-    announceStop: () => health.announceStop(),
+    announceStop() {
+      health.announceStop();
+      listener.announceStop();
+    },
     endSockets: () => graphql.close(),
     async close() {
       watch.close();

@@ -44,7 +44,9 @@ export interface Listener {
   answer(connection: Connection, message: Message): void;
   /** For `checkExpectation`: something else than 100-continue is expected (RFC 9110 §10.1.1). */
   refuseExpectation(connection: Connection, message: Message): void;
-  /** From now on: 503, and every answer closes its connection. */
+  /** From now on every answer ends its connection, so that a drain finds few that are idle. */
+  announceStop(): void;
+  /** From now on: 503. */
   drain(): void;
   /** Answers what never becomes a request, and ends the connection. */
   refuse(socket: Socket, error: AppError): void;
@@ -60,6 +62,7 @@ export interface Message {
 export function createListener(deps: ListenerDeps): Listener {
   const { log, pool, cors, observer } = deps;
   const outlet = { log, pool, cors, closing: false };
+  let isDraining = false;
   const nextId = createIds(deps.idPrefix);
   const sendNow = (answered: Answered): void => sendAnswer(answered, outlet, observer);
   const batch = createReplyBatch(sendNow);
@@ -98,7 +101,7 @@ export function createListener(deps: ListenerDeps): Listener {
     });
   };
   const respond: Respond = (request) => {
-    if (outlet.closing) throw stopping();
+    if (isDraining) throw stopping();
     return dispatch(request, deps);
   };
   const refuseExpectation: Respond = () => {
@@ -109,7 +112,11 @@ export function createListener(deps: ListenerDeps): Listener {
     answer: (connection, message) => enter(connection, message, respond),
     refuseExpectation: (connection, message) => enter(connection, message, refuseExpectation),
     refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
+    announceStop() {
+      outlet.closing = true;
+    },
     drain() {
+      isDraining = true;
       outlet.closing = true;
       batch.flush();
     },
