@@ -30,6 +30,7 @@ export class Budget {
   readonly #limits: BudgetLimits;
   #held: Reservation | undefined;
   #jsonBytes = 0;
+  #recordBytes = 0;
   /** One error for all: many resolvers may run into it before the execution is through. */
   #error: BudgetError | undefined;
   /** Objects that were asked for so far, also what was refused. */
@@ -69,6 +70,12 @@ export class Budget {
     throw new BudgetError();
   }
 
+  /** Takes room for records that were read for this request alone. Throws a BudgetError. */
+  holdRecords(bytes: number): void {
+    this.#recordBytes += bytes;
+    this.charge(0, 0);
+  }
+
   /** As `covers`, for JSON that was made of the results. */
   coversJson(bytes: number): boolean {
     this.#jsonBytes += bytes;
@@ -81,6 +88,7 @@ export class Budget {
     this.spent = 0;
     this.bytes = 0;
     this.#jsonBytes = 0;
+    this.#recordBytes = 0;
     this.refusal = undefined;
   }
 
@@ -96,7 +104,7 @@ export class Budget {
     if (this.spent > objectsMax) this.refusal = tooMuch(`${objectsMax} objects`);
     else if (Math.max(this.bytes, this.#jsonBytes) > bytesMax) {
       this.refusal = tooMuch(`${bytesMax} bytes`);
-    } else if (this.bytes + this.#jsonBytes > uncountedBytesMax && !this.#hold()) {
+    } else if (this.#bytesHeld > uncountedBytesMax && !this.#hold()) {
       this.refusal = new AppError('overloaded', 'Too many answers are being made or sent.', {
         retryAfterSeconds: 1,
       });
@@ -107,10 +115,14 @@ export class Budget {
     return false;
   }
 
+  get #bytesHeld(): number {
+    return this.bytes + this.#jsonBytes + this.#recordBytes;
+  }
+
   /** Step by step, so that the pool is not asked for each object. */
   #hold(): boolean {
     const held = (this.#held ??= this.#limits.pool.open());
-    const missing = this.bytes + this.#jsonBytes - held.bytes;
+    const missing = this.#bytesHeld - held.bytes;
     return missing <= 0 || held.grow(Math.max(missing, stepBytes));
   }
 }

@@ -52,12 +52,14 @@ export class GraphqlContext {
   readonly records: Records;
   readonly scope: RequestScope;
   readonly #tools: ContextTools;
+  readonly #keepsObjects: boolean;
   #slices: Slices | undefined;
   #loaders: Loaders | undefined;
 
   constructor(deps: ContextDeps, scope: RequestScope, tools: ContextTools) {
     this.deps = deps;
     this.records = scope.records ?? deps.store;
+    this.#keepsObjects = deps.store.keepsObjects;
     this.scope = scope;
     this.#tools = tools;
   }
@@ -72,7 +74,8 @@ export class GraphqlContext {
   }
 
   get #readTools(): ReadTools {
-    return { budget: this.scope.budget, scheduler: this.#tools.scheduler };
+    const { scheduler } = this.#tools;
+    return { budget: this.scope.budget, scheduler, keepsObjects: this.#keepsObjects };
   }
 
   /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */

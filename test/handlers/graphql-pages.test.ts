@@ -151,6 +151,29 @@ test('a page reads no more of the store than it gives', async () => {
   }
 });
 
+test('what is read of a database is held to the memory of all requests', async (t) => {
+  const start = async (url: string): Promise<TestServer> => {
+    const env = { WAITING_BYTES_MAX: '8388608', DEMO_DATA: 'false', STORE_URL: url };
+    const server = await startServer(t, { env });
+    const post = { title: 'a', content: 'x'.repeat(400_000) };
+    for (let count = 0; count < 30; count += 1) await server.send('POST', '/posts', post);
+    return server;
+  };
+  // These records are there anyway.
+  assert.equal((await idsOf(await start('memory:'), {})).length, 30);
+  if (skipSqlite !== false) return;
+  const server = await start(toSqliteUrl(await newSqliteFile(t)));
+  for (let count = 0; count < 5; count += 1) {
+    for (const variables of [{}, { first: 29 }]) {
+      const refused = await server.send('POST', '/graphql', { query, variables });
+      assert.equal(refused.status, 503);
+      const { errors } = (await refused.json()) as Answer;
+      assert.equal(errors?.[0]?.extensions.code, 'UNAVAILABLE');
+    }
+    assert.equal((await idsOf(server, { first: 5 })).length, 5);
+  }
+});
+
 /** The store, noting each range of all posts that is read. */
 function noting(store: Store, ranges: unknown[]): Store {
   const { all } = store.posts;

@@ -7,8 +7,10 @@ import type { Scheduler } from '../../scheduler.ts';
 
 /** What an operation reads with. */
 export interface ReadTools {
-  readonly budget: Pick<Budget, 'left' | 'refuseList'>;
+  readonly budget: Pick<Budget, 'left' | 'refuseList' | 'holdRecords'>;
   readonly scheduler: Scheduler;
+  /** False where the store makes each record anew: those of a request take memory of their own. */
+  readonly keepsObjects: boolean;
 }
 
 /**
@@ -31,18 +33,32 @@ export function readList<T>(
 async function readOn<T>(
   list: List<T>,
   first: Page<T>,
-  { budget, scheduler, limit }: ReadTools & Pick<Range, 'limit'>,
+  { budget, scheduler, keepsObjects, limit }: ReadTools & Pick<Range, 'limit'>,
 ): Promise<readonly T[]> {
   // To count takes some milliseconds, too: not in the same turn for many operations.
   await scheduler.yield();
   if (limit === undefined && (await list.exceeds(budget.left))) budget.refuseList();
-  const records = [...first.records];
+  const records: T[] = [];
+  const add = (page: Page<T>): void => {
+    records.push(...page.records);
+    if (!keepsObjects) budget.holdRecords(page.records.reduce(addLengths, 0));
+  };
+  add(first);
   // Long records make a page of the store shorter than the limit.
   const isFull = (): boolean => limit !== undefined && records.length >= limit;
-  for (let page = first; page.next !== undefined && !isFull(); records.push(...page.records)) {
+  for (let page = first; page.next !== undefined && !isFull(); add(page)) {
     await scheduler.yield();
     page = await page.next();
     if (records.length > budget.left) budget.refuseList();
   }
   return records.slice(0, limit);
+}
+
+/** The length of the texts of a record, beside those before it. */
+function addLengths(sum: number, record: unknown): number {
+  let length = sum;
+  for (const value of Object.values(record ?? {})) {
+    if (typeof value === 'string') length += value.length;
+  }
+  return length;
 }
