@@ -39,8 +39,17 @@ else {
     input: process.stdin,
     output: process.stdout,
     errors: process.stderr,
+    // A person at a terminal is told in a sentence.
+    log: process.stderr.isTTY
+      ? (): void => undefined
+      : createLog(writeError, { linesPerSecondMax, now }),
     now,
   });
+}
+
+function writeError(line: string): true {
+  process.stderr.write(line);
+  return true;
 }
 
 function readSettings(environment: Environment, memoryBytes: number): Config {
@@ -82,7 +91,14 @@ function createLogs(
   const log = createLog(write, { ...options, linesPerSecondMax });
   if (config.logRequests !== 'all') return { log, requestLog: log };
   // Where every request is asked for, a limit would leave out most of them.
-  return { log, requestLog: createLog(hold, { ...options, linesPerSecondMax: Infinity }) };
+  return {
+    log,
+    requestLog: createLog(hold, {
+      ...options,
+      now: oncePerIteration(now),
+      linesPerSecondMax: Infinity,
+    }),
+  };
 }
 
 interface Outlets {
@@ -249,6 +265,16 @@ function createFail(write: LineWriter): Fail {
       reason: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
     });
     process.exit(1);
+  };
+}
+
+/** The clock, read once in an iteration of the event loop: to read it costs as much as a line. */
+function oncePerIteration(read: () => Date): () => Date {
+  let time: Date | undefined;
+  const forget = (): void => void (time = undefined);
+  return () => {
+    if (time === undefined) setImmediate(forget);
+    return (time ??= read());
   };
 }
 

@@ -18,6 +18,15 @@ describe('a start', { concurrency: true }, () => {
     assert.equal(server.errors(), '');
   });
 
+  test('names the address that stands for all', async (t) => {
+    const server = await run(t, { env: { HOST: '0.0.0.0' } });
+    const { line, port } = await server.listening();
+    const { url, address } = JSON.parse(line) as Record<string, unknown>;
+    assert.deepEqual([url, address], [`http://localhost:${port}`, '0.0.0.0']);
+    const all = await run(t, { env: { HOST: '' } });
+    assert.match((await all.listening()).line, /"address":"(?:0\.0\.0\.0|\[::\])"/);
+  });
+
   test('with bad settings ends with a line for each of them', async (t) => {
     const env = { PORT: 'eighty', BODY_BYTES_MAX: '1', JWT_SECRET: 'too short' };
     const server = await run(t, { env });

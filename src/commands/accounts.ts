@@ -138,13 +138,18 @@ async function run(command: Command, context: CommandContext): Promise<string> {
   const ask = (): Promise<string> => askFor(command, context);
   try {
     if (kind === 'list') return await list(accounts, command);
-    if (kind === 'passwd') return await setPassword(username, accounts, ask);
-    if (kind === 'add' && person !== undefined) return await add(person, accounts, ask);
-    const isDone = await (kind === 'change'
-      ? accounts.change(username, command)
-      : accounts.remove(username));
-    if (!isDone) throw unknown(username);
-    return `${kind === 'change' ? 'Changed' : 'Removed'} ${quote(username)}.`;
+    let done: string;
+    if (kind === 'passwd') done = await setPassword(username, accounts, ask);
+    else if (kind === 'add' && person !== undefined) done = await add(person, accounts, ask);
+    else {
+      const isDone = await (kind === 'change'
+        ? accounts.change(username, command)
+        : accounts.remove(username));
+      if (!isDone) throw unknown(username);
+      done = `${kind === 'change' ? 'Changed' : 'Removed'} ${quote(username)}.`;
+    }
+    context.log('info', 'account changed', { account: username, change: kind });
+    return done;
   } finally {
     await opened.close();
   }

@@ -12,6 +12,8 @@ export interface CommandContext {
   readonly input: PasswordInput;
   readonly output: Writable;
   readonly errors: Writable;
+  /** What belongs into a log, also where no server runs. */
+  readonly log: AccountsOptions['log'];
   readonly now: () => Date;
 }
 

@@ -24,7 +24,7 @@ describe('on SQLite', { skip: skipSqlite }, () => {
     const path = await newSqliteFile(t);
     const env = { STORE_URL: toSqliteUrl(path), NODE_ENV: 'production' };
     await succeeds(
-      accounts('add ann --email a@example.org', env, 'a jar of black ink\n'),
+      here('add ann --email a@example.org', env, 'a jar of black ink\n'),
       'Added "ann".\n',
     );
     const count = (table: string): unknown =>
@@ -63,7 +63,12 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
       env,
       'a jar of black ink\n',
     );
-    await succeeds(adding, 'Added "ann".\n');
+    const { errors, ...added } = await adding;
+    assert.deepEqual(added, { code: 0, output: 'Added "ann".\n' });
+    const { time, ...event } = JSON.parse(errors) as Record<string, unknown>;
+    assert.equal(typeof time, 'string');
+    const facts = { account: 'ann', change: 'add' };
+    assert.deepEqual(event, { level: 'info', event: 'account changed', ...facts });
     const token = await logIn(node, 'ann', 'a jar of black ink');
     const found = await (await askProfile(node, `Bearer ${token}`)).json();
     const { id, ...rest } = found as Record<string, unknown>;

@@ -144,16 +144,18 @@ test('what refuses a subscription is told to each member', async () => {
 });
 
 test('a source that fails ends its members and is logged once', async () => {
-  const { subscriptions, logged } = createBench(() => Promise.reject(new Error('broken')));
+  const failed = Promise.reject(new Error('broken'));
+  const { subscriptions, logged, dropped } = createBench(() => failed);
   const readers = [new Reader(), new Reader()];
   for (const reader of readers) subscriptions.join(one, reader);
   await turn();
   for (const { endings } of readers) assert.equal(endings[0]?.kind, 'failed');
   assert.deepEqual(logged, ['subscription failed']);
+  assert.deepEqual(dropped, ['failed', 'failed']);
 });
 
 test('events that come faster than they are taken end the group as overloaded', async () => {
-  const { subscriptions, source, logged } = createBench(undefined, { queueMax: 2 });
+  const { subscriptions, source, logged, dropped } = createBench(undefined, { queueMax: 2 });
   const reader = new Reader();
   subscriptions.join(one, reader);
   await turn();
@@ -162,7 +164,7 @@ test('events that come faster than they are taken end the group as overloaded', 
   const [ending] = reader.endings;
   assert.equal(ending?.kind, 'failed');
   assert.equal(ending.error instanceof AppError && ending.error.code, 'overloaded');
-  assert.deepEqual(logged, []);
+  assert.deepEqual([logged, dropped], [[], ['overrun']]);
 });
 
 test('one different subscription too many is refused; the same ones are let in', () => {
@@ -186,7 +188,7 @@ test('closing tells every member, and lets nobody in afterwards', async () => {
 });
 
 test('members that are behind are dismissed, and an event for nobody is not made', async () => {
-  const { subscriptions, source, made } = createBench();
+  const { subscriptions, source, made, dropped } = createBench();
   const readers = [new Reader(), new Reader()];
   for (const reader of readers) reader.leave = subscriptions.join(one, reader);
   await turn();
@@ -204,6 +206,7 @@ test('members that are behind are dismissed, and an event for nobody is not made
   source.publish({ data: { a: 2 } });
   await turn();
   assert.deepEqual([made(), subscriptions.count().groups], [1, 0]);
+  assert.deepEqual(dropped, ['behind', 'behind']);
 });
 
 test('what a group keeps is counted, and refused where the pool has less left', async () => {

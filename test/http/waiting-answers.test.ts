@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textReply } from '../../dist/http/message.js';
+import { createMemoryPool } from '../../dist/memory-pool.js';
 import { type HttpKitOptions, startHttp } from '../support/http-kit.ts';
 import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
@@ -38,6 +39,22 @@ test('an answer is counted until it is taken, and a second one is refused meanwh
   while (pool.bytes > 0) await turn();
   other.send(get('/large'));
   assert.equal((await other.answer()).status, 200);
+});
+
+test('an answer with room of its own is given whatever clients hold', async (t) => {
+  const own = createMemoryPool(1_000_000);
+  const routes = {
+    'GET /own': () => ({ ...textReply(200, 'x'.repeat(100_000)), pool: own }),
+    'GET /large': () => textReply(200, 'x'.repeat(100_000)),
+  };
+  const { port, pool } = await startHttp(t, { routes });
+  pool.open().set(pool.bytesMax);
+  const client = await connectRaw(t, port);
+  client.send(get('/large'));
+  assert.equal((await client.answer()).status, 503);
+  client.send(get('/own'));
+  assert.equal((await client.answer()).status, 200);
+  while (own.bytes > 0) await turn();
 });
 
 test('one that has waited for some seconds is given up where others need the room', async (t) => {

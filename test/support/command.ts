@@ -58,6 +58,7 @@ export async function runCommandHere(
     input,
     output,
     errors,
+    log: () => undefined,
     now: () => new Date(),
   });
   const texts = [output, errors].map((stream) => text(stream.end()));

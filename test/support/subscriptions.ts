@@ -18,6 +18,8 @@ export interface Bench {
   readonly subscriptions: Subscriptions;
   readonly source: Topic<GraphqlResult>;
   readonly pool: MemoryPool;
+  /** Why members were ended. */
+  readonly dropped: readonly string[];
   /** Events that were made, by all groups. */
   readonly made: () => number;
   readonly logged: string[];
@@ -34,6 +36,12 @@ export function createBench(
   let made = 0;
   const count = (): void => void (made += 1);
   const logged: string[] = [];
+  const dropped: string[] = [];
+  const watch = {
+    operation: () => undefined,
+    keptAnswer: () => undefined,
+    dropped: (reason: string) => void dropped.push(reason),
+  };
   let opened = 0;
   const engine = {
     createBudget: () => ({ release: () => undefined }) as never,
@@ -44,8 +52,8 @@ export function createBench(
     },
   };
   const log = (_level: string, event: string): void => void logged.push(event);
-  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log });
-  return { subscriptions, source, pool, made: () => made, logged, opened: () => opened };
+  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, watch });
+  return { subscriptions, source, pool, dropped, made: () => made, logged, opened: () => opened };
 }
 
 /** The results that are published from now on. */
