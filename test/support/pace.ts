@@ -16,3 +16,6 @@ export async function assertSoon(milliseconds: number, work: () => unknown): Pro
   const taken = (user + system) / 1_000;
   assertWithin(milliseconds, taken);
 }
+
+/** Settings of tests: a loaded machine may take long to send the next request of a connection. */
+export const patient = { KEEP_ALIVE_SECONDS: '60' };

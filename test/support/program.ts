@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { announce } from './announce.js';
+import { patient } from './pace.js';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
@@ -79,7 +80,7 @@ export async function runProgram(
 ): Promise<Program> {
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'inkwell-server-')));
   const child = spawn(process.execPath, [...(measured ? probeFlags : []), ...flags, file], {
-    env: { HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
+    env: { ...patient, HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
     stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;

@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../../dist/config.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { announce } from './announce.js';
+import { patient } from './pace.js';
 
 export interface LogRecord extends Record<string, unknown> {
   readonly level: LogLevel;
@@ -51,7 +52,7 @@ export async function startServer(
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
     logged.push({ ...facts, level, event });
   };
-  const env = { UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env };
+  const env = { ...patient, UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env };
   const config = readConfig(env, options.memoryBytes);
   const app = await createApp(config, {
     log,
