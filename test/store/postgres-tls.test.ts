@@ -17,6 +17,7 @@ import {
   skipPostgres,
   startPostgres,
 } from '../support/postgres.js';
+import { watching } from '../support/watching.js';
 import { driverOptions } from './driver-suite.js';
 
 const skipOpenSsl =
@@ -68,6 +69,9 @@ describe('PostgreSQL with TLS', { skip: skipPostgres || skipOpenSsl }, () => {
   for (const [name, toUrl] of taken) {
     it(`takes a certificate ${name}`, async () => {
       const store = await openStore(toUrl(), driverOptions());
+      // One more connection listens for comments.
+      store.comments.watch?.(() => undefined);
+      await watching([store]);
       const connections = await server.query(
         url,
         `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
