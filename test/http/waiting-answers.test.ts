@@ -7,6 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { textReply } from '../../dist/http/message.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { type HttpKitOptions, startHttp } from '../support/http-kit.ts';
+import { patient } from '../support/pace.ts';
 import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
 const answerBytes = 30_000_000;
@@ -14,7 +15,7 @@ const answerBytes = 30_000_000;
 /** Room for one large answer that waits, and not for a second one beside it. */
 function start(t: TestContext, options: Pick<HttpKitOptions, 'now'> = {}) {
   const routes = { 'GET /large': () => textReply(200, 'x'.repeat(answerBytes)) };
-  return startHttp(t, { routes, env: { WAITING_BYTES_MAX: '67108864' }, ...options });
+  return startHttp(t, { routes, env: { ...patient, WAITING_BYTES_MAX: '67108864' }, ...options });
 }
 
 /** A client that asks and takes no more than the head. */

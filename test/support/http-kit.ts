@@ -13,7 +13,6 @@ import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
 import { announce } from './announce.ts';
-import { patient } from './pace.ts';
 import type { LogRecord } from './server.ts';
 
 export interface HttpKit {
@@ -41,7 +40,7 @@ export async function startHttp(
   context: Pick<TestContext, 'after'>,
   { routes, env = {}, now, observer }: HttpKitOptions,
 ): Promise<HttpKit> {
-  const config = readConfig({ ...patient, ...env });
+  const config = readConfig(env);
   const logged: LogRecord[] = [];
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
     logged.push({ ...facts, level, event });
