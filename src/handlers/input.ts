@@ -54,8 +54,9 @@ export function decodeTodo(body: unknown): { title: string; completed: boolean }
 
 /** The faults of members, each with what is wrong with it. */
 function refuseFaults(members: readonly (readonly [name: string, fault: string | undefined])[]) {
-  const faults = members.flatMap(([name, message]): readonly FieldError[] =>
-    message === undefined ? [] : [{ pointer: `/${name}`, message }],
-  );
+  const faults: FieldError[] = [];
+  for (const [name, message] of members) {
+    if (message !== undefined) faults.push({ pointer: `/${name}`, message });
+  }
   if (faults.length > 0) throw invalidBody(faults);
 }
