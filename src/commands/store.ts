@@ -1,7 +1,9 @@
-/** `backup <file>` and `migrate`: for the store as a whole, beside the servers that use it. */
+/** `backup`, `files` and `migrate`: for the store as a whole, beside the servers that use it. */
 
-import { readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
+import type { OpenedAccounts } from '../store/driver.ts';
+import { findDifferences, openPlace, type Place, removeOrphans } from '../store/files/open.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
 import { answer, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
 
@@ -21,12 +23,54 @@ export function runBackup(args: readonly string[], context: CommandContext): Pro
 export function runMigrate(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   return answer(context, async () => {
     if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
-    const { storeUrl, storeTimeoutSeconds: timeoutSeconds } = readConfig(context.environment);
-    const now = (): string => formatLocalDateTime(context.now());
-    // Whatever opens the store migrates it.
-    const waiting = { log: toLog(context), startSeconds };
-    const opened = await openAccounts(storeUrl, { now, timeoutSeconds, ...waiting });
-    await opened.close();
+    await (await open(readConfig(context.environment), context)).close();
     return 'The tables of the store are of this version.';
   });
+}
+
+const filesUsage = [
+  'usage: node dist/server.js files [--remove]',
+  'Lists the files in UPLOAD_DIR that the index in STORE_URL does not name and that are a day old,',
+  'and the entries of the index that have no file. Prints nothing where there are none.',
+  '--remove removes these files, and leaves the entries.',
+].join('\n');
+
+/** Where the folder of durable uploads and their index differ. */
+export function runFiles(args: readonly string[], context: CommandContext): Promise<ExitCode> {
+  return answer(context, async () => {
+    const option = args.join(' ');
+    if (option === '--help') return filesUsage;
+    if (option !== '' && option !== '--remove') throw new UsageError(filesUsage);
+    const config = readConfig(context.environment);
+    const opened = await open(config, context);
+    try {
+      const place = await openPlace(config.uploadDir, opened.openFileIndex);
+      return await listDifferences(place, option === '--remove');
+    } finally {
+      await opened.close();
+    }
+  });
+}
+
+/** A line for each: its kind and the name, between them a tab. */
+async function listDifferences(place: Place, isRemoval: boolean): Promise<string> {
+  const { orphans, missing, isNamed } = await findDifferences(place);
+  // With the index of another store, every file would be one of these.
+  if (isRemoval && orphans.length > 0 && !isNamed) {
+    throw new Error('STORE_URL: its index names no file that is in UPLOAD_DIR.');
+  }
+  const [first, ...others] = isRemoval ? await removeOrphans(place, orphans) : [];
+  if (first !== undefined) throw new Error(`Not removed: ${first}, and ${others.length} more.`);
+  const kind = isRemoval ? 'removed' : 'file without an entry';
+  const lines = orphans.map((name) => `${kind}\t${name}`);
+  return [...lines, ...missing.map((entry) => `entry without a file\t${entry}`)].join('\n');
+}
+
+/** Whatever opens the store migrates it. */
+function open(
+  { storeUrl, storeTimeoutSeconds: timeoutSeconds }: Config,
+  context: CommandContext,
+): Promise<OpenedAccounts> {
+  const now = (): string => formatLocalDateTime(context.now());
+  return openAccounts(storeUrl, { now, timeoutSeconds, log: toLog(context), startSeconds });
 }

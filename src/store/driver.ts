@@ -3,7 +3,7 @@
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryStoreOptions } from './memory.ts';
-import type { KeptAccounts } from './store.ts';
+import type { KeptAccounts, Store } from './store.ts';
 
 /** `initial` is what the store holds when it is new; a durable one gets it once. */
 export interface DriverOptions extends MemoryStoreOptions {
@@ -28,5 +28,6 @@ export interface AccountsOptions {
 
 export interface OpenedAccounts {
   readonly accounts: KeptAccounts;
+  readonly openFileIndex: NonNullable<Store['openFileIndex']>;
   close(): MaybePromise<void>;
 }

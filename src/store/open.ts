@@ -22,8 +22,9 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
 }
 
 /**
- * The accounts that the store keeps and nothing else of it: the first records are not put in.
- * Throws an Error of one line, with STORE_URL in it, where there are none or they are out of reach.
+ * The accounts that the store keeps, the index of its files, and nothing else of it: the first
+ * records are not put in. Throws an Error of one line, with STORE_URL in it, where there are none
+ * or they are out of reach.
  */
 export async function openAccounts(url: string, options: AccountsOptions): Promise<OpenedAccounts> {
   if (url === '' || url === 'memory:') {

@@ -71,7 +71,7 @@ test('arguments that make no command get the usage, and 2', async () => {
 test('a command that there is not starts no server', async () => {
   const { code, output, errors } = await runCommand(['acounts', 'list'], { env: { PORT: '0' } });
   assert.deepEqual([code, output], [2, '']);
-  const known = 'accounts, backup, migrate';
+  const known = 'accounts, backup, files, migrate';
   assert.equal(
     errors,
     `inkwell: there is no command "acounts", only ${known}. Try --help.

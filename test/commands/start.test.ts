@@ -55,7 +55,10 @@ describe('arguments', { concurrency: true }, () => {
   it('that are not known give 2 and a line that names them', async () => {
     for (const [argument, message] of [
       ['--prot', "inkwell: Unknown option '--prot'. Try --help.\n"],
-      ['x', 'inkwell: there is no command "x", only accounts, backup, migrate. Try --help.\n'],
+      [
+        'x',
+        'inkwell: there is no command "x", only accounts, backup, files, migrate. Try --help.\n',
+      ],
     ] as const) {
       assert.deepEqual(await runCommand([argument]), { code: 2, output: '', errors: message });
     }

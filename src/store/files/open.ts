@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../log.ts';
 import type { Store } from '../store.ts';
+import type { Place } from './check.ts';
 import { codeOf, type FileOperations, fileOperations } from './operations.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './run-folder.ts';
 import { createRunIndex } from './run-index.ts';
@@ -24,6 +25,8 @@ export interface OpenUploadsOptions {
   /** How long a replaced file stays at least in a durable store; ten minutes where left out. */
   readonly graceSeconds?: number;
 }
+
+export { findDifferences, type Place, removeOrphans } from './check.ts';
 
 const folderName = 'inkwell-files';
 /** Longer than reading the index takes, and than a node may stand still in a download. */
@@ -48,6 +51,16 @@ export async function openUploads(options: OpenUploadsOptions): Promise<IndexedU
   const folder = await openFolder(directory, files);
   const index = await openIndex({ filesMax: storedFilesMax, graceSeconds });
   return new IndexedUploads({ ...shared, folder, index, graceSeconds });
+}
+
+/** For a command beside the servers, which stores nothing. */
+export async function openPlace(
+  directory: string,
+  openIndex: NonNullable<Store['openFileIndex']>,
+): Promise<Place> {
+  if (directory === '') throw new Error('UPLOAD_DIR: without it, files go with their run.');
+  const index = await openIndex({ filesMax: 0, graceSeconds: defaultGraceSeconds });
+  return { folder: join(directory, folderName), files: fileOperations, index };
 }
 
 async function openFolder(directory: string, files: FileOperations): Promise<string> {

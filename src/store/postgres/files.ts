@@ -11,7 +11,7 @@ import { escapeText } from '../sql/text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 
 export function createFileIndex(
-  { pool }: PostgresContext,
+  pool: PostgresContext['pool'],
   { filesMax, graceSeconds }: FileIndexOptions,
 ): FileIndex {
   return {

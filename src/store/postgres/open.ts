@@ -65,10 +65,7 @@ export async function openPostgresStore(
     async ping() {
       await pool.read((sql) => sql`SELECT 1`);
     },
-    async openFileIndex(indexOptions) {
-      const { createFileIndex } = await import('./files.ts');
-      return createFileIndex(context, indexOptions);
-    },
+    openFileIndex: toOpenFileIndex(pool),
     async close() {
       await feed.close();
       await pool.close();
@@ -86,7 +83,7 @@ async function toListen(
   return hasSessions(url) ? connect : undefined;
 }
 
-/** The accounts alone: the first records of a new database are left to the first node's start. */
+/** The first records of a new database are left to the first node's start. */
 export async function openPostgresAccounts(
   url: string,
   options: AccountsOptions,
@@ -97,8 +94,13 @@ export async function openPostgresAccounts(
   const pool = createPool(connect, { log, connectionsMax: 1, timeoutSeconds });
   return {
     accounts: createKept({ pool, sql: createStatements(pool, createListShare(1)), now }),
+    openFileIndex: toOpenFileIndex(pool),
     close: () => pool.close(),
   };
+}
+
+function toOpenFileIndex(pool: PostgresContext['pool']): OpenedAccounts['openFileIndex'] {
+  return async (options) => (await import('./files.ts')).createFileIndex(pool, options);
 }
 
 /** The server may still start: what is done first is tried for a while. */

@@ -6,7 +6,9 @@ import type { SqliteContext } from './statements.ts';
 import { escapeText } from '../sql/text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 
-export function createFileIndex(context: SqliteContext, options: FileIndexOptions): FileIndex {
+export type FilesContext = Pick<SqliteContext, 'database' | 'writes'>;
+
+export function createFileIndex(context: FilesContext, options: FileIndexOptions): FileIndex {
   const { database, writes } = context;
   const { filesMax, graceSeconds } = options;
   const columns = 'stored_name, disk_name, size, (SELECT last FROM file_changes) AS change';
@@ -50,7 +52,7 @@ export function createFileIndex(context: SqliteContext, options: FileIndexOption
 }
 
 function createCommit(
-  { database, writes }: SqliteContext,
+  { database, writes }: FilesContext,
   filesMax: number,
   expiry: () => number,
 ): FileIndex['commit'] {
@@ -87,7 +89,7 @@ function createCommit(
 }
 
 function createRemove(
-  { database, writes }: SqliteContext,
+  { database, writes }: FilesContext,
   expiry: () => number,
 ): FileIndex['remove'] {
   const next = database.prepare('UPDATE file_changes SET last = last + 1');
@@ -105,7 +107,7 @@ function createRemove(
 }
 
 function createAbandon(
-  { database, writes }: SqliteContext,
+  { database, writes }: FilesContext,
   expiry: () => number,
 ): FileIndex['abandon'] {
   const isKept = database.prepare('SELECT 1 FROM files WHERE disk_name = ?');

@@ -21,6 +21,7 @@ import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
 import type { KeptAccounts, Store } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
+import type { FilesContext } from './files.ts';
 import { limitBusyTimeout, openDatabase, prepareDatabase } from './database.ts';
 import { createStatements, type SqliteContext, type SqliteTables } from './statements.ts';
 import { createWrites } from './writes.ts';
@@ -44,10 +45,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     versions,
     // Reads the file.
     ping: () => void versions(),
-    async openFileIndex(indexOptions) {
-      const { createFileIndex } = await import('./files.ts');
-      return createFileIndex(context, indexOptions);
-    },
+    openFileIndex: toOpenFileIndex(context),
     close() {
       if (!database.isOpen) return;
       writes.flush();
@@ -68,13 +66,21 @@ function createVersionsWithForeign({ database, versions }: SqliteTables): Store[
   };
 }
 
-/** The accounts alone: the first records of a new file are left to the server's start. */
+/** The first records of a new file are left to the server's start. */
 export async function openSqliteAccounts(
   path: string,
   { now }: AccountsOptions,
 ): Promise<OpenedAccounts> {
   const opened = await open(path);
-  return { accounts: createKept({ ...opened, now }), close: () => opened.database.close() };
+  return {
+    accounts: createKept({ ...opened, now }),
+    openFileIndex: toOpenFileIndex(opened),
+    close: () => opened.database.close(),
+  };
+}
+
+function toOpenFileIndex(context: FilesContext): OpenedAccounts['openFileIndex'] {
+  return async (options) => (await import('./files.ts')).createFileIndex(context, options);
 }
 
 type Opened = Omit<SqliteContext, 'createId' | 'now'>;
