@@ -186,6 +186,25 @@ describe('the order of comments', () => {
     assert.deepEqual(heard(), ['1']);
   });
 
+  it('leaves own comments to the looks where those that wait are long', () => {
+    const { order, heard } = new Model();
+    const stored = (seq: number): void =>
+      order.stored({ seq, timeline: 1, comment: { ...toComment(seq), content: long } });
+    const long = 'x'.repeat(1_048_576);
+    for (let seq = 2; seq < 12; seq += 1) stored(seq);
+    assert.equal(order.waiting, 4);
+    stored(1);
+    assert.deepEqual([heard, order.waiting], [[], 4]);
+    const comments = [1, 2, 3, 4, 5, 6].map((seq) => ({ seq, comment: toComment(seq) }));
+    order.take({ comments, isWhole: false, ownMax: order.ownMax, oldest: 1n, next: 1n });
+    assert.deepEqual([heard.length, order.waiting], [6, 0]);
+    for (let seq = 8; seq < 18; seq += 1) stored(seq);
+    assert.equal(order.waiting, 4);
+    order.rewind(6, 1);
+    stored(7);
+    assert.deepEqual([heard.at(-1), order.waiting], ['7', 0]);
+  });
+
   it('goes back where the database has lost its last comments', () => {
     const model = new Model();
     model.order.rewind(0, 1);

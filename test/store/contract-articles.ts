@@ -67,6 +67,27 @@ export function testArticles(open: ArticlesFactory): void {
     assert.equal((await articles.find(1))?.['n'], 50);
   });
 
+  test('all articles are changed at once up to some mebibytes', async (t) => {
+    const { articles } = await open(t, []);
+    const long = 'x'.repeat(900_000);
+    const change = async (n: number): Promise<void> =>
+      articles.changeAll((all) => all.map((one) => ({ ...one, n })));
+    for (let count = 0; count < 4; count += 1) await articles.save({ title: long });
+    await change(1);
+    await articles.save({ title: long });
+    // A store whose records are in memory anyway has no bound.
+    const isHeld = await change(2).then(
+      () => true,
+      (error: unknown) => {
+        assert.equal((error as { readonly code?: unknown }).code, 'content_too_large');
+        return false;
+      },
+    );
+    assert.equal((await articles.find(1))?.['n'], isHeld ? 2 : 1);
+    await articles.change(5, (one) => ({ ...one, n: 3 }));
+    assert.equal((await articles.find(5))?.['n'], 3);
+  });
+
   test('a change that throws changes nothing', async (t) => {
     const { articles } = await open(t, given);
     const fail = (): never => {

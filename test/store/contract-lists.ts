@@ -65,4 +65,32 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     assert.equal(listed.length, 1_203);
     assert.deepEqual(listed.toSorted(), made.map(({ id }) => id).toSorted());
   });
+
+  test('related records are found at once up to some mebibytes', async (t) => {
+    const { posts, comments, related } = await open(t);
+    if (related === undefined) return;
+    const author = '00000000-0000-4000-8000-000000000001';
+    const long = 'x'.repeat(900_000);
+    const { id } = await posts.create({ title: 'a', content: long, authorId: author });
+    const both = async (): Promise<readonly (number | undefined)[]> => [
+      (await related.commentsOfPosts([id], 1_000))?.get(id)?.length,
+      (await related.postsOfAuthors([author], 1_000))?.get(author)?.length,
+    ];
+    const addBoth = async (content: string): Promise<void> => {
+      await comments.add(id, content);
+      await posts.create({ title: 'a', content, authorId: author });
+    };
+    await comments.add(id, long);
+    for (let count = 0; count < 3; count += 1) await addBoth(long);
+    assert.deepEqual(await both(), [4, 4]);
+    await addBoth(long);
+    assert.deepEqual(await both(), [undefined, undefined]);
+    // Of many the first page alone is short enough.
+    const other = await posts.create(text('b'));
+    for (let count = 0; count < 510; count += 1) await comments.add(other.id, `${count}`);
+    assert.equal((await related.commentsOfPosts([other.id], 1_000))?.get(other.id)?.length, 510);
+    for (let count = 0; count < 5; count += 1) await comments.add(other.id, long);
+    assert.equal(await related.commentsOfPosts([other.id], 1_000), undefined);
+    assert.equal((await allOf(comments.ofPost(other.id))).length, 515);
+  });
 }

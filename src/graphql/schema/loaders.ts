@@ -7,7 +7,7 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Author, Comment, Post } from '../../store/model.ts';
 import type { Records } from '../../store/store.ts';
-import { readList, type ReadTools } from './read-list.ts';
+import { hold, readList, type ReadTools } from './read-list.ts';
 
 /** Related records, for one operation. */
 export class Loaders {
@@ -18,9 +18,13 @@ export class Loaders {
   constructor(store: Records, tools: ReadTools) {
     const { related } = store;
     const { budget } = tools;
+    const held = <T>(found: Batch<readonly T[]>): typeof found => {
+      for (const list of found?.values() ?? []) hold(list, tools);
+      return found;
+    };
     this.#comments = new Loader(
       (id) => readList(store.comments.ofPost(id), tools),
-      related && ((ids) => related.commentsOfPosts(ids, budget.left)),
+      related && ((ids) => andThen(related.commentsOfPosts(ids, budget.left), held)),
     );
     this.#authors = new Loader(
       (id) => store.authors.find(id),
@@ -41,7 +45,7 @@ export class Loaders {
         ((ids) =>
           andThen(related.postsOfAuthors(ids, budget.left), (found) => {
             for (const list of found?.values() ?? []) this.expectPosts(list);
-            return found;
+            return held(found);
           })),
     );
   }

@@ -23,42 +23,48 @@ export function readList<T>(
   tools: ReadTools,
   range: Range = {},
 ): MaybePromise<readonly T[]> {
-  return andThen(list.read(range), (page) =>
-    page.next === undefined || page.records.length === range.limit
+  // Nothing more is read for a request that was refused.
+  tools.budget.holdRecords(0);
+  return andThen(list.read(range), (page) => {
+    hold(page.records, tools);
+    return page.next === undefined || page.records.length === range.limit
       ? page.records
-      : readOn(list, page, { ...tools, limit: range.limit }),
-  );
+      : readOn(list, page, { ...tools, limit: range.limit });
+  });
+}
+
+/** Counts records that were read for this request alone. Throws a BudgetError. */
+export function hold(records: readonly unknown[], { budget, keepsObjects }: ReadTools): void {
+  if (!keepsObjects) budget.holdRecords(records.reduce(addLengths, 0));
 }
 
 async function readOn<T>(
   list: List<T>,
   first: Page<T>,
-  { budget, scheduler, keepsObjects, limit }: ReadTools & Pick<Range, 'limit'>,
+  { limit, ...tools }: ReadTools & Pick<Range, 'limit'>,
 ): Promise<readonly T[]> {
   // To count takes some milliseconds, too: not in the same turn for many operations.
-  await scheduler.yield();
-  if (limit === undefined && (await list.exceeds(budget.left))) budget.refuseList();
-  const records: T[] = [];
-  const add = (page: Page<T>): void => {
-    records.push(...page.records);
-    if (!keepsObjects) budget.holdRecords(page.records.reduce(addLengths, 0));
-  };
-  add(first);
+  await tools.scheduler.yield();
+  if (limit === undefined && (await list.exceeds(tools.budget.left))) tools.budget.refuseList();
+  const records = [...first.records];
   // Long records make a page of the store shorter than the limit.
   const isFull = (): boolean => limit !== undefined && records.length >= limit;
-  for (let page = first; page.next !== undefined && !isFull(); add(page)) {
-    await scheduler.yield();
+  for (let page = first; page.next !== undefined && !isFull();) {
+    await tools.scheduler.yield();
     page = await page.next();
-    if (records.length > budget.left) budget.refuseList();
+    records.push(...page.records);
+    hold(page.records, tools);
+    if (records.length > tools.budget.left) tools.budget.refuseList();
   }
   return records.slice(0, limit);
 }
 
 /** The length of the texts of a record, beside those before it. */
 function addLengths(sum: number, record: unknown): number {
+  const values = record as Readonly<Record<string, unknown>>; // every record is an object
   let length = sum;
-  for (const value of Object.values(record ?? {})) {
-    if (typeof value === 'string') length += value.length;
+  for (const name in values) {
+    if (typeof values[name] === 'string') length += values[name].length;
   }
   return length;
 }

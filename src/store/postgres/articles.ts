@@ -13,7 +13,7 @@ import { type ArticleLease, createArticleLease } from './article-lease.ts';
 import type { Client, Pool, PostgresContext, Row } from './pool.ts';
 import { createList } from '../sql/lists.ts';
 import { toArticle } from '../sql/rows.ts';
-import { nextArticleId } from '../sql/sql.ts';
+import { allArticles, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles } from '../store.ts';
 
 /** An attempt fails where another node's change was first, or where it holds the lease. */
@@ -37,17 +37,14 @@ export function createArticles({
 }: Pick<PostgresContext, 'pool' | 'sql'>): Articles {
   const inQueue = createQueue();
   const lease = createArticleLease(pool);
+  const every = allArticles('inkwell.', 'version, document');
 
-  const list = (): Promise<readonly Version[]> =>
-    pool.readAll(
-      (sql) => sql`SELECT version, document FROM inkwell.articles ORDER BY id`,
-      toVersion,
-    );
-  const find = (id: number): Promise<Version | undefined> =>
-    pool.readOne(
+  const find = async (id: number): Promise<Version | undefined> => {
+    const found = await pool.read(
       (sql) => sql`SELECT version, document FROM inkwell.articles WHERE id = ${id}`,
-      toVersion,
     );
+    return found.map(toVersion)[0];
+  };
 
   return {
     all: createList(statements, { table: 'articles', order: 'ASC', toRecord: toArticle }),
@@ -68,7 +65,7 @@ export function createArticles({
     changeAll: (change) =>
       inQueue(undefined, () =>
         withLease(lease, async () => {
-          const before = await list();
+          const before = wholeOf(await statements.readPage(every)).map(toVersion);
           const after = change(before.map(({ article }) => article));
           const changed = before.flatMap(({ version, article }, index) => {
             const replacement = after[index] ?? article;

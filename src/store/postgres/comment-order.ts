@@ -54,7 +54,9 @@ export interface CommentOrderOptions {
 }
 
 /** Own comments that wait for those before them; beyond it they are read like those of others. */
-const ownWaitingMax = 10_000;
+const ownBytesMax = 4_194_304;
+/** Of a comment without its text. */
+const commentBytes = 400;
 
 export class CommentOrder {
   readonly #options: CommentOrderOptions;
@@ -62,6 +64,7 @@ export class CommentOrder {
   readonly #own = new Map<number, Comment>();
   #cursor: number;
   #timeline: number;
+  #ownBytes = 0;
   #ownMax = 0;
   #gap: Gap | undefined;
 
@@ -94,8 +97,9 @@ export class CommentOrder {
   /** A comment that this node stored. On another timeline it is left to the looks at that. */
   stored({ seq, timeline, comment }: Stored): void {
     if (timeline !== this.#timeline) return;
-    if (seq <= this.#cursor || this.#own.size >= ownWaitingMax) return;
+    if (seq <= this.#cursor || this.#ownBytes >= ownBytesMax) return;
     this.#own.set(seq, comment);
+    this.#ownBytes += commentBytes + comment.content.length;
     this.#ownMax = Math.max(this.#ownMax, seq);
     this.#deliverOwn();
   }
@@ -121,6 +125,7 @@ export class CommentOrder {
     this.#cursor = cursor;
     this.#timeline = timeline;
     this.#own.clear();
+    this.#ownBytes = 0;
     this.#ownMax = 0;
     this.#gap = undefined;
   }
@@ -158,7 +163,7 @@ export class CommentOrder {
 
   #deliver({ seq, comment }: Numbered): void {
     this.#cursor = seq;
-    this.#own.delete(seq);
+    if (this.#own.delete(seq)) this.#ownBytes -= commentBytes + comment.content.length;
     if (this.#gap !== undefined && seq > this.#gap.upTo) this.#gap = undefined;
     this.#options.deliver(comment);
   }

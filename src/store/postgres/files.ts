@@ -16,15 +16,14 @@ export function createFileIndex(
 ): FileIndex {
   return {
     async list(storedName) {
-      const rows = await pool.readAll(
+      const rows = await pool.read(
         (sql) => sql`SELECT stored_name, disk_name, size,
             (SELECT last FROM inkwell.file_changes) AS change
           FROM inkwell.files
           WHERE ${storedName === undefined} OR stored_name = ${escapeText(storedName ?? '')}
           ORDER BY seq`,
-        (row) => ({ file: toFile(row), change: Number(row['change']) }),
       );
-      return { files: rows.map(({ file }) => file), change: rows[0]?.change ?? 0 };
+      return { files: rows.map(toFile), change: Number(rows[0]?.['change'] ?? 0) };
     },
     async commit(files) {
       const entries = files.map(({ storedName, temporaryName, size }, at) => {
@@ -70,8 +69,10 @@ export function createFileIndex(
           SELECT json_array_elements_text(${JSON.stringify(temporaryNames)}::text::json))`,
       );
     },
-    replaced: () =>
-      pool.readAll((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`, toDiskName),
+    async replaced() {
+      const rows = await pool.read((sql) => sql`SELECT disk_name FROM inkwell.replaced_files`);
+      return rows.map(toDiskName);
+    },
   };
 }
 

@@ -10,6 +10,7 @@ import type { Comment } from '../model.ts';
 import type { Hints, Listening } from './hints.ts';
 import type { Client, Connect, Pool, Row } from './pool.ts';
 import { toComment } from '../sql/rows.ts';
+import { pageBytesMax } from '../sql/sql.ts';
 
 export interface FeedDeps {
   readonly pool: Pool;
@@ -158,6 +159,8 @@ export class Follower {
 interface Position extends Pick<Look, 'ownMax'> {
   readonly cursor: number;
   readonly timeline: number;
+  /** False: without their texts, and so never too long for one look. */
+  readonly areTold?: boolean;
 }
 
 /** What a reader finds that begins: the last number, and what could be seen behind `after`. */
@@ -184,14 +187,19 @@ async function findLate(pool: Pool, start: Start): Promise<readonly Numbered[]> 
   }
   // After a failover all that is there and was not seen is read from another place on.
   if (seen.timeline !== start.timeline) return [];
-  return seen.comments.filter(({ seq }) => seq <= start.last && !before.has(seq));
+  const late: Numbered[] = [];
+  for (const { seq } of seen.comments) {
+    if (seq > start.last || before.has(seq)) continue;
+    const [found] = (await lookAfter(pool, seq - 1, true)).comments;
+    // It may have been removed meanwhile.
+    if (found?.seq === seq) late.push(found);
+  }
+  return late;
 }
 
-async function lookAfter(pool: Pool, cursor: number): Promise<Seen> {
-  return toLook(
-    await pool.read((sql) => look(sql, { cursor, timeline: timelineMax, ownMax: 0 })),
-    0,
-  );
+async function lookAfter(pool: Pool, cursor: number, areTold = false): Promise<Seen> {
+  const position = { cursor, timeline: timelineMax, ownMax: 0, areTold };
+  return toLook(await pool.read((sql) => look(sql, position)), 0);
 }
 
 /**
@@ -200,7 +208,7 @@ async function lookAfter(pool: Pool, cursor: number): Promise<Seen> {
  * so before some of those under way.
  */
 function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
-  const { cursor, timeline, ownMax } = position;
+  const { cursor, timeline, ownMax, areTold = true } = position;
   return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
       CASE WHEN greatest(max(comment.seq) OVER (), ${ownMax})
         > ${cursor} + count(comment.seq) OVER ()
@@ -215,9 +223,12 @@ function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
       SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last,
         inkwell.timeline() AS timeline FROM inkwell.comments_seq_seq
     ) AS numbers LEFT JOIN (
-      SELECT seq, id, post_id, content, created_at FROM inkwell.comments
-      WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
-    ) AS comment ON true ORDER BY comment.seq`;
+      SELECT found.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
+        SELECT seq, id, post_id, created_at,
+          CASE WHEN ${areTold}::boolean THEN content ELSE '' END AS content
+        FROM inkwell.comments WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
+      ) AS found
+    ) AS comment ON bytes - octet_length(content) < ${pageBytesMax} ORDER BY comment.seq`;
 }
 
 interface Seen extends Look {
@@ -235,7 +246,7 @@ function toLook(rows: readonly Row[], ownMax: number): Seen {
     .map((row) => ({ seq: Number(row['seq']), comment: toComment(row) }));
   return {
     comments,
-    isWhole: comments.length < rowsPerLook,
+    isWhole: comments.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
     ownMax,
     oldest: BigInt(String(rows[0]?.['oldest'])),
     next: BigInt(String(rows[0]?.['next'])),

@@ -27,10 +27,6 @@ type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
 export interface Pool {
   /** The rows of a statement that only reads: sent once more where its connection was lost. */
   read(statement: Statement): Promise<readonly Row[]>;
-  /** The first of them, as an item. */
-  readOne<T>(statement: Statement, toItem: (row: Row) => T): Promise<T | undefined>;
-  /** All of them, as items. */
-  readAll<T>(statement: Statement, toItem: (row: Row) => T): Promise<readonly T[]>;
   /** What a statement writes is kept whole or not at all; after `unavailable` it may be either. */
   write(statement: Statement): Promise<readonly Row[]>;
   /** The same, for how many rows were written. */
@@ -145,14 +141,8 @@ const retryMilliseconds = 50;
 
 export function createPool(connect: Connect, options: PoolOptions): Pool {
   const { run, end } = createRunner(connect, options);
-  const read: Pool['read'] = async (statement) => (await run(statement, 2)).rows;
   return {
-    read,
-    async readOne(statement, toItem) {
-      const [row] = await read(statement);
-      return row && toItem(row);
-    },
-    readAll: async (statement, toItem) => (await read(statement)).map(toItem),
+    read: async (statement) => (await run(statement, 2)).rows,
     write: async (statement) => (await run(statement, 1)).rows,
     count: async (statement) => (await run(statement, 1)).count,
     close: end,

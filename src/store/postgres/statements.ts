@@ -23,13 +23,14 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
     read,
     write: (_table, text, values) =>
       pool.count((sql) => sql.unsafe(text, [...values], { prepare: true })),
-    async readPage({ table, text, values, order }: PageQuery): Promise<RowPage> {
+    async readPage(query: PageQuery): Promise<RowPage> {
+      const { table, text, values, order, bytesMax = pageBytesMax } = query;
       const page = `SELECT * FROM (
-          SELECT page.*, ${sizeOf[table]} AS size,
-            sum(${sizeOf[table]}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
-        ) AS sized WHERE bytes - size < ${pageBytesMax} ORDER BY place ${order}`;
+          SELECT page.*, sum(${sizeOf[table]}) OVER (ORDER BY place ${order}) AS bytes
+          FROM (${text}) AS page
+        ) AS sized WHERE bytes - (${sizeOf[table]}) < ${bytesMax} ORDER BY place ${order}`;
       const rows = await inShare(table, async () => read(page, values));
-      return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= pageBytesMax };
+      return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= bytesMax };
     },
   };
 }

@@ -14,7 +14,7 @@ import {
   toTodo,
   toTodoRow,
 } from './rows.ts';
-import { findBy, type Sql, toInsert } from './sql.ts';
+import { batchBytesMax, findBy, type Sql, toInsert } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
 export interface RecordDeps {
@@ -105,7 +105,7 @@ export function createRelated({ sql }: RecordDeps): Related {
 
 /**
  * The records of each owner, whom `column` names. A page of them at first; more only where all are
- * no more than `max`.
+ * no more than `max`. Undefined where they are more, or too many bytes.
  */
 function readGroups<T>(
   sql: Sql,
@@ -113,18 +113,21 @@ function readGroups<T>(
   column: string,
 ): (ids: readonly string[], max: number) => Promise<Groups<T> | undefined> {
   const found = `FROM ${sql.schema}${table} WHERE ${column} IN (${sql.idsOf('$1')}) LIMIT $2`;
-  const read = `SELECT * FROM (SELECT seq, ${columnsOf[table]} ${found}) AS found
-    ORDER BY seq ${order}`;
+  // SQLite would read all texts to sort them.
+  const text = `SELECT seq AS place, ${columnsOf[table]} ${found}`;
+  const query = { table, text, order, bytesMax: batchBytesMax };
+  const sign = order === 'ASC' ? 1 : -1;
   const count = `SELECT count(*) AS n FROM (SELECT 1 ${found}) AS found`;
   return async (ids, max) => {
     const all = JSON.stringify(ids);
-    let rows = await sql.read(read, [all, pageRecordsMax + 1]);
-    if (rows.length > pageRecordsMax) {
+    let { rows, isCut } = await sql.readPage({ ...query, values: [all, pageRecordsMax + 1] });
+    if (!isCut && rows.length > pageRecordsMax) {
       const [counted] = await sql.read(count, [all, max + 1]);
       if (Number(counted?.['n']) > max) return undefined;
-      rows = await sql.read(read, [all, max + 1]);
+      ({ rows, isCut } = await sql.readPage({ ...query, values: [all, max + 1] }));
     }
-    if (rows.length > max) return undefined;
-    return groupBy(rows, (row) => String(row[column]), toRecord);
+    if (isCut || rows.length > max) return undefined;
+    const sorted = rows.toSorted((a, b) => sign * (Number(a['place']) - Number(b['place'])));
+    return groupBy(sorted, (row) => String(row[column]), toRecord);
   };
 }

@@ -3,6 +3,7 @@
  * `$1`, `$2`, …, each once and in this order.
  */
 
+import { AppError } from '../../errors.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
 
@@ -15,7 +16,7 @@ export interface Sql {
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
   /** How many rows of the table a statement has written: they are kept whole or not at all. */
   write(...statement: Write): Promise<number>;
-  /** The first rows of a list, until they have `pageBytesMax` bytes. */
+  /** The first rows of a list, until they have `bytesMax` bytes. */
   readPage(query: PageQuery): MaybePromise<RowPage>;
 }
 
@@ -23,10 +24,12 @@ export type Write = readonly [table: Table, text: string, values: readonly Value
 
 export interface PageQuery {
   readonly table: Table;
-  /** Selects the rows in the order of their `place`. */
+  /** Selects the rows in the order of their `place`; in any order where none may be missing. */
   readonly text: string;
   readonly values: readonly Value[];
   readonly order: 'ASC' | 'DESC';
+  /** `pageBytesMax` where absent. */
+  readonly bytesMax?: number;
 }
 
 export interface RowPage {
@@ -37,6 +40,8 @@ export interface RowPage {
 
 /** Beyond so many bytes of text a page ends. */
 export const pageBytesMax = 1_048_576;
+/** Beyond so many bytes records are not read as one. */
+export const batchBytesMax = 4 * pageBytesMax;
 
 /** The record whose `column` has this value. */
 export function findBy<T>(
@@ -80,4 +85,16 @@ export function nextArticleId(schema: string): string {
         UNION ALL SELECT id + 1 FROM ${schema}articles WHERE id > value
       ) AS candidates WHERE NOT EXISTS (${taken})
     ) WHERE name = 'articles' RETURNING value`;
+}
+
+/** For a change of all articles; `columns` are what the driver needs of them. */
+export function allArticles(schema: string, columns: string): PageQuery {
+  const text = `SELECT id AS place, ${columns} FROM ${schema}articles ORDER BY id`;
+  return { table: 'articles', text, values: [], order: 'ASC', bytesMax: batchBytesMax };
+}
+
+/** All rows, which a change needs at once. Throws `content_too_large` where they are too long. */
+export function wholeOf({ rows, isCut }: RowPage): readonly Row[] {
+  if (!isCut) return rows;
+  throw new AppError('content_too_large', 'All articles together are too long to be patched.');
 }

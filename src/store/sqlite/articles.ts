@@ -4,14 +4,12 @@ import type { Article } from '../model.ts';
 import { type NewRow, toArticle, toArticleRow } from '../sql/rows.ts';
 import type { Articles } from '../store.ts';
 import { createList } from '../sql/lists.ts';
-import { nextArticleId, toInsert } from '../sql/sql.ts';
+import { allArticles, nextArticleId, toInsert, wholeOf } from '../sql/sql.ts';
 import type { SqliteContext } from './statements.ts';
 
 export function createArticles({ database, writes, sql }: SqliteContext): Articles {
   const find = (id: number): Article | undefined =>
     sql.read('SELECT document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
-  const readAll = (): readonly Article[] =>
-    sql.read('SELECT document FROM articles ORDER BY id', []).map(toArticle);
   const next = database.prepare(nextArticleId(''));
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
   const keep = (row: NewRow): unknown =>
@@ -36,7 +34,7 @@ export function createArticles({ database, writes, sql }: SqliteContext): Articl
       }),
     changeAll: (change) =>
       writes.run(() => {
-        const before = readAll();
+        const before = wholeOf(sql.readPage(allArticles('', 'document'))).map(toArticle);
         // One that was not touched is the very same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         // All texts before the first statement: a document that has none refuses this write alone.

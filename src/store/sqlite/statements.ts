@@ -7,6 +7,7 @@ import type { Writes } from './writes.ts';
 
 export interface SqliteStatements extends Sql {
   read(text: string, values: readonly Value[]): readonly Row[];
+  readPage(query: PageQuery): RowPage;
   /** The same as `write`, inside a transaction that the caller has begun. */
   run(...statement: Write): number;
 }
@@ -47,14 +48,15 @@ export function createStatements(
     read: (text, values) => prepare(text).all(...values.map(toSqlite)),
     run,
     write: (...statement) => writes.run(() => run(...statement)),
-    readPage({ text, values }: PageQuery): RowPage {
+    readPage({ text, values, bytesMax = pageBytesMax }) {
       const rows: Row[] = [];
       let bytes = 0;
       for (const row of prepare(text).iterate(...values.map(toSqlite))) {
         rows.push(row);
-        for (const value of Object.values(row))
-          bytes += typeof value === 'string' ? value.length : 0;
-        if (bytes >= pageBytesMax) return { rows, isCut: true };
+        for (const name in row) {
+          if (typeof row[name] === 'string') bytes += row[name].length;
+        }
+        if (bytes >= bytesMax) return { rows, isCut: true };
       }
       return { rows, isCut: false };
     },
