@@ -27,7 +27,8 @@ const { values: options } = parseArgs({
 const [count, files] = [Number(options.uploads), Number(options.files)];
 const createName = createIdSource(() => new Date());
 const log = (...facts) => console.log(...facts);
-const shared = { run, storedFilesMax: files + 4 * count + 1, createName, log };
+const storedBytesMax = Number.MAX_SAFE_INTEGER;
+const shared = { run, storedBytesMax, storedFilesMax: files + 4 * count + 1, createName, log };
 
 console.log(`Node ${process.version}, ${count} uploads of each kind, milliseconds`);
 await inFolder(async (directory) => {

@@ -247,11 +247,11 @@ interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
 }
 
 function openFiles(
-  { uploadDir: directory, storedFilesMax }: Config,
+  { uploadDir: directory, storedFilesMax, storedBytesMax }: Config,
   { openFileIndex: openIndex }: Store,
   deps: Pick<OpenUploadsOptions, 'run' | 'createName' | 'log'>,
 ): ReturnType<typeof openUploads> {
-  return openUploads({ ...deps, directory, storedFilesMax, openIndex });
+  return openUploads({ ...deps, directory, storedFilesMax, storedBytesMax, openIndex });
 }
 
 async function openRecords(config: Config, deps: RecordDeps): Promise<Store> {

@@ -58,11 +58,6 @@ export const limitSettings = {
     unit: 'seconds',
     meaning: 'After SIGTERM: not ready, but serving, for so long; then the drain. 0: none.',
   }),
-  drainSeconds: seconds('DRAIN_SECONDS', {
-    fallback: 8,
-    max: 9,
-    meaning: 'What requests in flight get to finish after SIGTERM.',
-  }),
   answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,
     meaning: 'Answers kept until what they read is changed; 0: none.',
@@ -84,6 +79,11 @@ export const limitSettings = {
     fallback: 10_000,
     min: 1,
     meaning: 'Files kept; beyond: 507.',
+  }),
+  storedBytesMax: bytes('STORED_BYTES_MAX', {
+    fallback: 65_536 * MiB,
+    min: 1024,
+    meaning: 'The sum of their sizes; beyond: 507.',
   }),
   // GraphQL
   graphqlTokensMax: integer('GRAPHQL_TOKENS_MAX', {

@@ -23,7 +23,6 @@ test('without any setting the defaults hold, and nothing can change them', () =>
   const config = readConfig({});
   assert.equal(config.port, 8080);
   assert.equal(config.tokenTtlSeconds, 60);
-  assert.equal(config.drainSeconds, 8);
   assert.ok(Object.isFrozen(config));
 });
 
@@ -52,7 +51,7 @@ test('one error names every faulty setting, and repeats none of their values', (
     JWT_SECRET: 'short-secret',
     PUBLIC_URL: 'ftp://a',
     ALLOWED_ORIGINS: 'https://a.example, https://b.example/path',
-    DRAIN_SECONDS: '10',
+    KEEP_ALIVE_SECONDS: '0',
   });
   const names = [...message.matchAll(/\b[A-Z]+_?[A-Z_]* must/g)].map(([found]) =>
     found.slice(0, -5),
@@ -61,8 +60,8 @@ test('one error names every faulty setting, and repeats none of their values', (
     'ALLOWED_ORIGINS',
     'BODY_BYTES_MAX',
     'DEMO_DATA',
-    'DRAIN_SECONDS',
     'JWT_SECRET',
+    'KEEP_ALIVE_SECONDS',
     'PORT',
     'PUBLIC_URL',
     'REQUIRE_AUTH',

@@ -98,7 +98,7 @@ describe('a stop', { concurrency: true }, () => {
   }
 
   test('does not wait longer than its limit for a request that never ends', async (t) => {
-    const server = await run(t, { env: { DRAIN_SECONDS: '1' } });
+    const server = await run(t);
     const { port } = await server.listening();
     const client = await connectRaw(t, port);
     const type = 'Content-Type: application/json';
@@ -109,7 +109,7 @@ describe('a stop', { concurrency: true }, () => {
     server.child.kill('SIGTERM');
     const { code, milliseconds } = await server.ended();
     assert.equal(code, 0);
-    assertWithin(4_000, milliseconds);
+    assertWithin(10_000, milliseconds);
   });
 
   test('ends at once on a second signal', async (t) => {

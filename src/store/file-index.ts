@@ -20,8 +20,9 @@ export interface FileIndex {
   list(storedName?: string): MaybePromise<FileList>;
   /**
    * All of them at one moment, each in place of the one of its name; the stored names differ.
-   * Gives how many were replaced. Throws `storage_full` where more than `filesMax` would be kept:
-   * then nothing has changed. After any other error they may be kept, or be kept later.
+   * Gives how many were replaced. Throws `storage_full` where more than `filesMax` would be kept,
+   * or more than `bytesMax` in all: then nothing has changed. After any other error they may be
+   * kept, or be kept later.
    */
   commit(files: readonly WrittenFile[]): MaybePromise<number>;
   /** Takes a file out of the list, as if it were replaced; fine where it is in none. */
@@ -46,6 +47,8 @@ export interface FileIndex {
 
 export interface FileIndexOptions {
   readonly filesMax: number;
+  /** Replaced files do not count. */
+  readonly bytesMax: number;
   readonly graceSeconds: number;
 }
 

@@ -24,7 +24,8 @@ export interface Upload {
   write(storedName: string, content: ByteSource): Promise<WrittenFile>;
   /**
    * Makes these files visible, all at one moment, each in place of the one of the same name.
-   * Throws `storage_full` where more files than `storedFilesMax` would be kept.
+   * Throws `storage_full` where more files than `storedFilesMax` would be kept, or more bytes than
+   * `storedBytesMax`.
    */
   commit(files: readonly WrittenFile[]): Promise<void>;
   /** Removes what was written and not committed. Never rejects. */
@@ -67,6 +68,7 @@ export function stopping(): AppError {
   return new AppError('draining', 'The service is stopping.', { close: true });
 }
 
-export function tooManyFiles(storedFilesMax: number): AppError {
-  return new AppError('storage_full', `No more than ${storedFilesMax} files can be kept.`);
+export function tooManyFiles(filesMax: number, bytesMax: number): AppError {
+  const bounds = `${filesMax} files with ${bytesMax} bytes in all`;
+  return new AppError('storage_full', `No more than ${bounds} can be kept.`);
 }

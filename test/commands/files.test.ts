@@ -150,7 +150,7 @@ async function age(folder: string, name: string): Promise<void> {
 
 async function diskName(env: Env, storedName: string): Promise<string> {
   const list = await useIndex(env, async (openIndex) => {
-    const index = await openIndex({ filesMax: 1, graceSeconds: 1 });
+    const index = await openIndex({ filesMax: 1, bytesMax: 1, graceSeconds: 1 });
     return index.list(storedName);
   });
   return list.files[0]?.temporaryName ?? assert.fail();

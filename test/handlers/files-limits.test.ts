@@ -34,6 +34,23 @@ suite('the limits of uploads', () => {
   });
 });
 
+suite('the bytes of all files', () => {
+  test('are bounded: what is beyond is 507, and leaves nothing', async (t) => {
+    const server = await startServer(t, { env: { STORED_BYTES_MAX: '300000' } });
+    const sized = (name: string, size: number): FormData =>
+      form({ [name]: file(Buffer.alloc(size), name) });
+    assert.equal((await post(server, 'list', sized('a', 200_000))).status, 200);
+    for (const name of ['b', 'c']) {
+      const full = await refusal(await post(server, 'list', sized(name, 100_001)));
+      assert.deepEqual(full, [507, 'storage_full']);
+    }
+    assert.equal((await filesOnDisk(server)).length, 1);
+    assert.equal((await post(server, 'list', sized('a', 300_000))).status, 200);
+    assert.equal((await post(server, 'list', sized('a', 1))).status, 200);
+    assert.equal((await post(server, 'list', sized('b', 299_999))).status, 200);
+  });
+});
+
 suite('an upload that breaks off', () => {
   /** Sends a request's head and the first bytes of its body, then resets the connection. */
   async function sendHalf(t: TestContext, server: TestServer, bytes: Buffer): Promise<void> {

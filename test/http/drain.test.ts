@@ -48,7 +48,7 @@ test('a stop waits for an answer under way, then ends its connection at once', a
 test('a stop ends what does not finish within its limit', async (t) => {
   const asked = gate();
   const { port, stop } = await startHttp(t, {
-    env: { DRAIN_SECONDS: '1' },
+    drainSeconds: 1,
     routes: {
       'GET /never': () => {
         asked.open();

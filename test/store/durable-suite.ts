@@ -22,6 +22,7 @@ export interface Options {
   readonly directory: string;
   readonly files?: FileOperations;
   readonly storedFilesMax?: number;
+  readonly storedBytesMax?: number;
   readonly graceSeconds?: number;
   /** What stands between the store of uploads and the index. */
   readonly wrap?: (index: FileIndex) => FileIndex;
@@ -46,6 +47,7 @@ export async function openDurable(
   const uploads = await openUploads({
     run,
     storedFilesMax: 100,
+    storedBytesMax: 1_000_000_000,
     createName: createIdSource(() => new Date()),
     openIndex: async (given: FileIndexOptions) => wrap(await openFileIndex(given)),
     log: (_level, event, facts = {}) => logged.push([event, facts]),

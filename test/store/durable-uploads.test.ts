@@ -16,18 +16,20 @@ import { describeUploads, listDurable } from './uploads-suite.js';
 describeUploads({
   name: 'in a folder of the run',
   skip: false,
-  async open(context, { storedFilesMax }) {
-    return [(await openUploads(context, { storedFilesMax })).uploads];
+  async open(context, { storedFilesMax, storedBytesMax }) {
+    const bounds = { storedFilesMax, storedBytesMax };
+    return [(await openUploads(context, bounds)).uploads];
   },
 });
 
 describeUploads({
   name: 'with its index in SQLite',
   skip: skipSqlite,
-  async open(context, { storedFilesMax }) {
+  async open(context, { storedFilesMax, storedBytesMax }) {
+    const bounds = { storedFilesMax, storedBytesMax };
     const records = await openSqlite(context);
     const directory = await createDirectory(context);
-    return [(await openDurable(records, context, { directory, storedFilesMax })).uploads];
+    return [(await openDurable(records, context, { directory, ...bounds })).uploads];
   },
 });
 
@@ -58,13 +60,13 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   describeUploads({
     name: 'with its index in PostgreSQL',
     skip: false,
-    async open(context, { storedFilesMax, nodes }) {
+    async open(context, { nodes, ...bounds }) {
       const directory = await createDirectory(context);
       url = await server.clearedDatabase();
       const opened = await Promise.all(
         Array.from({ length: nodes }, async () => {
           const records = await open(context);
-          return openDurable(records, context, { directory, storedFilesMax });
+          return openDurable(records, context, { directory, ...bounds });
         }),
       );
       return opened.map(({ uploads }) => uploads);

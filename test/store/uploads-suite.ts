@@ -22,16 +22,19 @@ export interface UploadsDriver {
 
 export interface OpenOptions {
   readonly storedFilesMax: number;
+  readonly storedBytesMax: number;
   /** As many as the driver can have. */
   readonly nodes: number;
 }
 
+const defaults: OpenOptions = { storedFilesMax: 100, storedBytesMax: 1_000_000_000, nodes: 2 };
+
 export function describeUploads(driver: UploadsDriver): void {
   const open = async (
     context: TestContext,
-    { storedFilesMax = 100, nodes = 2 }: Partial<OpenOptions> = {},
+    more: Partial<OpenOptions> = {},
   ): Promise<{ readonly one: Uploads; readonly other: Uploads }> => {
-    const stores = await driver.open(context, { storedFilesMax, nodes });
+    const stores = await driver.open(context, { ...defaults, ...more });
     const [one] = stores;
     const other = stores.at(-1);
     assert.ok(one !== undefined && other !== undefined);
@@ -178,6 +181,33 @@ export function describeUploads(driver: UploadsDriver): void {
         ['a', '3'],
         ['b', '3'],
       ]);
+    });
+
+    it('keeps storedBytesMax bytes over all nodes, and replaces within', async (t) => {
+      const { one, other } = await open(t, { storedBytesMax: 10 });
+      await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
+      await store(one, { a: '12345', b: '67890' });
+      for (const more of [{ c: '1' }, { a: '123456' }, { a: '1234567', b: '1234' }]) {
+        await assert.rejects(store(other, more), withCode('storage_full'));
+      }
+      await store(other, { a: '123456789', b: '', c: '0' });
+      await assert.rejects(store(one, { d: '1' }), withCode('storage_full'));
+      const [file] = (await one.open('a')).files;
+      await other.remove(file ?? assert.fail());
+      await store(one, { d: '123456789', e: '' });
+      const expected = Object.entries({ b: '', c: '0', d: '123456789', e: '' });
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+    });
+
+    it('keeps no more bytes where all come at once', async (t) => {
+      const { one, other } = await open(t, { storedBytesMax: 50 });
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 20 }, (_, at) =>
+          store(at % 2 ? one : other, { [`${at}`]: '1234567' }),
+        ),
+      );
+      assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 7);
+      assert.equal((await readAll(one)).length, 7);
     });
 
     it('keeps no more where all come at once', async (t) => {

@@ -31,6 +31,7 @@ export interface HttpKitOptions {
   readonly observer?: Observer;
   /** The clock of the pool, in milliseconds. */
   readonly now?: () => number;
+  readonly drainSeconds?: number;
 }
 
 const hello: Handler = () => textReply(200, 'hello');
@@ -38,7 +39,7 @@ const hello: Handler = () => textReply(200, 'hello');
 /** Stops with the test that asked for it. */
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
-  { routes, env = {}, now, observer }: HttpKitOptions,
+  { routes, env = {}, now, observer, drainSeconds = 8 }: HttpKitOptions,
 ): Promise<HttpKit> {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
@@ -73,6 +74,7 @@ export async function startHttp(
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
     pool,
     config,
+    drainSeconds,
   });
   const { port } = await server.listen(0, '127.0.0.1');
   const announceStop = announce(context, `http://127.0.0.1:${port}`);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ByteSource } from '../../dist/byte-source.js';
-import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
+import { fileOperations } from '../../dist/store/files/operations.js';
 import type { Run } from '../../dist/store/files/run-folder.js';
 import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
 import type { IndexedUploads } from '../../dist/store/files/uploads.js';
@@ -33,10 +33,13 @@ export async function createDirectory(context: TestContext): Promise<string> {
 
 /** In the folder of a run; the names on disk are numbers. */
 export function createUploads(
-  options: Pick<OpenUploadsOptions, 'directory' | 'run' | 'storedFilesMax' | 'files'>,
+  options: Pick<OpenUploadsOptions, 'directory' | 'run' | 'storedFilesMax' | 'files'> & {
+    readonly storedBytesMax?: number;
+  },
 ): Promise<IndexedUploads> {
   let names = 0;
   return open({
+    storedBytesMax: 1_000_000_000,
     ...options,
     openIndex: undefined,
     createName: () => String((names += 1)),
@@ -46,7 +49,7 @@ export function createUploads(
 
 export async function openUploads(
   context: TestContext,
-  options: { readonly files?: FileOperations; readonly storedFilesMax?: number } = {},
+  options: Partial<Pick<OpenUploadsOptions, 'files' | 'storedFilesMax' | 'storedBytesMax'>> = {},
 ): Promise<Place> {
   const directory = await createDirectory(context);
   const uploads = await createUploads({

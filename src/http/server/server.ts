@@ -21,12 +21,10 @@ export interface HttpServerDeps {
   readonly pool: MemoryPool;
   readonly config: Pick<
     Config,
-    | 'connectionsMax'
-    | 'requestTimeoutSeconds'
-    | 'idleTimeoutSeconds'
-    | 'keepAliveSeconds'
-    | 'drainSeconds'
+    'connectionsMax' | 'requestTimeoutSeconds' | 'idleTimeoutSeconds' | 'keepAliveSeconds'
   >;
+  /** What requests in flight get to finish after the stop; eight seconds where left out. */
+  readonly drainSeconds?: number;
 }
 
 export interface HttpServer {
@@ -45,9 +43,11 @@ export interface HttpServer {
 const headerBytesMax = 16_384;
 /** Until the headers of a request are complete: they come in one packet or a few. */
 const headersTimeoutSeconds = 10;
+/** Docker kills a process ten seconds after it has asked it to stop. */
+const defaultDrainSeconds = 8;
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { listener, pool, config } = deps;
+  const { listener, pool, config, drainSeconds = defaultDrainSeconds } = deps;
   const server = createServer({
     IncomingMessage: Incoming,
     maxHeaderSize: headerBytesMax,
@@ -106,7 +106,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
       return connections.size;
     },
     listen: (port, host) => listen(server, port, host),
-    close: (beforeEnd) => drain({ server, connections, listener, config, beforeEnd }),
+    close: (beforeEnd) => drain({ server, connections, listener, drainSeconds, beforeEnd }),
   };
 }
 
@@ -169,18 +169,19 @@ interface Drain {
   readonly server: Server;
   readonly connections: Connections;
   readonly listener: Listener;
-  readonly config: Pick<Config, 'drainSeconds'>;
+  readonly drainSeconds: number;
   readonly beforeEnd: () => Promise<void>;
 }
 
-async function drain({ server, connections, listener, config, beforeEnd }: Drain): Promise<void> {
+async function drain(stop: Drain): Promise<void> {
+  const { server, connections, listener, drainSeconds, beforeEnd } = stop;
   listener.drain();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
   const deadline = setTimeout(() => {
     for (const socket of connections.keys()) socket.destroy();
-  }, config.drainSeconds * 1000);
+  }, drainSeconds * 1000);
   await beforeEnd();
   for (const connection of connections.values()) {
     // An answer that began before the stop has promised to keep the connection open.

@@ -14,13 +14,12 @@ import { removeFiles } from './content.ts';
 import type { FileOperations } from './operations.ts';
 
 /** The folder of a durable store of uploads, and its index. */
-export interface Place {
+export type Place = Pick<CheckOptions, 'folder' | 'files' | 'index'>;
+
+export interface CheckOptions {
   readonly folder: string;
   readonly files: FileOperations;
   readonly index: FileIndex;
-}
-
-export interface CheckOptions extends Place {
   readonly log: Log;
   /** Files that this process has begun since it started: they are on their way. */
   readonly isOwn: (name: string) => boolean;

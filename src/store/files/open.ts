@@ -14,6 +14,7 @@ export interface OpenUploadsOptions {
   /** A folder of the deployer's; the system's temporary folder where empty. */
   readonly directory: string;
   readonly storedFilesMax: number;
+  readonly storedBytesMax: number;
   readonly run: Run;
   /** Of a durable store of records. */
   readonly openIndex: Store['openFileIndex'];
@@ -38,18 +39,24 @@ const defaultGraceSeconds = 600;
  * removed.
  */
 export async function openUploads(options: OpenUploadsOptions): Promise<IndexedUploads> {
-  const { storedFilesMax, run, openIndex, files = fileOperations } = options;
+  const {
+    storedFilesMax: filesMax,
+    storedBytesMax: bytesMax,
+    run,
+    openIndex,
+    files = fileOperations,
+  } = options;
   const isDurable = options.directory !== '' && openIndex !== undefined;
   const directory = options.directory || tmpdir();
   await removeDeadFolders(directory, run, files);
   const shared = { files, createName: options.createName, log: options.log };
   if (!isDurable) {
     const folder = await createRunFolder(directory, run, files);
-    return new IndexedUploads({ ...shared, folder, index: createRunIndex(storedFilesMax) });
+    return new IndexedUploads({ ...shared, folder, index: createRunIndex(filesMax, bytesMax) });
   }
   const { graceSeconds = defaultGraceSeconds } = options;
   const folder = await openFolder(directory, files);
-  const index = await openIndex({ filesMax: storedFilesMax, graceSeconds });
+  const index = await openIndex({ filesMax, bytesMax, graceSeconds });
   return new IndexedUploads({ ...shared, folder, index, graceSeconds });
 }
 
@@ -59,7 +66,7 @@ export async function openPlace(
   openIndex: NonNullable<Store['openFileIndex']>,
 ): Promise<Place> {
   if (directory === '') throw new Error('UPLOAD_DIR: without it, files go with their run.');
-  const index = await openIndex({ filesMax: 0, graceSeconds: defaultGraceSeconds });
+  const index = await openIndex({ filesMax: 0, bytesMax: 0, graceSeconds: defaultGraceSeconds });
   return { folder: join(directory, folderName), files: fileOperations, index };
 }
 

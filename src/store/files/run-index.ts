@@ -9,11 +9,13 @@ interface Replaced {
   readonly went: number;
 }
 
-export function createRunIndex(filesMax: number): FileIndex {
+export function createRunIndex(filesMax: number, bytesMax: number): FileIndex {
   // By stored name. A replaced file keeps its place (R2), as a Map has it.
   const stored = new Map<string, { readonly file: WrittenFile; readonly came: number }>();
   const replaced = new Map<string, Replaced>();
   let change = 0;
+  let bytes = 0;
+  const sizeOf = (storedName: string): number => stored.get(storedName)?.file.size ?? 0;
   return {
     list(storedName) {
       const found = storedName === undefined ? stored.values() : [stored.get(storedName)];
@@ -21,8 +23,11 @@ export function createRunIndex(filesMax: number): FileIndex {
     },
     commit(files) {
       const added = files.filter(({ storedName }) => !stored.has(storedName)).length;
-      if (stored.size + added > filesMax) throw tooManyFiles(filesMax);
+      const grown = files.reduce((sum, { storedName, size }) => sum + size - sizeOf(storedName), 0);
+      const isFull = stored.size + added > filesMax || bytes + grown > bytesMax;
+      if (isFull) throw tooManyFiles(filesMax, bytesMax);
       change += 1;
+      bytes += grown;
       for (const file of files) {
         const old = stored.get(file.storedName);
         if (old !== undefined) {
@@ -36,6 +41,7 @@ export function createRunIndex(filesMax: number): FileIndex {
       const found = stored.get(storedName);
       if (found?.file.temporaryName !== temporaryName) return;
       change += 1;
+      bytes -= found.file.size;
       stored.delete(storedName);
       replaced.set(temporaryName, { came: found.came, went: change });
     },

@@ -1,7 +1,7 @@
 /**
  * The index of stored files in PostgreSQL, for all nodes. `seq` is the order in which their names
  * came (R2). A commit is one function of the database: it locks the row that counts commits and
- * looks at the files then, so that the bound on their number holds over all nodes.
+ * looks at the files then, so that the bounds on their number and bytes hold over all nodes.
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
@@ -12,7 +12,7 @@ import { tooManyFiles } from '../uploads.ts';
 
 export function createFileIndex(
   pool: PostgresContext['pool'],
-  { filesMax, graceSeconds }: FileIndexOptions,
+  { filesMax, bytesMax, graceSeconds }: FileIndexOptions,
 ): FileIndex {
   return {
     async list(storedName) {
@@ -31,10 +31,11 @@ export function createFileIndex(
       });
       const [row] = await pool.write(
         (sql) => sql`SELECT inkwell.commit_files(
-          ${JSON.stringify(entries)}::text::json, ${filesMax}, ${graceSeconds}) AS replaced`,
+          ${JSON.stringify(entries)}::text::json, ${filesMax}, ${bytesMax}, ${graceSeconds}
+        ) AS replaced`,
       );
       const replaced = Number(row?.['replaced']);
-      if (replaced < 0) throw tooManyFiles(filesMax);
+      if (replaced < 0) throw tooManyFiles(filesMax, bytesMax);
       return replaced;
     },
     remove: createRemove(pool, graceSeconds),

@@ -132,6 +132,17 @@ const steps: readonly string[] = [
   END $function$;
   ALTER TABLE inkwell.comments ADD COLUMN timeline integer;
   ALTER TABLE inkwell.comments ALTER COLUMN timeline SET DEFAULT inkwell.timeline();`,
+  `CREATE OR REPLACE FUNCTION
+    inkwell.commit_files(given json, files_max bigint, bytes_max bigint, grace double precision)
+  RETURNS bigint LANGUAGE plpgsql AS $function$
+  BEGIN
+    PERFORM FROM inkwell.file_changes FOR UPDATE;
+    IF (SELECT sum(size) FROM json_to_recordset(given) AS sent (size bigint)) + (
+      SELECT coalesce(sum(size), 0) FROM inkwell.files WHERE stored_name NOT IN
+        (SELECT stored_name FROM json_to_recordset(given) AS sent (stored_name text))
+    ) > bytes_max THEN RETURN -1; END IF;
+    RETURN inkwell.commit_files(given, files_max, grace);
+  END $function$;`,
 ];
 
 /** A step may take its time, and so may the nodes that are there before. */

@@ -33,7 +33,7 @@ export function createFileIndex(context: FilesContext, options: FileIndexOptions
       const rows = storedName === undefined ? list.all() : find.all(escapeText(storedName));
       return { files: rows.map(toFile), change: Number(rows[0]?.['change'] ?? 0) };
     },
-    commit: createCommit(context, filesMax, expiry),
+    commit: createCommit(context, options, expiry),
     remove: createRemove(context, expiry),
     abandon: createAbandon(context, expiry),
     removable(reading) {
@@ -53,11 +53,14 @@ export function createFileIndex(context: FilesContext, options: FileIndexOptions
 
 function createCommit(
   { database, writes }: FilesContext,
-  filesMax: number,
+  { filesMax, bytesMax }: FileIndexOptions,
   expiry: () => number,
 ): FileIndex['commit'] {
-  const count = database.prepare('SELECT count(*) AS n FROM files');
-  const find = database.prepare('SELECT disk_name, change FROM files WHERE stored_name = ?');
+  const total = database.prepare(
+    `SELECT count(*) AS n, coalesce(sum(size), 0) + (SELECT sum(value) FROM json_each(?)) AS bytes
+     FROM files`,
+  );
+  const find = database.prepare('SELECT disk_name, size, change FROM files WHERE stored_name = ?');
   const wasReplaced = database.prepare('SELECT 1 FROM replaced_files WHERE disk_name = ?');
   const next = database.prepare('UPDATE file_changes SET last = last + 1 RETURNING last');
   const replace = database.prepare('INSERT INTO replaced_files VALUES (?, ?, ?, ?)');
@@ -73,7 +76,10 @@ function createCommit(
         return { name, temporaryName, size, old: find.get(name) };
       });
       const added = entries.filter(({ old }) => old === undefined).length;
-      if (Number(count.get()?.['n']) + added > filesMax) throw tooManyFiles(filesMax);
+      const grown = entries.map(({ size, old }) => size - Number(old?.['size'] ?? 0));
+      const { n, bytes } = total.get(JSON.stringify(grown)) ?? {};
+      const isFull = Number(n) + added > filesMax || Number(bytes) > bytesMax;
+      if (isFull) throw tooManyFiles(filesMax, bytesMax);
       if (files.some(({ temporaryName }) => wasReplaced.get(temporaryName) !== undefined)) {
         throw new Error('a file was committed after it was given up');
       }
