@@ -219,7 +219,11 @@ function createAccess(
     store,
     security,
     tokens,
-    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: monotonicNow }),
+    limiter: createLoginLimiter({
+      failuresMax: config.loginFailuresMax,
+      now: monotonicNow,
+      shared: store.loginFailures,
+    }),
     checkPassword: createPasswordChecker({
       queueMax: loginsWaitingMax,
       decoyHash: accounts[0]?.passwordHash,

@@ -6,7 +6,9 @@
 
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
+import type { FailureCount, LoginFailures } from '../store/store.ts';
 
 /** One attempt to log in. */
 export interface LoginAttempt {
@@ -20,6 +22,8 @@ export interface LoginLimiterOptions {
   readonly failuresMax: number;
   /** Milliseconds of a clock that only goes forward: one that is set back would prolong a lock. */
   readonly now: () => number;
+  /** What counts for all nodes; undefined: only this process counts. */
+  readonly shared?: LoginFailures | undefined;
 }
 
 /** Logins of an account or an address are queued after this many times `failuresMax` failures. */
@@ -27,14 +31,24 @@ const wideFactor = 10;
 
 export type LoginLimiter = ReturnType<typeof createLoginLimiter>;
 
-export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
-  const pairs = new FailureCounts(now);
-  const wides = new FailureCounts(now);
-  const waitInQueue = createLoginQueue();
+export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOptions) {
+  // Where nodes count together: what the store did not take, as it may be full or only be read.
+  const counts = new FailureCounts(now);
+  const waitInQueue = createLoginQueue((key) =>
+    shared?.takeTurn(key, intervalMilliseconds).then(pause).catch(ifRefused()),
+  );
 
-  const checkPair = (pair: string): void => {
-    const { count, millisecondsLeft } = pairs.find(pair);
-    if (count < failuresMax) return;
+  /** How many failures each key has. Rejects where the pair has too many. */
+  const check = async (keys: ReturnType<typeof toKeys>) => {
+    const found = shared && (await shared.find(Object.values(keys)));
+    const find = (key: string): FailureCount => {
+      const [here, there] = [counts.find(key), found?.get(key)];
+      return there === undefined || here.count > there.count ? here : there;
+    };
+    const { count: pair, millisecondsLeft } = find(keys.pair);
+    if (pair < failuresMax) {
+      return { pair, account: find(keys.account).count, network: find(keys.network).count };
+    }
     throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
       retryAfterSeconds: Math.ceil(millisecondsLeft / 1000),
     });
@@ -42,36 +56,47 @@ export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
 
   return {
     /**
-     * Resolves when the password may be checked. Rejects with `too_many_requests` where this
-     * account has failed too often from this address, with `overloaded` where too many wait.
+     * Resolves when the password may be checked, with the failures of this account from this
+     * address. Rejects with `too_many_requests` where these are too many, with `overloaded` where
+     * too many wait.
      */
-    async enter(attempt: LoginAttempt): Promise<void> {
-      const { pair, account, network } = toKeys(attempt);
-      checkPair(pair);
+    async enter(attempt: LoginAttempt): Promise<number> {
+      const keys = toKeys(attempt);
+      let failures = await check(keys);
       // The address first: one that floods waits for itself, and not in the account's queue.
-      for (const key of [network, account]) {
-        if (wides.find(key).count < failuresMax * wideFactor) continue;
-        await waitInQueue(key, pair, pairs.find(pair).count);
-        checkPair(pair);
+      for (const name of ['network', 'account'] as const) {
+        if (failures[name] < failuresMax * wideFactor) continue;
+        await waitInQueue(keys[name], keys.pair, failures.pair);
+        failures = await check(keys);
       }
+      return failures.pair;
     },
-    fail(attempt: LoginAttempt): void {
-      const { pair, account, network } = toKeys(attempt);
-      pairs.add(pair);
-      wides.add(account);
-      wides.add(network);
+    async fail(attempt: LoginAttempt): Promise<void> {
+      const keys = Object.values(toKeys(attempt));
+      const count = (): void => keys.forEach((key) => counts.add(key));
+      await (shared?.add(keys, windowMilliseconds).catch(ifRefused(count)) ?? count());
     },
     /** Forgets the failures of this account from this address, not those of either by itself. */
-    succeed(attempt: LoginAttempt): void {
-      pairs.forget(toKeys(attempt).pair);
+    async succeed(attempt: LoginAttempt): Promise<void> {
+      const { pair } = toKeys(attempt);
+      counts.forget(pair);
+      await shared?.forget(pair).catch(ifRefused());
     },
+  };
+}
+
+/** What follows where the store refuses, as it does while it is away or full. */
+function ifRefused(instead?: () => void): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof AppError)) throw error;
+    instead?.();
   };
 }
 
 const windowMilliseconds = 60_000;
 
 /**
- * Keys that are counted at once. A key costs a failure, which takes a check of a password, and a
+ * Keys that are counted at once. Three cost a failure, which takes a check of a password, and a
  * window has time for some 3,000 of these: no client can push a count out before its window ends.
  */
 export const countedMax = 32_768;
@@ -87,7 +112,7 @@ export class FailureCounts {
   }
 
   /** The failures of this key, and the time until they no longer count. */
-  find(key: string): { readonly count: number; readonly millisecondsLeft: number } {
+  find(key: string): FailureCount {
     const { end, count } = this.#windows.get(key) ?? { end: 0, count: 0 };
     const millisecondsLeft = Math.max(0, end - this.#now());
     return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
@@ -122,36 +147,48 @@ interface Waiting {
   readonly client: string;
   readonly rank: number;
   readonly letIn: () => void;
-  readonly refuse: (error: AppError) => void;
+  readonly refuse: (error: unknown) => void;
 }
 
 /**
- * Lets in logins under one key one at a time, at intervals; the client with the fewest failures
- * goes first. Resolves at once where no other login was within the interval. Rejects with
- * `overloaded` where too many wait and this one is, or comes to be, the last of them.
+ * Lets in logins under one key one at a time, at intervals, over all nodes; of those at this one
+ * the client with the fewest failures goes first. Rejects with `overloaded` where too many wait
+ * and this one is, or comes to be, the last of them.
  */
-function createLoginQueue(): (key: string, client: string, failures: number) => Promise<void> {
+function createLoginQueue(
+  takeTurn: (key: string) => Promise<unknown> | undefined,
+): (key: string, client: string, failures: number) => Promise<void> {
   // A key stays until an interval ends in which no login has waited.
   const queues = new Map<string, Waiting[]>();
 
-  const open = (key: string): void => {
+  const open = (key: string): Waiting[] => {
     const queue: Waiting[] = [];
     queues.set(key, queue);
-    const timer = setInterval(() => {
-      const next = queue.shift();
-      next?.letIn();
-      if (next !== undefined) return;
-      clearInterval(timer);
-      queues.delete(key);
-    }, intervalMilliseconds).unref();
+    let hasTurn = false;
+    /** Has one turn at a time: those of other nodes are in between. */
+    const letNextIn = async (): Promise<void> => {
+      if (hasTurn) return;
+      if (queue.length === 0) {
+        clearInterval(timer);
+        queues.delete(key);
+        return;
+      }
+      hasTurn = true;
+      try {
+        await takeTurn(key);
+        queue.shift()?.letIn();
+      } catch (error) {
+        queue.shift()?.refuse(error);
+      }
+      hasTurn = false;
+    };
+    const timer = setInterval(() => void letNextIn(), intervalMilliseconds).unref();
+    queueMicrotask(() => void letNextIn());
+    return queue;
   };
 
   return (key, client, failures) => {
-    const queue = queues.get(key);
-    if (queue === undefined) {
-      open(key);
-      return Promise.resolve();
-    }
+    const queue = queues.get(key) ?? open(key);
     return new Promise((resolve, reject) => {
       // What one client has waiting counts against its next attempt as failures do.
       const rank = failures + queue.filter((other) => other.client === client).length;

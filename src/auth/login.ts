@@ -29,18 +29,18 @@ export interface LoginDeps {
 export function createLogin(deps: LoginDeps): Login {
   const { store, limiter, checkPassword, tokens, security } = deps;
   return async (credentials) => {
-    await limiter.enter(credentials);
+    const failures = await limiter.enter(credentials);
     const account = await store.accounts.findForLogin(credentials.username);
     // Those that are under way or wait at this moment may all still fail: the count can pass its
     // limit by as many as are checked at once.
     const isRight = await checkPassword(credentials.password, account?.passwordHash);
     if (account === undefined || !isRight) {
-      limiter.fail(credentials);
+      await limiter.fail(credentials);
       // A name that nobody has may be a password in the wrong field.
       security('login failed', { client: credentials.address, account: account?.username });
       throw new AppError('invalid_credentials', 'The username or the password is wrong.');
     }
-    limiter.succeed(credentials);
+    if (failures > 0) await limiter.succeed(credentials);
     return tokens.sign(account);
   };
 }

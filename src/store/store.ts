@@ -68,6 +68,22 @@ export interface Accounts {
   findForLogin(username: string): MaybePromise<Account | undefined>;
 }
 
+/** Failed logins by key, which all nodes of a durable store count together (R21). */
+export interface LoginFailures {
+  /** Of each key that has some: how many, and the time until they no longer count. */
+  find(keys: readonly string[]): MaybePromise<ReadonlyMap<string, FailureCount>>;
+  /** Counts one for each key, in a window of time that begins with its first one. */
+  add(keys: readonly string[], windowMilliseconds: number): Promise<void>;
+  forget(key: string): Promise<void>;
+  /**
+   * Gives the caller the next turn under this key, and says in how many milliseconds that is. Turns
+   * come at this interval, whichever node has them.
+   */
+  takeTurn(key: string, intervalMilliseconds: number): Promise<number>;
+}
+
+export type FailureCount = Readonly<Record<'count' | 'millisecondsLeft', number>>;
+
 /** The accounts that a durable store keeps: what `accounts` on the command line changes. */
 export interface KeptAccounts {
   find(username: string): MaybePromise<Account | undefined>;
@@ -136,6 +152,8 @@ export interface Store {
   readonly comments: Comments;
   readonly authors: Authors;
   readonly accounts: Accounts;
+  /** Only a store that outlives the process has it. */
+  readonly loginFailures?: LoginFailures;
   readonly todos: Todos;
   readonly articles: Articles;
   /**

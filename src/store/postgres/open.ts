@@ -8,6 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createAccounts } from '../given-accounts.ts';
+import { createLoginFailures } from '../sql/login-failures.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
@@ -58,6 +59,9 @@ export async function openPostgresStore(
     authors: createAuthors(context),
     related: createRelated(context),
     accounts: createAccounts(initial.accounts, createKept(context)),
+    loginFailures: createLoginFailures(context.sql, (text, values) =>
+      pool.write((sql) => sql.unsafe(text, [...values], { prepare: true })),
+    ),
     todos: createTodos(context),
     articles: createArticles(context),
     // Other nodes write too: an answer of before is never known to be good still.

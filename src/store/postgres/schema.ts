@@ -143,6 +143,12 @@ const steps: readonly string[] = [
     ) > bytes_max THEN RETURN -1; END IF;
     RETURN inkwell.commit_files(given, files_max, grace);
   END $function$;`,
+  `CREATE TABLE inkwell.login_failures (
+    key text PRIMARY KEY,
+    failures integer NOT NULL,
+    ends bigint NOT NULL
+  );
+  CREATE INDEX login_failures_by_end ON inkwell.login_failures (ends);`,
 ];
 
 /** A step may take its time, and so may the nodes that are there before. */

@@ -18,6 +18,8 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
     pool.read((sql) => sql.unsafe(text, [...values], { prepare: true }));
   return {
     schema: 'inkwell.',
+    // A subselect is computed once, not for each row.
+    now: '(SELECT (extract(epoch FROM now()) * 1000)::bigint)',
     // It is unnested and joined: `= ANY` would go through all of it for every row.
     idsOf: (parameter) => `SELECT json_array_elements_text(${parameter}::text::json)::uuid`,
     read,

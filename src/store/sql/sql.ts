@@ -10,6 +10,8 @@ import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows
 export interface Sql {
   /** What stands before the name of a table. */
   readonly schema: string;
+  /** The database's clock, in whole milliseconds. */
+  readonly now: string;
   /** What selects the ids of a JSON array of them, which is a parameter. */
   idsOf(parameter: string): string;
   /** The rows of a statement that only reads. */

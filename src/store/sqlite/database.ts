@@ -91,6 +91,12 @@ const steps: readonly string[] = [
   ) STRICT;
   CREATE TABLE file_changes (last INTEGER NOT NULL) STRICT;
   INSERT INTO file_changes VALUES (0);`,
+  `CREATE TABLE login_failures (
+    key TEXT PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    ends INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX login_failures_by_end ON login_failures (ends);`,
 ];
 
 /** Four times what it is without long readers. */

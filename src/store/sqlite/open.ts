@@ -8,6 +8,7 @@ import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.t
 import { createAccounts } from '../given-accounts.ts';
 import type { InitialData } from '../memory.ts';
 import { createKeptAccounts } from '../sql/accounts.ts';
+import { createLoginFailures } from '../sql/login-failures.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createVersions } from '../reading.ts';
 import {
@@ -31,7 +32,7 @@ export { backUpSqlite } from './backup.ts';
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
   const context: SqliteContext = { ...(await open(path, initial)), createId, now };
-  const { database, writes } = context;
+  const { database, writes, sql } = context;
   const versions = createVersionsWithForeign(context);
   return {
     keepsObjects: false,
@@ -40,6 +41,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     authors: createAuthors(context),
     related: createRelated(context),
     accounts: createAccounts(initial.accounts, createKept(context)),
+    loginFailures: createLoginFailures(sql, (...all) => writes.run(() => sql.read(...all))),
     todos: createTodos(context),
     articles: createArticles(context),
     versions,

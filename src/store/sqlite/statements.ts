@@ -44,6 +44,7 @@ export function createStatements(
   };
   return {
     schema: '',
+    now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     idsOf: (parameter) => `SELECT value FROM json_each(${parameter})`,
     read: (text, values) => prepare(text).all(...values.map(toSqlite)),
     run,
