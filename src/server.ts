@@ -228,6 +228,9 @@ function whyNotListening(error: unknown, name: string, { port, host }: Place): s
   return `HOST, ${name}: it is not possible to listen on ${place} (${code}).`;
 }
 
+/** A connection that is in use has its next request within this. */
+const settleMilliseconds = 1_000;
+
 /** The first signal drains, after a delay where one is set; a second one ends at once. */
 function stopOnSignals(
   server: HttpServer,
@@ -241,6 +244,7 @@ function stopOnSignals(
     log('info', 'stopping', { signal });
     app.announceStop();
     pause(config.drainDelaySeconds * 1000)
+      .then(() => server.settle(settleMilliseconds))
       .then(() => server.close(() => app.endSockets()))
       .then(() => app.close())
       .then(

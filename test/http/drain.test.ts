@@ -63,3 +63,32 @@ test('a stop ends what does not finish within its limit', async (t) => {
   await stop();
   assertWithin(5_000, performance.now() - started);
 });
+
+test('connections that wait have one more answer while a server settles, and end with it', async (t) => {
+  const { port, settle, stop } = await startHttp(t, { routes: {} });
+  const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(t, port)));
+  for (const client of clients.slice(1)) {
+    client.send(get('/hello'));
+    const { headers } = await client.answer();
+    assert.equal(headers.get('connection'), 'keep-alive');
+  }
+  const settled = settle(3_600_000);
+  await assert.rejects(connectRaw(t, port), { code: 'ECONNREFUSED' });
+  for (const client of clients) {
+    client.send(get('/hello'));
+    const { status, headers } = await client.answer();
+    assert.deepEqual([status, headers.get('connection')], [200, 'close']);
+    await client.ended();
+  }
+  await settled;
+  await stop();
+});
+
+test('a server does not wait for what stays idle longer than it is told to', async (t) => {
+  const { port, settle, stop } = await startHttp(t, { routes: {} });
+  const idle = await connectRaw(t, port);
+  await settle(1);
+  const stopped = stop();
+  await idle.ended();
+  await stopped;
+});

@@ -21,6 +21,7 @@ export interface HttpKit {
   readonly pool: MemoryPool;
   /** Answers under way. */
   readonly active: () => number;
+  readonly settle: (millisecondsMax: number) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -84,7 +85,7 @@ export async function startHttp(
     return (stopped ??= server.close(() => Promise.resolve()));
   };
   context.after(stop);
-  return { port, logged, pool, active: () => due.size, stop };
+  return { port, logged, pool, active: () => due.size, settle: (max) => server.settle(max), stop };
 }
 
 export interface Gate {

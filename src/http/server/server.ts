@@ -1,8 +1,9 @@
 /** A `node:http` server with the limits on, around a listener: what Node leaves open, shut here. */
 
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
@@ -32,6 +33,12 @@ export interface HttpServer {
   listen(port: number, host: string): Promise<AddressInfo>;
   /** Open at this moment. */
   readonly connections: number;
+  /**
+   * Stops listening. A connection that is open has one more request answered, and ends with it: so
+   * none is reset on which a client is just sending. Resolves when all have ended, sockets that are
+   * no HTTP any more not counted, and after so long in any case.
+   */
+  settle(millisecondsMax: number): Promise<void>;
   /**
    * Answers in flight get `drainSeconds` to finish; connections without one end at once.
    * `beforeEnd` is awaited in between: it ends what is no HTTP any more.
@@ -106,6 +113,10 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
       return connections.size;
     },
     listen: (port, host) => listen(server, port, host),
+    settle(millisecondsMax) {
+      listener.announceStop();
+      return settle(server, connections, millisecondsMax);
+    },
     close: (beforeEnd) => drain({ server, connections, listener, drainSeconds, beforeEnd }),
   };
 }
@@ -136,6 +147,14 @@ function watchConnections(server: Server, pool: MemoryPool): Connections {
 /** A socket with an error is destroyed by Node. */
 function ignoreReset(): void {
   // Nobody is left to be answered.
+}
+
+async function settle(server: Server, connections: Connections, max: number): Promise<void> {
+  // That of HTTP would also destroy idle connections, and what is on its way on them.
+  TcpServer.prototype.close.call(server);
+  const end = performance.now() + max;
+  const isOpen = ({ isUpgraded }: Connection): boolean => !isUpgraded;
+  while (performance.now() < end && [...connections.values()].some(isOpen)) await pause(20);
 }
 
 interface IdleLimit {
