@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { textReply } from '../../dist/http/message.js';
+import { type HttpRequest, textReply } from '../../dist/http/message.js';
+import type { Request } from '../../dist/http/server/request.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { type HttpKitOptions, startHttp } from '../support/http-kit.ts';
 import { patient } from '../support/pace.ts';
@@ -40,6 +41,26 @@ test('an answer is counted until it is taken, and a second one is refused meanwh
   while (pool.bytes > 0) await turn();
   other.send(get('/large'));
   assert.equal((await other.answer()).status, 200);
+});
+
+test('where room is scarce, a client is waited for less long, and an answer that is made is not', async (t) => {
+  const routes = {
+    'POST /': async (request: HttpRequest) => {
+      const { socket } = (request as Request).incoming;
+      while (!socket.timeout) await turn();
+      return textReply(200, `${socket.timeout}`);
+    },
+  };
+  const { port, pool } = await startHttp(t, { routes, env: { IDLE_TIMEOUT_SECONDS: '77' } });
+  pool.open().set(0.6 * pool.bytesMax);
+  for (const [sent, timeout] of [
+    ['whole', '77000'],
+    ['in', '5000'],
+  ] as const) {
+    const client = await connectRaw(t, port);
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n${sent}`);
+    assert.equal((await client.answer()).body.toString(), timeout);
+  }
 });
 
 test('an answer with room of its own is given whatever clients hold', async (t) => {

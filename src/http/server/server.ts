@@ -164,7 +164,7 @@ interface IdleLimit {
   readonly limit: number;
 }
 
-/** Idle time allowed during a request or response while the pool is more than half used up. */
+/** Idle time of a client that is waited for while the pool is more than half used up. */
 const scarceMilliseconds = 5_000;
 
 /**
@@ -174,12 +174,15 @@ const scarceMilliseconds = 5_000;
  */
 function limitIdleTime({ connections, pool, limit }: IdleLimit): void {
   const isScarce = pool.bytes > pool.bytesMax / 2;
-  const milliseconds = isScarce ? Math.min(limit, scarceMilliseconds) : limit;
   for (const connection of connections.values()) {
     const { socket } = connection;
     connection.tidy();
     if (connection.isUpgraded) continue;
-    if (connection.due === undefined && socket.writableLength === 0) continue;
+    const { due } = connection;
+    if (due === undefined && socket.writableLength === 0) continue;
+    // Not one whose answer is being made: that may take longer while there is much to do.
+    const isAwaited = socket.writableLength > 0 || due?.req.complete === false;
+    const milliseconds = isScarce && isAwaited ? Math.min(limit, scarceMilliseconds) : limit;
     if (socket.timeout !== milliseconds) socket.setTimeout(milliseconds);
   }
 }
