@@ -94,7 +94,7 @@ export class Follower {
 
   #ask(): void {
     if (this.#isLooking) this.#again = true;
-    else this.#lookIn(this.#lookedAt + paceMilliseconds - performance.now());
+    else this.#lookIn(Math.max(0, this.#lookedAt + paceMilliseconds - performance.now()));
   }
 
   #lookIn(milliseconds: number): void {
