@@ -25,7 +25,7 @@ test('a socket keeps little beside what ws and Node keep of it', async (t) => {
     return (await program.measure()).inUse;
   };
   const first = await open(50);
-  const count = 200;
+  const count = 800;
   const bytes = ((await open(count)) - first) / count;
   // A bare socket of ws takes 3 KiB, the request of its upgrade would take 1.5 KiB more, a copy of
   // what all sockets share 1 KiB.
