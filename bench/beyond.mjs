@@ -16,6 +16,7 @@ import { parseArgs } from 'node:util';
 import postgres from 'postgres';
 import { startPair, startPostgres } from '../dist-test/support/postgres.js';
 import { cpuNanoseconds } from './processes.mjs';
+import { text } from './scenarios.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -24,7 +25,6 @@ const { values: options } = parseArgs({
   },
 });
 const rows = Number(options.comments);
-const text = 'An answer of the length that a person would write under a post, and no longer.';
 const columns = `seq bigint GENERATED ALWAYS AS IDENTITY, id uuid NOT NULL, post_id uuid NOT NULL,
   content text NOT NULL, created_at timestamptz NOT NULL`;
 const values = `gen_random_uuid(), '01900000-0000-7000-8000-000000000001', '${text}'`;

@@ -12,6 +12,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { addComment, createPost, logIn, mutate } from './fill.mjs';
 import { load, probe, start, stop } from './processes.mjs';
 import { listQuery, text, toWire } from './scenarios.mjs';
 
@@ -70,43 +71,18 @@ function pause() {
   return new Promise((resolve) => setTimeout(resolve, Number(options.seconds) * 1000));
 }
 
-/** Posts with an author and comments, by batches of twenty mutations with fifty fields each. */
+/** Posts with an author and comments. Returns the id of the first. */
 async function fill(url) {
-  const account = { username: 'user', password: 'password' };
-  const login = await send(`${url}/auth/login`, account, {});
-  const token = { Authorization: `Bearer ${(await login.json()).access_token}` };
-  const write = async (fields) => {
-    const batch = [];
-    for (let at = 0; at < fields.length; at += 50) {
-      batch.push({ query: `mutation { ${fields.slice(at, at + 50).join(' ')} }` });
-    }
-    const results = await (await send(`${url}/graphql`, batch, token)).json();
-    return results.flatMap(({ data }) => Object.values(data));
-  };
+  const headers = await logIn(url);
   let first = '';
-  const content = JSON.stringify(text);
   for (let left = Number(options.posts); left > 0; left -= 1000) {
-    const numbers = Array.from({ length: Math.min(left, 1000) }, (_, number) => number);
-    const ids = await write(
-      numbers.map((n) => `p${n}: createPost(createPostInput: { title: "A", content: ${content} })`),
-    );
+    const ids = await mutate(url, Array(Math.min(left, 1000)).fill(createPost), headers);
     first ||= ids[0];
     for (let comment = 0; comment < Number(options.comments); comment += 1) {
-      await write(
-        ids.map(
-          (id, n) => `c${n}: addComment(commentInput: { postId: "${id}", content: ${content} })`,
-        ),
-      );
+      await mutate(url, ids.map(addComment), headers);
     }
   }
   return first;
-}
-
-async function send(url, body, headers) {
-  const init = { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) };
-  const response = await fetch(url, init);
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  return response;
 }
 
 async function upload(port) {

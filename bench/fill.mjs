@@ -4,9 +4,8 @@
  */
 
 import postgres from 'postgres';
+import { send, text } from './scenarios.mjs';
 
-export const text =
-  'An answer of the length that a person would write under a post, and no longer.';
 const createdAt = '2026-02-03T04:05:06.7';
 const author = toId(0);
 
@@ -15,34 +14,41 @@ export function toId(number) {
   return `01900000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
 }
 
-/** By requests: batches of twenty mutations with fifty fields each. Returns the posts' ids. */
-export async function fillMemory(url, posts) {
-  const send = async (path, body, headers = {}) => {
-    const init = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } };
-    return (await fetch(url + path, { ...init, body: JSON.stringify(body) })).json();
-  };
-  const write = async (fields, headers) => {
-    const batch = [];
-    for (let at = 0; at < fields.length; at += 50) {
-      batch.push({ query: `mutation { ${fields.slice(at, at + 50).join(' ')} }` });
-    }
-    const results = await send('/graphql', batch, headers);
-    return results.flatMap(({ data }) => Object.values(data));
-  };
-  const content = JSON.stringify(text);
-  const post = `createPost(createPostInput: { title: "A", content: ${content} })`;
-  const fields = (count, field) => Array.from({ length: count }, (_, n) => `f${n}: ${field}`);
+const content = JSON.stringify(text);
+export const createPost = `createPost(createPostInput: { title: "A", content: ${content} })`;
+
+export function addComment(postId) {
+  return `addComment(commentInput: { postId: "${postId}", content: ${content} })`;
+}
+
+/** The header that a request of the demo account carries. */
+export async function logIn(url) {
   const user = { username: 'user', password: 'password' };
+  const { access_token: token } = await (await send(`${url}/auth/login`, user)).json();
+  return { Authorization: `Bearer ${token}` };
+}
+
+/** Carries out mutations, at most a thousand, in a batch with fifty each; returns their values. */
+export async function mutate(url, mutations, headers) {
+  const fields = mutations.map((mutation, at) => `f${at}: ${mutation}`);
+  const batch = [];
+  for (let at = 0; at < fields.length; at += 50) {
+    batch.push({ query: `mutation { ${fields.slice(at, at + 50).join(' ')} }` });
+  }
+  const results = await (await send(`${url}/graphql`, batch, headers)).json();
+  return results.flatMap(({ data }) => Object.values(data));
+}
+
+/** By requests. Returns the posts' ids. */
+export async function fillMemory(url, posts) {
   const ids = [];
   while (ids.length < posts) {
-    const isAuthored = ids.length < posts / 10;
-    const { access_token: token } = isAuthored ? await send('/auth/login', user) : {};
-    const headers = isAuthored ? { Authorization: `Bearer ${token}` } : {};
-    ids.push(...(await write(fields(Math.min(1000, posts - ids.length), post), headers)));
+    const headers = ids.length < posts / 10 ? await logIn(url) : {};
+    const mutations = Array(Math.min(1000, posts - ids.length)).fill(createPost);
+    ids.push(...(await mutate(url, mutations, headers)));
   }
-  const comment = `addComment(commentInput: { postId: "${ids[0]}", content: ${content} })`;
   for (let left = posts / 10; left > 0; left -= 1000) {
-    await write(fields(Math.min(1000, left), comment));
+    await mutate(url, Array(Math.min(1000, left)).fill(addComment(ids[0])));
   }
   return ids;
 }

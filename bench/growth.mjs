@@ -13,9 +13,9 @@ import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
-import { fillMemory, fillPostgres, fillSqlite, text, toId } from './fill.mjs';
+import { fillMemory, fillPostgres, fillSqlite, toId } from './fill.mjs';
 import { cpuNanoseconds, idleMemory, load, probe, start, stop, topMemory } from './processes.mjs';
-import { toWire } from './scenarios.mjs';
+import { text, toWire } from './scenarios.mjs';
 
 const { values: options } = parseArgs({
   options: {

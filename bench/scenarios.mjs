@@ -111,7 +111,7 @@ function upload(bytes) {
   return { method: 'POST', path: '/api/multiparts/list', headers, body };
 }
 
-function send(url, body, headers = {}) {
+export function send(url, body, headers = {}) {
   const init = { method: 'POST', body: JSON.stringify(body), headers: { ...json, ...headers } };
   return fetch(url, init).then((response) => {
     if (!response.ok) throw new Error(`${url} answered ${response.status}`);

@@ -126,25 +126,23 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   });
 
   const health = createHealthHandlers({ store, monotonicNow });
-  const routes = [
-    ...createRoutes({
-      graphql,
-      posts: createPostHandlers({ store, viewer, answers, listReply, config }),
-      comments: createCommentHandlers({ store, addComment, answers, listReply, config }),
-      accounts: createAccountHandlers({ login, bearer, config }),
-      files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-      todos: createTodoHandlers({ store, answers, listReply, config }),
-      articles: createArticleHandlers({ store, answers, listReply, config }),
-      graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
-      reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
-      health,
-      writing: createWritingGuard({ bearer, config }),
-    }),
-  ];
+  const routes = createRoutes({
+    graphql,
+    posts: createPostHandlers({ store, viewer, answers, listReply, config }),
+    comments: createCommentHandlers({ store, addComment, answers, listReply, config }),
+    accounts: createAccountHandlers({ login, bearer, config }),
+    files: createFileHandlers({ uploads, config, log, createUuid: createId }),
+    todos: createTodoHandlers({ store, answers, listReply, config }),
+    articles: createArticleHandlers({ store, answers, listReply, config }),
+    graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
+    reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
+    health,
+    writing: createWritingGuard({ bearer, config }),
+  });
   const metrics = createMetricsRoutes(watch.handler);
   const adminRoutes = [...createAdminRoutes({ health }), ...metrics];
-  if (config.adminPort === 'main') routes.push(...metrics);
-  const listener = listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) });
+  const mainRoutes = config.adminPort === 'main' ? [...routes, ...metrics] : routes;
+  const listener = listenTo(mainRoutes, { ...shared, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,

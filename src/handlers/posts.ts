@@ -82,6 +82,7 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
 
 /** False where the post is gone, or not as `expected` any more. */
 type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
+
 /** The post that the path's `{id}` names, or 404. */
 export function getPost(
   { posts }: Pick<Records, 'posts'>,
