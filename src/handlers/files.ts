@@ -6,7 +6,7 @@ import { receiveFile, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
 import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
-import type { MultipartRules } from '../http/multipart/read.ts';
+import type * as MultipartModule from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
 import { toByteRange } from '../http/range.ts';
 import type { Log } from '../log.ts';
@@ -15,7 +15,7 @@ import type { Snapshot, Uploads, WrittenFile } from '../store/uploads.ts';
 
 export interface FileHandlersOptions {
   readonly uploads: Uploads;
-  readonly config: MultipartRules & { readonly bodyBytesMax: number };
+  readonly config: MultipartModule.MultipartRules & { readonly bodyBytesMax: number };
   readonly log: Log;
   /** For files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
@@ -23,9 +23,6 @@ export interface FileHandlersOptions {
 
 /** What a download holds in memory at a time. */
 const downloadBytesMax = 256 * 1024;
-
-/** Loaded with the first upload, to keep the start short. */
-const loadReader = () => import('../http/multipart/read.ts');
 
 export type FileHandlers = Readonly<
   Record<'uploadSimple' | 'uploadList' | 'download' | 'find' | 'remove', Handler>
@@ -37,12 +34,16 @@ export function createFileHandlers({
   log,
   createUuid,
 }: FileHandlersOptions): FileHandlers {
+  // Loaded with the first upload, to keep the start short.
+  let multipart: typeof MultipartModule | undefined;
+
   /** All files of a request, or none of them (R18). */
   const receive = async (request: HttpRequest, { isFile, filesMin }: Rules): Promise<HttpReply> => {
     const upload = uploads.begin();
     try {
       const received: ReceivedFile[] = [];
-      const { readMultipart, readPart } = await loadReader();
+      multipart ??= await import('../http/multipart/read.ts');
+      const { readMultipart, readPart } = multipart;
       await readMultipart(request, config, async (part, content) => {
         // A text is optional and not stored (R18).
         if (!isFile(part.name)) await readPart(content, config.bodyBytesMax);
