@@ -43,10 +43,8 @@ writeFileSync(settings.USERS_FILE, JSON.stringify([{ ...user, passwordHash }]));
 await main();
 
 async function main() {
-  const service = await start(join(root, 'dist/server.js'), [], settings);
-  const wanted = Object.entries(scenarios(await seed(service.url))).filter(([name]) =>
-    name.toLowerCase().includes(options.only.toLowerCase()),
-  );
+  const names = Object.keys(scenarios({ ids: [] }));
+  const wanted = names.filter((name) => name.toLowerCase().includes(options.only.toLowerCase()));
   const file = join(folder, 'answers.json');
 
   console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}`);
@@ -54,8 +52,10 @@ async function main() {
     '| scenario | bare µs | Inkwell µs | ratio | requests/s | bare p50 ms | p50 ms | p99 ms |',
   );
   console.log('|---|---:|---:|---:|---:|---:|---:|---:|');
-  for (const [name, request] of wanted) {
-    // Scenarios share paths, so each has a bare server of its own.
+  for (const name of wanted) {
+    // Servers of its own: what one scenario writes is not read in the next.
+    const service = await start(join(root, 'dist/server.js'), [], settings);
+    const request = scenarios(await seed(service.url))[name];
     const { write } = request;
     const written = write === undefined ? {} : await record(service.url, write);
     const answers = { ...written, ...(await record(service.url, request)) };
@@ -63,8 +63,8 @@ async function main() {
     const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
     console.log(await compare(name, request, { bare, service }));
     await stop(bare);
+    await stop(service);
   }
-  await stop(service);
   console.log(await starts(file));
 }
 

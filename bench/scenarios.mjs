@@ -72,7 +72,6 @@ export function scenarios({ token, ids }) {
     'GraphQL batch of 10': post('/graphql', ids.slice(0, 10).map(byId)),
     'GraphQL document never seen': post('/graphql', { query: neverSeen }),
     'upload of 1 MiB': upload(1024 * 1024),
-    // What writes comes last: the lists before it have 100 posts.
     ...mixed('GET /posts', list, {
       'PATCH of an article': patched,
       'PUT of a post': changed,
