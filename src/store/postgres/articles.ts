@@ -127,20 +127,23 @@ async function replaceAll<T>(
   const rows = changed.map(({ article, version }) => {
     return { id: article.id, version, document: JSON.stringify(article) };
   });
-  const count = await pool.count(
-    (sql) => sql`WITH changed AS MATERIALIZED (
+  const count = await pool.count((sql) => {
+    // A join alone may read the whole table.
+    const isChanged = sql`articles.id = ANY (ARRAY(SELECT id FROM changed))`;
+    return sql`WITH changed AS MATERIALIZED (
         SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
           AS row (id bigint, version bigint, document text)
       ), unchanged AS MATERIALIZED (
         SELECT articles.id FROM inkwell.articles JOIN changed USING (id, version)
-        ORDER BY articles.id FOR UPDATE OF articles
+        WHERE ${isChanged} ORDER BY articles.id FOR UPDATE OF articles
       )
       UPDATE inkwell.articles SET document = changed.document, version = ${newVersion(sql)}
       FROM changed WHERE articles.id = changed.id AND articles.version = changed.version
+        AND ${isChanged}
         AND (SELECT count(*) FROM unchanged) = ${rows.length}::int
         AND NOT EXISTS (SELECT FROM inkwell.article_turn
-          WHERE holder <> ${lease.holder} AND ends > clock_timestamp())`,
-  );
+          WHERE holder <> ${lease.holder} AND ends > clock_timestamp())`;
+  });
   return count === rows.length ? { kept } : undefined;
 }
 

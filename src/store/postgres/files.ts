@@ -16,13 +16,13 @@ export function createFileIndex(
 ): FileIndex {
   return {
     async list(storedName) {
-      const rows = await pool.read(
-        (sql) => sql`SELECT stored_name, disk_name, size,
+      const rows = await pool.read((sql) => {
+        const named =
+          storedName !== undefined && sql`WHERE stored_name = ${escapeText(storedName)}`;
+        return sql`SELECT stored_name, disk_name, size,
             (SELECT last FROM inkwell.file_changes) AS change
-          FROM inkwell.files
-          WHERE ${storedName === undefined} OR stored_name = ${escapeText(storedName ?? '')}
-          ORDER BY seq`,
-      );
+          FROM inkwell.files ${named || sql``} ORDER BY seq`;
+      });
       return { files: rows.map(toFile), change: Number(rows[0]?.['change'] ?? 0) };
     },
     async commit(files) {

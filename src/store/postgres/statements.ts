@@ -20,8 +20,18 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
     schema: 'inkwell.',
     // A subselect is computed once, not for each row.
     now: '(SELECT (extract(epoch FROM now()) * 1000)::bigint)',
-    // It is unnested and joined: `= ANY` would go through all of it for every row.
-    idsOf: (parameter) => `SELECT json_array_elements_text(${parameter}::text::json)::uuid`,
+    // No equality: it would do for the plan to read in the order of `seq`, or to hash the table.
+    ofEach: ([table, column]) => `(
+        SELECT json_array_elements_text($1::text::json)::uuid AS value
+      ) AS owner CROSS JOIN LATERAL (
+        SELECT * FROM inkwell.${table} WHERE ${column} BETWEEN value AND value
+        ORDER BY ${column} LIMIT $2
+      ) AS owned LIMIT $2`,
+    ofOne([table, column], order) {
+      const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
+      return `inkwell.${table} WHERE (${column}, seq) ${beyond} ($1, $2) AND ${column} ${within} $1
+        ORDER BY ${column} ${order}, seq ${order} LIMIT $3`;
+    },
     read,
     write: (_table, text, values) =>
       pool.count((sql) => sql.unsafe(text, [...values], { prepare: true })),

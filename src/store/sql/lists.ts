@@ -3,29 +3,32 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type List, type Page, pageRecordsMax } from '../list.ts';
 import { columnsOf, type Row, type Table } from './rows.ts';
-import type { Sql } from './sql.ts';
+import type { Order, Owned, Sql } from './sql.ts';
 
 export interface Listing<T> {
   readonly table: Table;
-  readonly order: 'ASC' | 'DESC';
+  readonly order: Order;
   readonly toRecord: (row: Row) => T;
 }
 
-/** `of`: the column that says whose records they are, and its value; else all are listed. */
+/** `of`: whose records they are; else all are listed. */
 export function createList<T>(
   sql: Sql,
   { table, order, toRecord }: Listing<T>,
-  of?: readonly [column: string, id: string],
+  of?: readonly [rows: Owned, id: string],
 ): List<T> {
-  const [column, ...owner] = of ?? [];
+  const [owned, ...owner] = of ?? [];
   const name = `${sql.schema}${table}`;
   // Articles are in the order of their ids, all others in that of their storing (R2).
   const key = table === 'articles' ? 'id' : 'seq';
-  const condition = column === undefined ? '' : `${column} = $1 AND `;
   const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
-  const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${name}
-    WHERE ${condition}${key} ${beyond} $${owner.length + 1}
-    ORDER BY ${key} ${order} LIMIT $${owner.length + 2}`;
+  const from = owned
+    ? sql.ofOne(owned, order)
+    : `${name} WHERE ${key} ${beyond} $1 ORDER BY ${key} ${order} LIMIT $2`;
+  const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${from}`;
+  // Behind the index of the ids are no texts.
+  const all = owned ? from : `${name} ORDER BY id LIMIT $1`;
+  const count = `SELECT count(*) AS n FROM (SELECT 1 FROM ${all}) AS counted`;
 
   const readFrom = (place: number, limit: number): MaybePromise<Page<T>> =>
     // One row more tells whether there are more.
@@ -54,14 +57,9 @@ export function createList<T>(
       if (typeof after === 'number') return readFrom(after, limit);
       return andThen(findPlace(after), (place) => readFrom(place, limit));
     },
-    exceeds(count) {
-      const counted = sql.read(
-        `SELECT count(*) AS n FROM (SELECT 1 FROM ${name}
-          ${column === undefined ? '' : `WHERE ${column} = $1`}
-          LIMIT $${owner.length + 1}) AS counted`,
-        [...owner, count + 1],
-      );
-      return andThen(counted, ([row]) => Number(row?.['n']) > count);
+    exceeds(max) {
+      const values = owned ? [...owner, start, max + 1] : [max + 1];
+      return andThen(sql.read(count, values), ([row]) => Number(row?.['n']) > max);
     },
   };
 }

@@ -14,7 +14,7 @@ import {
   toTodo,
   toTodoRow,
 } from './rows.ts';
-import { batchBytesMax, findBy, type Sql, toInsert } from './sql.ts';
+import { batchBytesMax, findBy, type Owned, type Sql, toInsert } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
 export interface RecordDeps {
@@ -26,12 +26,14 @@ export interface RecordDeps {
 
 const newestPosts: Listing<Post> = { table: 'posts', order: 'DESC', toRecord: toPost };
 const oldestComments: Listing<Comment> = { table: 'comments', order: 'ASC', toRecord: toComment };
+const ofAuthors: Owned = ['posts', 'author_id'];
+const ofPosts: Owned = ['comments', 'post_id'];
 
 export function createPosts({ sql, createId, now }: RecordDeps): Posts {
   const posts = `${sql.schema}posts`;
   return {
     all: createList(sql, newestPosts),
-    ofAuthor: (id) => createList(sql, newestPosts, ['author_id', id]),
+    ofAuthor: (id) => createList(sql, newestPosts, [ofAuthors, id]),
     find: findBy(sql, ['posts', 'id'], toPost),
     async create({ title, content, authorId }) {
       const id = createId();
@@ -70,7 +72,7 @@ function asExpected(
 export function createComments({ sql }: RecordDeps): Pick<Comments, 'find' | 'ofPost'> {
   return {
     find: findBy(sql, ['comments', 'id'], toComment),
-    ofPost: (id) => createList(sql, oldestComments, ['post_id', id]),
+    ofPost: (id) => createList(sql, oldestComments, [ofPosts, id]),
   };
 }
 
@@ -91,28 +93,27 @@ export function createTodos({ sql, createId }: RecordDeps): Todos {
 }
 
 export function createRelated({ sql }: RecordDeps): Related {
-  const from = `${sql.schema}authors WHERE id IN (${sql.idsOf('$1')})`;
-  const authorsOf = `SELECT ${columnsOf.authors} FROM ${from}`;
+  const authorsOf = `SELECT ${columnsOf.authors} FROM ${sql.ofEach(['authors', 'id'])}`;
   return {
     async authors(ids) {
-      const rows = await sql.read(authorsOf, [JSON.stringify(ids)]);
+      const rows = await sql.read(authorsOf, [JSON.stringify(ids), ids.length]);
       return new Map(rows.map(toAuthor).map((author) => [author.id, author]));
     },
-    commentsOfPosts: readGroups(sql, oldestComments, 'post_id'),
-    postsOfAuthors: readGroups(sql, newestPosts, 'author_id'),
+    commentsOfPosts: readGroups(sql, oldestComments, ofPosts),
+    postsOfAuthors: readGroups(sql, newestPosts, ofAuthors),
   };
 }
 
 /**
- * The records of each owner, whom `column` names. A page of them at first; more only where all are
+ * The records of each owner. A page of them at first; more only where all are
  * no more than `max`. Undefined where they are more, or too many bytes.
  */
 function readGroups<T>(
   sql: Sql,
   { table, order, toRecord }: Listing<T>,
-  column: string,
+  owned: Owned,
 ): (ids: readonly string[], max: number) => Promise<Groups<T> | undefined> {
-  const found = `FROM ${sql.schema}${table} WHERE ${column} IN (${sql.idsOf('$1')}) LIMIT $2`;
+  const found = `FROM ${sql.ofEach(owned)}`;
   // SQLite would read all texts to sort them.
   const text = `SELECT seq AS place, ${columnsOf[table]} ${found}`;
   const query = { table, text, order, bytesMax: batchBytesMax };
@@ -128,6 +129,6 @@ function readGroups<T>(
     }
     if (isCut || rows.length > max) return undefined;
     const sorted = rows.toSorted((a, b) => sign * (Number(a['place']) - Number(b['place'])));
-    return groupBy(sorted, (row) => String(row[column]), toRecord);
+    return groupBy(sorted, (row) => String(row[owned[1]]), toRecord);
   };
 }

@@ -12,8 +12,14 @@ export interface Sql {
   readonly schema: string;
   /** The database's clock, in whole milliseconds. */
   readonly now: string;
-  /** What selects the ids of a JSON array of them, which is a parameter. */
-  idsOf(parameter: string): string;
+  /**
+   * The rows of each owner whose id is in a JSON array (`$1`), `$2` of them at most. This text and
+   * the next stand behind `FROM`, and read these rows alone by their index. A plan made from
+   * statistics may read the whole table: they say that an owner has many rows where a few have all.
+   */
+  ofEach(rows: Owned): string;
+  /** The rows of one owner (`$1`) behind a place (`$2`), in this order, `$3` of them at most. */
+  ofOne(rows: Owned, order: Order): string;
   /** The rows of a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
   /** How many rows of the table a statement has written: they are kept whole or not at all. */
@@ -24,12 +30,19 @@ export interface Sql {
 
 export type Write = readonly [table: Table, text: string, values: readonly Value[]];
 
+/** A table, and the column that says whose its rows are. */
+export type Owned = readonly [
+  table: 'authors' | 'comments' | 'posts',
+  column: 'id' | 'post_id' | 'author_id',
+];
+export type Order = 'ASC' | 'DESC';
+
 export interface PageQuery {
   readonly table: Table;
   /** Selects the rows in the order of their `place`; in any order where none may be missing. */
   readonly text: string;
   readonly values: readonly Value[];
-  readonly order: 'ASC' | 'DESC';
+  readonly order: Order;
   /** `pageBytesMax` where absent. */
   readonly bytesMax?: number;
 }
@@ -79,13 +92,14 @@ export const renewAuthor =
 
 /** Moves the counter to the first value after the last one that is free, and gives it (R15). */
 export function nextArticleId(schema: string): string {
-  const taken = `SELECT 1 FROM ${schema}articles WHERE id = free`;
-  // The next value, or one after an id.
-  return `UPDATE ${schema}counters SET value = (
-      SELECT min(free) FROM (
-        SELECT value + 1 AS free
-        UNION ALL SELECT id + 1 FROM ${schema}articles WHERE id > value
-      ) AS candidates WHERE NOT EXISTS (${taken})
+  const articles = `${schema}articles`;
+  const isFree = (id: string): string =>
+    `NOT EXISTS (SELECT 1 FROM ${articles} AS other WHERE other.id = ${id})`;
+  // The next value; where that is taken, the one after the first id that has none behind it.
+  return `UPDATE ${schema}counters SET value = coalesce(
+      (SELECT value + 1 WHERE ${isFree('value + 1')}),
+      (SELECT id + 1 FROM ${articles} AS taken
+        WHERE id > value AND ${isFree('taken.id + 1')} ORDER BY id LIMIT 1)
     ) WHERE name = 'articles' RETURNING value`;
 }
 

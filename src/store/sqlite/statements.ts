@@ -1,7 +1,14 @@
 /** Statements on SQLite, each prepared when it is first used. */
 
 import type { Row, Table, Value } from '../sql/rows.ts';
-import { type PageQuery, pageBytesMax, type RowPage, type Sql, type Write } from '../sql/sql.ts';
+import {
+  type Owned,
+  type PageQuery,
+  pageBytesMax,
+  type RowPage,
+  type Sql,
+  type Write,
+} from '../sql/sql.ts';
 import type { Database, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 
@@ -45,7 +52,10 @@ export function createStatements(
   return {
     schema: '',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-    idsOf: (parameter) => `SELECT value FROM json_each(${parameter})`,
+    ofEach: (rows) => `(SELECT value FROM json_each($1)) AS owner
+      CROSS JOIN ${byIndex(rows)} WHERE ${rows[1]} = owner.value LIMIT $2`,
+    ofOne: (rows, order) => `${byIndex(rows)} WHERE ${rows[1]} = $1
+      AND seq ${order === 'ASC' ? '>' : '<'} $2 ORDER BY seq ${order} LIMIT $3`,
     read: (text, values) => prepare(text).all(...values.map(toSqlite)),
     run,
     write: (...statement) => writes.run(() => run(...statement)),
@@ -62,6 +72,13 @@ export function createStatements(
       return { rows, isCut: false };
     },
   };
+}
+
+const indexOf = { post_id: 'comments_of_post', author_id: 'posts_of_author' };
+
+/** What is unique has one row for each owner, in statistics too. */
+function byIndex([table, column]: Owned): string {
+  return column === 'id' ? table : `${table} INDEXED BY ${indexOf[column]}`;
 }
 
 /** SQLite has no booleans. */

@@ -1,0 +1,169 @@
+/**
+ * What statements read, on tables in which one post has all comments and one author half of the
+ * posts. Statistics of such tables say that every post has many: that misleads plans for another.
+ */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openStore } from '../../dist/store/open.js';
+import type { Store } from '../../dist/store/store.js';
+import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { driverOptions } from './driver-suite.js';
+
+/** In each table. */
+const rowsMax = 20_000;
+
+const toId = (number: number): string => `01900000-0000-7000-8000-${100_000_000_000 + number}`;
+const id = "('01900000-0000-7000-8000-' || (100000000000 + n))::uuid";
+const numbers = `WITH RECURSIVE numbers (n) AS (
+  SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rowsMax})`;
+/** The last post and the last author have nothing. */
+const [post, author] = [toId(rowsMax), toId(rowsMax)];
+
+/** For both databases, where the first does without the type. */
+const filling = `
+  ${numbers} INSERT INTO authors SELECT ${id}, 'A', 'a@example.org', 'T' FROM numbers;
+  ${numbers} INSERT INTO posts (id, title, content, status, created_at, author_id)
+    SELECT ${id}, 'A', 'text', 'DRAFT', 'T', CASE WHEN n % 2 = 0 THEN '${toId(1)}'::uuid END
+    FROM numbers;
+  ${numbers} INSERT INTO comments (id, post_id, content, created_at)
+    SELECT ${id}, '${toId(1)}'::uuid, 'text', 'T' FROM numbers;
+  ${numbers} INSERT INTO todos (id, title, completed) SELECT ${id}, 'A', false FROM numbers;
+  ${numbers} INSERT INTO articles (id, document) SELECT n + 100, '{"id":' || (n + 100) || '}' FROM numbers;
+  ${numbers} INSERT INTO accounts SELECT 'u' || n, ${id}, 'a', '[]', 'x' FROM numbers;
+  ${numbers} INSERT INTO login_failures SELECT 'k' || n, 1, 0 FROM numbers;
+  ${numbers} INSERT INTO files (stored_name, disk_name, size, change)
+    SELECT 'f' || n, 'd' || n, 1, 1 FROM numbers;`;
+
+/** Each is answered with five records at most. */
+async function askAll({
+  posts,
+  comments,
+  authors,
+  related,
+  todos,
+  ...store
+}: Store): Promise<void> {
+  const limit = 5;
+  for (const list of [
+    posts.all,
+    posts.ofAuthor(author),
+    posts.ofAuthor(toId(1)),
+    comments.ofPost(post),
+    comments.ofPost(toId(1)),
+    todos.all,
+    store.articles.all,
+  ]) {
+    await (await list.read({ limit })).next?.();
+    await list.exceeds(limit);
+  }
+  await posts.all.read({ after: toId(10), limit });
+  await posts.ofAuthor(toId(1)).read({ after: toId(10), limit });
+  await comments.ofPost(toId(1)).read({ after: toId(rowsMax - 10), limit });
+  await todos.all.read({ after: toId(10), limit });
+  const found = [await posts.find(post), await comments.find(post), await authors.find(author)];
+  assert.ok(found.every((record) => record !== undefined));
+  await todos.find(post);
+  assert.deepEqual((await related?.authors([author, toId(2)]))?.size, 2);
+  assert.deepEqual((await related?.commentsOfPosts([post, toId(2)], limit))?.size, 0);
+  assert.deepEqual((await related?.postsOfAuthors([author, toId(2)], limit))?.size, 0);
+  await store.accounts.find('u1');
+  await store.loginFailures?.find(['k1', 'k2']);
+  const index = await store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9, graceSeconds: 1 });
+  assert.equal((await index?.list('f1'))?.files.length, 1);
+  await change(store, { posts, comments, todos });
+}
+
+async function change(
+  { articles, loginFailures }: Pick<Store, 'articles' | 'loginFailures'>,
+  { posts, comments, todos }: Pick<Store, 'posts' | 'comments' | 'todos'>,
+): Promise<void> {
+  const created = await posts.create({ title: 'A', content: 'text', authorId: null });
+  let stop: (() => void) | undefined;
+  const told = new Promise<unknown>((resolve) => (stop = comments.watch?.(resolve)));
+  await comments.add(created.id, 'text');
+  if (stop !== undefined) await told;
+  stop?.();
+  await posts.update(created.id, { title: 'B', content: 'text' }, created);
+  await posts.remove(created.id);
+  await todos.create({ title: 'A', completed: false });
+  await articles.find(200);
+  await articles.save({ title: 'A' });
+  await articles.change(200, (article) => ({ ...article, content: 'text' }));
+  await loginFailures?.takeTurn('k1', 1);
+  await loginFailures?.forget('k1');
+}
+
+describe('statements on SQLite', { skip: skipSqlite }, () => {
+  /** What is no table, has one row, or is an index of files, which has a bound. */
+  const scans =
+    /^SCAN (json_each|counted|CONSTANT ROW|\(subquery|sqlite_master|file_changes|(replaced_)?files)/;
+  /** A range that only one column of a key limits: it is for a list of all records alone. */
+  const range = /\(\w+[<>]\?\)$/;
+
+  for (const statistics of ['', 'ANALYZE']) {
+    it(`search what is answered${statistics && ', with statistics too'}`, async (context) => {
+      const path = await newSqliteFile(context);
+      const options = driverOptions();
+      await (await openStore(toSqliteUrl(path), options)).close();
+      inSqlite(path, (database) => {
+        database.exec(`BEGIN; ${filling.replaceAll('::uuid', '')} COMMIT; ${statistics}`);
+      });
+      const { mock } = inSqlite(path, (database) =>
+        context.mock.method(Object.getPrototypeOf(database) as typeof database, 'prepare'),
+      );
+      const store = await openStore(toSqliteUrl(path), options);
+      await askAll(store);
+      await store.close();
+      const texts = new Set(mock.calls.map((call) => call.arguments[0]));
+      mock.restore();
+      inSqlite(path, (database) => {
+        for (const text of texts) {
+          for (const { detail } of database.prepare(`EXPLAIN QUERY PLAN ${text}`).all()) {
+            const step = String(detail);
+            const isBounded = /ORDER BY id LIMIT/.test(text);
+            if (step.startsWith('SCAN') && !isBounded) assert.match(step, scans, text);
+            if (/(post|author)_id (=|IN)/.test(text)) assert.doesNotMatch(step, range, text);
+          }
+        }
+      });
+    });
+  }
+});
+
+describe('statements on PostgreSQL', { skip: skipPostgres }, () => {
+  let server: PostgresServer;
+  let url: string;
+  before(async () => {
+    server = await startPostgres(['fsync=off', 'autovacuum=off']);
+    url = await server.createDatabase();
+    await (await openStore(url, driverOptions())).close();
+    await server.query(url, `SET search_path = inkwell; ${filling}`);
+    await server.query(url, 'VACUUM ANALYZE');
+  });
+  after(() => server.remove());
+
+  for (const mode of ['auto', 'force_generic_plan', 'force_custom_plan']) {
+    it(`read what is answered: plan_cache_mode ${mode}`, async () => {
+      const database = new URL(url).pathname.slice(1);
+      await server.query(url, `ALTER DATABASE ${database} SET plan_cache_mode = ${mode}`);
+      await server.query(url, 'SELECT pg_stat_reset()');
+      const store = await openStore(url, driverOptions({ connectionsMax: 1 }));
+      // After five executions a statement may get a plan for all values.
+      for (let round = 0; round < 8; round += 1) await askAll(store);
+      await store.close();
+      // A connection adds to the statistics when it ends.
+      const others = `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+      while ((await server.query(url, others)).length > 0);
+      const read = await server.query(
+        url,
+        `SELECT relname, 'in order' AS how, seq_tup_read::int AS rows FROM pg_stat_user_tables
+        UNION ALL SELECT indexrelname, 'by index', idx_tup_read::int FROM pg_stat_user_indexes`,
+      );
+      const wrong = read.filter(({ rows }) => Number(rows) > rowsMax / 2);
+      assert.deepEqual(wrong, []);
+    });
+  }
+});
