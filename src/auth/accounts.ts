@@ -1,6 +1,6 @@
 /**
- * Who can log in (R20): the accounts of USERS_FILE, or the demo accounts. Read once, at the start;
- * those that a durable store keeps (commands/accounts.ts) come beside them, within the same bounds.
+ * The accounts that can log in (R20): those of USERS_FILE, or the demo accounts. They are read
+ * once, at the start. Accounts kept in a durable store (commands/accounts.ts) have the same limits.
  */
 
 import { createHash } from 'node:crypto';
@@ -11,12 +11,12 @@ import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 import { parsePasswordHash } from './password.ts';
 
-/** A file of accounts is read into memory; this is some thousands of them. */
+/** USERS_FILE is read into memory. This size is enough for some thousands of accounts. */
 export const usersFileBytesMax = 1024 * 1024;
 
 /**
- * The accounts of this run. Throws one ConfigError that names USERS_FILE and its faults; it never
- * repeats a password hash.
+ * Reads the accounts of this run. Throws one ConfigError that names USERS_FILE and its faults, and
+ * never repeats a password hash.
  */
 export async function loadAccounts({
   usersFile,
@@ -26,10 +26,10 @@ export async function loadAccounts({
   if (usersFile === '') return environment === 'production' || !demoData ? [] : demoAccounts;
   let bytes: Buffer;
   try {
-    // No more is read, also of a device or a pipe that never ends.
+    // Bounded, because the path may name a device or a pipe that never ends.
     bytes = await buffer(createReadStream(usersFile, { end: usersFileBytesMax }));
   } catch (error) {
-    // The system's code (ENOENT, EACCES) is all that its error adds to the path.
+    // Only the system's code (ENOENT, EACCES) is shown: the rest of the message repeats the path.
     const { code = 'unknown fault' } = error as { code?: string };
     throw new ConfigError(`USERS_FILE ${JSON.stringify(usersFile)} cannot be read: ${code}.`);
   }
@@ -39,7 +39,7 @@ export async function loadAccounts({
   return parseUsersFile(bytes);
 }
 
-/** Hashes of the word "password", made beforehand so that a start costs no scrypt. */
+/** Hashes of the word "password", precomputed so that the start does not run scrypt. */
 const demoAccounts: readonly Account[] = [
   {
     id: '019b8d5e-9c00-7000-8000-000000000401',
@@ -79,7 +79,7 @@ function parseUsersFile(bytes: Buffer): readonly Account[] {
   return [...accounts.values()];
 }
 
-/** The first faults are enough to correct a file; the rest is counted. */
+/** The first faults are enough to correct a file; the others are only counted. */
 const faultsListedMax = 10;
 
 function toFaultsText(faults: readonly string[]): string {
@@ -88,7 +88,7 @@ function toFaultsText(faults: readonly string[]): string {
   return `USERS_FILE: ${listed}${rest > 0 ? `; and ${rest} more` : ''}.`;
 }
 
-/** The account, or what is wrong with the entry. */
+/** Returns the account, or a description of what is wrong with the entry. */
 function decodeEntry(entry: unknown): Account | string {
   if (!isObject(entry)) return 'must be an object';
   const { passwordHash, ...values } = entry;
@@ -100,10 +100,10 @@ function decodeEntry(entry: unknown): Account | string {
   return { ...person, passwordHash };
 }
 
-/** An account without what its password was made into. */
+/** An account without its password hash. */
 export type Person = Omit<Account, 'passwordHash'>;
 
-/** The person that the values describe, or what is wrong with them. */
+/** Returns the person with these values, or a description of what is wrong with them. */
 export function decodePerson(values: Readonly<Record<string, unknown>>): Person | string {
   const { username, email, roles } = values;
   if (!isLine(username, 256)) return 'username must be text of 1 to 256 characters';
@@ -112,7 +112,7 @@ export function decodePerson(values: Readonly<Record<string, unknown>>): Person 
   return { id: toAccountId(username), username, email, roles };
 }
 
-/** The bounds of names, addresses and roles keep a token under its 4,096 characters. */
+/** These limits on names, addresses and roles keep a token under 4,096 characters. */
 function isLine(value: unknown, lengthMax: number): value is string {
   if (typeof value !== 'string' || value.length > lengthMax) return false;
   return value.trim() !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);
@@ -124,9 +124,9 @@ function isRoles(value: unknown): value is readonly string[] {
 }
 
 /**
- * The same id for a username on every start and every machine, so that what an account wrote stays
- * its own. Choice: a version 7 id (R4) of one fixed moment, whose 74 other bits are a hash of the
- * name instead of random ones.
+ * Derives an account's id from its username, so that the id is the same on every start and every
+ * machine, and posts keep their author. Choice: a version 7 id (R4) with one fixed time, and a hash
+ * of the name in place of its 74 random bits.
  */
 function toAccountId(username: string): string {
   const hash = createHash('sha256').update(`account ${username}`).digest('hex');

@@ -1,4 +1,4 @@
-/** Whose request it is: the account behind `Authorization: Bearer …` (R22, RFC 6750 §2.1). */
+/** Finds the account that `Authorization: Bearer …` identifies (R22, RFC 6750 §2.1). */
 
 import { AppError } from '../errors.ts';
 import type { HttpRequest } from '../http/message.ts';
@@ -18,8 +18,8 @@ export type Bearer = ReturnType<typeof createBearer>;
 
 export function createBearer({ tokens, store }: BearerDeps) {
   /**
-   * The account, at once where the store answers at once. Throws `missing_token` where no bearer
-   * token was sent, `invalid_token` where it is not good or its account is gone.
+   * Returns the account, without a promise if the store does. Throws `missing_token` if no bearer
+   * token was sent, and `invalid_token` if the token is not valid or its account was removed.
    */
   const authenticate = (request: WithHeaders): MaybePromise<Account> => {
     const authorization = request.header('authorization');
@@ -27,7 +27,7 @@ export function createBearer({ tokens, store }: BearerDeps) {
     const claims = tokens.verify(toToken(authorization));
     if (claims === undefined) throw invalidToken();
     return andThen(store.accounts.find(claims.sub), (account) => {
-      // A token outlives its account at most until it is used (R22).
+      // A removed account ends its tokens (R22).
       if (account === undefined) throw invalidToken();
       return account;
     });
@@ -42,8 +42,8 @@ export function createBearer({ tokens, store }: BearerDeps) {
 const bearerStart = /^bearer(?: +|$)/i;
 
 /**
- * What follows the scheme's name; that it is one token and nothing else, `verify` says. With
- * another scheme no token was sent, and the answer names no error (RFC 6750 §3.1).
+ * Returns what follows the scheme's name; `verify` checks that it is one token. With another scheme
+ * no token was sent, so that the response names no error (RFC 6750 §3.1).
  */
 function toToken(authorization: string): string {
   const found = bearerStart.exec(authorization);

@@ -9,7 +9,7 @@ import { BoundedMap } from '../bounded-map.ts';
 import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 
-/** What a token says (Spec §5 rule 2). Times are whole seconds since 1970. */
+/** The claims of a token (Spec §5 rule 2). Times are whole seconds since 1970. */
 export interface Claims {
   readonly sub: string;
   readonly email: string;
@@ -18,33 +18,33 @@ export interface Claims {
 }
 
 export interface Tokens {
-  /** A token for this account that lives for the time to live from now. */
+  /** Returns a token for this account that expires after the configured time to live. */
   sign(account: Pick<Account, 'username' | 'email' | 'roles'>): string;
-  /** The claims of a token that is valid now, or undefined for any other. */
+  /** Returns the claims of a token that is valid now, or undefined for any other token. */
   verify(token: string): Claims | undefined;
 }
 
 export interface TokensOptions {
   /**
-   * The first one signs, each of them verifies, so that a key can be replaced without a gap. No
-   * two are equal.
+   * The first secret signs, and every one verifies, so that a key can be replaced without refusing
+   * valid tokens. No two are equal.
    */
   readonly secrets: readonly [Buffer, ...Buffer[]];
   readonly ttlSeconds: number;
   readonly now: () => Date;
 }
 
-/** Longer ones are refused unread. The bounds in `auth/accounts.ts` keep every token shorter. */
+/** Longer tokens are refused unparsed. The limits in `auth/accounts.ts` keep tokens shorter. */
 export const tokenLengthMax = 4_096;
 
-/** Verified tokens that are remembered: a token in use costs one HMAC, not one each time. */
+/** Size of the cache of verified tokens: a token costs one HMAC, not one for each request. */
 export const verifiedTokensMax = 1_000;
 
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
   const signing = createSecretKey(secrets[0]);
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
-  // Keyed by the whole text: a token that differs anywhere is another one. Only valid tokens are
-  // kept, so that a client without a key cannot fill it.
+  // The key is the whole token. Only valid tokens are kept, so that a client without the signing
+  // key cannot fill the cache.
   const verified = new BoundedMap<Claims>(verifiedTokensMax);
 
   return {
@@ -72,14 +72,14 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
 }
 
 /**
- * What a token's header calls a key (`kid`, RFC 7515 §4.1.4). An HMAC under the key tells no more
- * of it than each token does. What is signed of a token has a dot in it: it is never this label.
+ * Returns a key's identifier (`kid`, RFC 7515 §4.1.4). It is an HMAC, so it reveals no more about
+ * the key than any token does. Signed input contains a dot, so it never equals the HMAC's label.
  */
 function toKeyId(key: KeyObject): string {
   return toSignature(key, 'inkwell key id').slice(0, 8);
 }
 
-/** What a valid signature proves. */
+/** The content of a token whose signature is valid. */
 export interface Signed {
   /** The header's `kid`, if it has one. */
   readonly keyId: string | undefined;
@@ -87,15 +87,15 @@ export interface Signed {
 }
 
 /**
- * What a token in compact form holds whose signature was made with `key`, or undefined. The header
- * must be one that this service could have written; key id and payload are not checked.
+ * Returns the content of a token in compact form if `key` made its signature, otherwise undefined.
+ * The header must be one that this service can have written; `kid` and payload are not checked.
  */
 export function verifySignature(key: KeyObject, token: string): Signed | undefined {
   if (token.length > tokenLengthMax) return undefined;
   const [, header, payload, signature] = compactForm.exec(token) ?? [];
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
-  // The text of the signature is compared, not its bytes: the last of its 43 characters has two
-  // bits that no byte holds, and a decoder that drops them lets four texts through for one.
+  // The text is compared, not the decoded bytes: the last of the 43 characters has two unused bits,
+  // so that four different texts decode to the same bytes.
   const expected = Buffer.from(toSignature(key, `${header}.${payload}`));
   if (!timingSafeEqual(expected, Buffer.from(signature))) return undefined;
   const headerBytes = fromSegment(header);
@@ -111,9 +111,9 @@ export function verifySignature(key: KeyObject, token: string): Signed | undefin
 const compactForm = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * The claims of a token that one of the keys has signed. A header with `kid` names that key and no
- * other, so that an unknown one is refused; without it any key will do (RFC 7515 §4.1.4: it is a
- * hint that may be left out). Nothing of a token is read before its signature was found good.
+ * Returns the claims of a token that one of the keys has signed. A `kid` selects one key, and an
+ * unknown `kid` is refused; without `kid` (it is optional, RFC 7515 §4.1.4) every key is tried. The
+ * payload is not parsed before the signature is verified.
  */
 function readToken(
   keys: readonly KeyObject[],
@@ -134,9 +134,9 @@ type Members = ReadonlyMap<string, unknown>;
 const headerMembers: ReadonlySet<string> = new Set(['alg', 'typ', 'kid']);
 
 /**
- * Closed: a header with any other member is refused. So `crit` is, as RFC 7515 §4.1.11 asks of
- * a reader that knows no extension, and a key or a link to one (`jwk`, `jku`, `x5c`) is never
- * followed.
+ * A header with any other member is refused. This covers `crit`, as RFC 7515 §4.1.11 demands of a
+ * reader without extensions, and keys or links to keys in the header (`jwk`, `jku`, `x5c`), which
+ * are never used.
  */
 function isHeader(header: Members): boolean {
   if (header.get('alg') !== 'HS256') return false;
@@ -147,8 +147,8 @@ function isHeader(header: Members): boolean {
 }
 
 /**
- * The claims, if they are whole and count now. `exp` is the first second that is too late, with no
- * leeway (R22, RFC 7519 §4.1.4). A token for a named audience is refused (RFC 7519 §4.1.3).
+ * Returns the claims if they are complete and valid now. A token expires at the start of the second
+ * `exp`, with no leeway (R22, RFC 7519 §4.1.4). A token with an audience is refused (§4.1.3).
  */
 function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | undefined {
   if (members === undefined || members.has('aud')) return undefined;
@@ -184,13 +184,13 @@ function parseObject(bytes: Buffer): Members | undefined {
     return undefined;
   }
   if (!isObject(value)) return undefined;
-  // Names are unique (RFC 7515 §4, RFC 7519 §4). JSON.parse keeps the last of equal ones: then
-  // the value has fewer members than the text.
+  // Duplicate names are refused (RFC 7515 §4, RFC 7519 §4). JSON.parse keeps the last of them, so
+  // that the value has fewer members than the text.
   if (countMembers(text) !== countMembers(JSON.stringify(value))) return undefined;
   return new Map(Object.entries(value));
 }
 
-/** Members at every level: the colons outside strings. `json` is valid JSON. */
+/** The number of members at every level: of colons outside strings. `json` must be valid. */
 function countMembers(json: string): number {
   return json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length - 1;
 }
@@ -203,7 +203,7 @@ function toSegment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** The bytes, if the text is the one way to write them (RFC 4648 §3.5). */
+/** Decodes base64url; undefined if the text is not the canonical encoding (RFC 4648 §3.5). */
 function fromSegment(segment: string): Buffer | undefined {
   const bytes = Buffer.from(segment, 'base64url');
   return bytes.toString('base64url') === segment ? bytes : undefined;

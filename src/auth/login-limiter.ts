@@ -1,7 +1,7 @@
 /**
- * Limits failed logins (R21). Those of one account from one address lock that account for that
- * address, and for no other. Many of one account, or of one address, lock nothing: from then on
- * logins under it are let in one at a time, so that no client can lock out others.
+ * Limits failed logins (R21). Too many failures of one account from one address lock that account
+ * for that address only. Many failures of one account, or from one address, lock nothing: further
+ * logins of it are then admitted one at a time, so that no client can lock out others.
  */
 
 import { createHash } from 'node:crypto';
@@ -13,16 +13,16 @@ import type { FailureCount, LoginFailures } from '../store/store.ts';
 /** One attempt to log in. */
 export interface LoginAttempt {
   readonly username: string;
-  /** The client's, in canonical text (R34). */
+  /** The client's address in canonical form (R34). */
   readonly address: string;
 }
 
 export interface LoginLimiterOptions {
-  /** Of one account from one address in a minute. */
+  /** Failures of one account from one address that are allowed in a minute. */
   readonly failuresMax: number;
-  /** Milliseconds of a clock that only goes forward: one that is set back would prolong a lock. */
+  /** Milliseconds of a monotonic clock: setting the system time back must not prolong a lock. */
   readonly now: () => number;
-  /** What counts for all nodes; undefined: only this process counts. */
+  /** The counters that all nodes share; undefined if only this process counts. */
   readonly shared?: LoginFailures | undefined;
 }
 
@@ -32,13 +32,13 @@ const wideFactor = 10;
 export type LoginLimiter = ReturnType<typeof createLoginLimiter>;
 
 export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOptions) {
-  // Where nodes count together: what the store did not take, as it may be full or only be read.
+  // With a shared counter: the failures that the store refused to record (full, or read-only).
   const counts = new FailureCounts(now);
   const waitInQueue = createLoginQueue((key) =>
     shared?.takeTurn(key, intervalMilliseconds).then(pause).catch(ifRefused()),
   );
 
-  /** How many failures each key has. Rejects where the pair has too many. */
+  /** Returns the failures of each key. Rejects if the pair of account and address has too many. */
   const check = async (keys: ReturnType<typeof toKeys>) => {
     const found = shared && (await shared.find(Object.values(keys)));
     const find = (key: string): FailureCount => {
@@ -56,14 +56,14 @@ export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOpt
 
   return {
     /**
-     * Resolves when the password may be checked, with the failures of this account from this
-     * address. Rejects with `too_many_requests` where these are too many, with `overloaded` where
-     * too many wait.
+     * Resolves with the failures of this account from this address when the password may be
+     * checked. Rejects with `too_many_requests` if there were too many failures, and with
+     * `overloaded` if too many logins wait.
      */
     async enter(attempt: LoginAttempt): Promise<number> {
       const keys = toKeys(attempt);
       let failures = await check(keys);
-      // The address first: one that floods waits for itself, and not in the account's queue.
+      // The address comes first, so that a flood from it does not fill the account's queue.
       for (const name of ['network', 'account'] as const) {
         if (failures[name] < failuresMax * wideFactor) continue;
         await waitInQueue(keys[name], keys.pair, failures.pair);
@@ -76,7 +76,7 @@ export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOpt
       const count = (): void => keys.forEach((key) => counts.add(key));
       await (shared?.add(keys, windowMilliseconds).catch(ifRefused(count)) ?? count());
     },
-    /** Forgets the failures of this account from this address, not those of either by itself. */
+    /** Forgets the failures of this pair of account and address, not those of either alone. */
     async succeed(attempt: LoginAttempt): Promise<void> {
       const { pair } = toKeys(attempt);
       counts.forget(pair);
@@ -85,7 +85,7 @@ export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOpt
   };
 }
 
-/** What follows where the store refuses, as it does while it is away or full. */
+/** Ignores a refusal by the store (unavailable or full), and calls `instead` if it is given. */
 function ifRefused(instead?: () => void): (error: unknown) => undefined {
   return (error) => {
     if (!(error instanceof AppError)) throw error;
@@ -96,22 +96,22 @@ function ifRefused(instead?: () => void): (error: unknown) => undefined {
 const windowMilliseconds = 60_000;
 
 /**
- * Keys that are counted at once. Three cost a failure, which takes a check of a password, and a
- * window has time for some 3,000 of these: no client can push a count out before its window ends.
+ * Keys counted at the same time. A failure adds three keys and needs a password check, and a minute
+ * has time for about 3,000 checks: no client can push out a count before its window ends.
  */
 export const countedMax = 32_768;
 
-/** Counts failures by key, each for a minute from its first one, in bounded memory. */
+/** Counts failures by key, each for one minute from its first failure, in bounded memory. */
 export class FailureCounts {
   readonly #now: () => number;
-  // All windows are equally long: the first to begin ends first.
+  // Every window has the same length, so the oldest entry ends first.
   readonly #windows = new Map<string, { readonly end: number; count: number }>();
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** The failures of this key, and the time until they no longer count. */
+  /** Returns the failures of this key, and how long they still count. */
   find(key: string): FailureCount {
     const { end, count } = this.#windows.get(key) ?? { end: 0, count: 0 };
     const millisecondsLeft = Math.max(0, end - this.#now());
@@ -137,10 +137,10 @@ export class FailureCounts {
   }
 }
 
-/** Between two logins under one key. */
+/** The interval between two logins of one key. */
 const intervalMilliseconds = 500;
 
-/** Under one key: the last of them waits 20 seconds. */
+/** Logins that may wait for one key: the last of them waits 20 seconds. */
 export const waitingMax = 40;
 
 interface Waiting {
@@ -151,21 +151,21 @@ interface Waiting {
 }
 
 /**
- * Lets in logins under one key one at a time, at intervals, over all nodes; of those at this one
- * the client with the fewest failures goes first. Rejects with `overloaded` where too many wait
- * and this one is, or comes to be, the last of them.
+ * Admits the logins of one key one at a time, at an interval that all nodes share. Among the logins
+ * at this node, the client with the fewest failures goes first. Rejects with `overloaded` if too
+ * many wait: the last of the queue is then refused.
  */
 function createLoginQueue(
   takeTurn: (key: string) => Promise<unknown> | undefined,
 ): (key: string, client: string, failures: number) => Promise<void> {
-  // A key stays until an interval ends in which no login has waited.
+  // A queue is removed when an interval ends without a waiting login.
   const queues = new Map<string, Waiting[]>();
 
   const open = (key: string): Waiting[] => {
     const queue: Waiting[] = [];
     queues.set(key, queue);
     let hasTurn = false;
-    /** Has one turn at a time: those of other nodes are in between. */
+    /** Takes one turn at a time: other nodes may take turns in between. */
     const letNextIn = async (): Promise<void> => {
       if (hasTurn) return;
       if (queue.length === 0) {
@@ -190,7 +190,7 @@ function createLoginQueue(
   return (key, client, failures) => {
     const queue = queues.get(key) ?? open(key);
     return new Promise((resolve, reject) => {
-      // What one client has waiting counts against its next attempt as failures do.
+      // Logins of the same client that already wait count like failures.
       const rank = failures + queue.filter((other) => other.client === client).length;
       const place = queue.findIndex((other) => other.rank > rank);
       const waiting = { client, rank, letIn: resolve, refuse: reject };
@@ -206,14 +206,14 @@ function tooMany(): AppError {
   });
 }
 
-/** Keys of a fixed length, whatever the name; no name makes the key of an address. */
+/** Account keys are hashes: their length is fixed, and none can equal an address. */
 function toKeys({ username, address }: LoginAttempt) {
   const account = createHash('sha256').update(username).digest('base64');
   const network = toNetwork(address);
   return { account, network, pair: `${account} ${network}` };
 }
 
-/** One subscriber has a whole /64 of IPv6 (RFC 6177 §2), so that its addresses count as one. */
+/** A subscriber usually has a whole /64 of IPv6 (RFC 6177 §2), so it counts as one address. */
 function toNetwork(address: string): string {
   if (!isIPv6(address)) return address;
   const [front = '', back] = address.split('::');

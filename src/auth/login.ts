@@ -12,9 +12,9 @@ export interface Credentials extends LoginAttempt {
 }
 
 /**
- * A token where the password is right. Throws `invalid_credentials` alike for an unknown user and
- * a wrong password, after the same work; `too_many_requests` after too many failures;
- * `overloaded` where too many logins are being checked, or wait.
+ * Resolves with a token if the password is right. An unknown user and a wrong password are refused
+ * alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests` after too
+ * many failures, and with `overloaded` if too many logins are checked or wait.
  */
 export type Login = (credentials: Credentials) => Promise<string>;
 
@@ -31,12 +31,12 @@ export function createLogin(deps: LoginDeps): Login {
   return async (credentials) => {
     const failures = await limiter.enter(credentials);
     const account = await store.accounts.findForLogin(credentials.username);
-    // Those that are under way or wait at this moment may all still fail: the count can pass its
-    // limit by as many as are checked at once.
+    // Logins that are checked at the same time can all fail, so that the count can exceed its limit
+    // by that number.
     const isRight = await checkPassword(credentials.password, account?.passwordHash);
     if (account === undefined || !isRight) {
       await limiter.fail(credentials);
-      // A name that nobody has may be a password in the wrong field.
+      // An unknown name is not logged: it may be a password typed into the wrong field.
       security('login failed', { client: credentials.address, account: account?.username });
       throw new AppError('invalid_credentials', 'The username or the password is wrong.');
     }

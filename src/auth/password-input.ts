@@ -1,6 +1,6 @@
 /**
- * Reads a new password: from a terminal, where it is asked for twice and not shown, or from the
- * first line that a program writes. It is never an argument: other users can see those.
+ * Reads a new password. At a terminal it is asked for twice and not shown; otherwise it is the
+ * first line of the input. It is never an argument, because other users can see arguments.
  */
 
 import type { Readable } from 'node:stream';
@@ -13,13 +13,13 @@ export interface PasswordInput extends Readable {
 }
 
 export interface PasswordInputOptions {
-  /** Shows a question at the terminal. */
+  /** Writes a prompt to the terminal. */
   readonly say: (text: string) => void;
-  /** How long the input may take. */
+  /** Time limit for the input, in seconds. */
   readonly secondsMax: number;
 }
 
-/** The input is at its end afterwards. Throws an Error of one line where no password comes. */
+/** Consumes the input. Throws an Error with a message of one line if there is no valid password. */
 export async function readPassword(
   input: PasswordInput,
   { say, secondsMax }: PasswordInputOptions,
@@ -64,7 +64,7 @@ async function askTwice(input: PasswordInput, say: (text: string) => void): Prom
   throw new Error('The terminal is gone: nothing has changed.');
 }
 
-/** What a terminal in raw mode sends for its keys, ASCII and so one byte of UTF-8 each. */
+/** The bytes that a terminal in raw mode sends for these keys. Each is one byte in UTF-8 too. */
 const key = {
   interrupt: 0x03,
   endOfInput: 0x04,
@@ -75,16 +75,16 @@ const key = {
   delete: 0x7f,
 } as const;
 
-/** Lines without their ends. The last one of a program may have none. */
+/** Yields lines without their terminators. The last line need not have one. */
 async function* readLines(input: PasswordInput): AsyncGenerator<Buffer, void> {
   const isTerminal = input.isTTY === true;
   const line: number[] = [];
   let before = 0;
-  // Leaves the input open, so that a terminal can be set back.
+  // The input stays open, so that the terminal's mode can be restored.
   for await (const chunk of input.iterator({ destroyOnReturn: false })) {
     for (const byte of chunk as Buffer) {
       // no encoding is set
-      // A line may end with both: that is one end.
+      // CR followed by LF is one line end.
       const isEnd = byte === key.return || (byte === key.lineFeed && before !== key.return);
       before = byte;
       if (isEnd) yield Buffer.from(line.splice(0));
@@ -104,7 +104,7 @@ function press(line: number[], byte: number): void {
   else if (byte !== key.lineFeed) append(line, byte);
 }
 
-/** The last byte, and of a character of several all: UTF-8 (RFC 3629 §3). */
+/** Removes the last character, which can be several bytes of UTF-8 (RFC 3629 §3). */
 function removeCharacter(line: number[]): void {
   let removed = line.pop();
   while (removed !== undefined && removed >= 0x80 && removed < 0xc0) removed = line.pop();
@@ -125,7 +125,7 @@ function toPassword(bytes: Buffer): string {
     throw new Error('A password must be UTF-8.');
   }
   if (password === '') throw new Error('A password must not be empty.');
-  // An arrow key, or a file that is no text: it could not be typed at a login.
+  // Control characters come from arrow keys or binary files, and cannot be typed at a login.
   if (/\p{Cc}/u.test(password)) throw new Error('A password must not hold control characters.');
   return password;
 }

@@ -1,6 +1,6 @@
 /**
- * Passwords as scrypt hashes (RFC 7914): `hashPassword` writes one, `createPasswordChecker`
- * compares, never more than a few at a time and always with the same work.
+ * Passwords as scrypt hashes (RFC 7914). `hashPassword` creates a hash. `createPasswordChecker`
+ * compares: a few at a time, and always with the same work.
  */
 
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
@@ -15,15 +15,15 @@ export interface PasswordHash {
   readonly hash: Buffer;
 }
 
-/** A password has at most so many bytes of UTF-8. */
+/** Maximum length of a password in bytes of UTF-8. */
 export const passwordBytesMax = 1_024;
 
-/** About 40 ms and 16 MiB for one check: slow for a guesser, acceptable for a login. */
+/** About 40 ms and 16 MiB for each check: slow for a guesser, acceptable for a login. */
 const defaults = { cost: 2 ** 14, blockSize: 8, parallelization: 1 } as const;
 const saltBytes = 16;
 const hashBytes = 32;
 
-/** The text that an account keeps of its password. RangeError: longer than `passwordBytesMax`. */
+/** Returns the text to store. Throws RangeError if the password exceeds `passwordBytesMax`. */
 export async function hashPassword(password: string): Promise<string> {
   if (Buffer.byteLength(password) > passwordBytesMax) {
     throw new RangeError(`A password has at most ${passwordBytesMax} bytes.`);
@@ -34,17 +34,17 @@ export async function hashPassword(password: string): Promise<string> {
   return `scrypt$${cost}$${blockSize}$${parallelization}$${toText(salt)}$${toText(hash)}`;
 }
 
-/** True where `hash` was made of `password`. Takes as long for a wrong one as for the right one. */
+/** True if `hash` was made from `password`. A wrong password takes as long as the right one. */
 export async function verifyPassword(password: string, hash: PasswordHash): Promise<boolean> {
-  // One that is too long is wrong after the same work, and is not hashed: it could be a megabyte.
+  // One that is too long is wrong. It is not hashed (it may be a megabyte); the work is the same.
   const isShort = Buffer.byteLength(password) <= passwordBytesMax;
   const derived = await derive(isShort ? password : '', hash);
   return timingSafeEqual(derived, hash.hash) && isShort;
 }
 
 /**
- * Reads the text of a hash; undefined where it is none, or where its parameters are weaker than
- * those of `hashPassword`, or would take more than 128 MiB for one login.
+ * Parses the text of a hash. Returns undefined if it is malformed, if its parameters are weaker
+ * than those of `hashPassword`, or if a check would need more than 128 MiB.
  */
 export function parsePasswordHash(text: string): PasswordHash | undefined {
   const found = hashForm.exec(text);
@@ -69,23 +69,23 @@ const hashForm =
   /^scrypt\$([1-9][0-9]{4,5})\$([1-9][0-9]?)\$([1-9])\$([A-Za-z0-9_-]{22,86})\$([A-Za-z0-9_-]{43})$/;
 
 /**
- * True where `hash` is there and was made of `password`. Without one (there is no such account) the
- * work is the same, so that the time does not tell which accounts exist (R21). Throws `overloaded`
- * where too many are waiting already.
+ * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
+ * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
+ * many checks are waiting.
  */
 export type CheckPassword = (password: string, hash: string | undefined) => Promise<boolean>;
 
 export interface PasswordCheckerOptions {
-  /** Checks that may wait for those under way. */
+  /** Checks that may wait while others run. */
   readonly queueMax: number;
   /**
-   * A hash of the same cost as those of the accounts, to compare with where there is no account.
-   * Left out: one of the default cost.
+   * The hash to compare with if there is no account: it must cost as much as those of the accounts.
+   * Default: a hash of the default cost.
    */
   readonly decoyHash?: string | undefined;
 }
 
-/** The other two of libuv's four threads stay free for files and names. */
+/** Leaves two of libuv's four threads free for file system and DNS operations. */
 export const checksUnderWayMax = 2;
 
 export function createPasswordChecker(options: PasswordCheckerOptions): CheckPassword {
@@ -98,11 +98,11 @@ export function createPasswordChecker(options: PasswordCheckerOptions): CheckPas
   };
 }
 
-/** Made of random bytes that were thrown away. */
+/** The hash of random bytes that were not kept. */
 const defaultDecoyHash =
   'scrypt$16384$8$1$mGIJ5RuHfGs6khJHn9OnYw$nITIG69x1SVuL55H3a-t7A5KYu5MLnecTMnR0Evvx7A';
 
-/** Runs at most `checksUnderWayMax` at a time, lets `queueMax` wait: first come, first served. */
+/** Runs `checksUnderWayMax` tasks at a time; `queueMax` may wait: first come, first served. */
 function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];
   let underWay = 0;
@@ -111,7 +111,7 @@ function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promi
     if (underWay < checksUnderWayMax) {
       underWay += 1;
     } else if (waiting.length < queueMax) {
-      // A check that ends hands its permit to the next one, so that `underWay` does not change.
+      // A task that ends hands its permit to the next one, so that `underWay` does not change.
       await new Promise<void>((resolve) => {
         waiting.push(resolve);
       });
@@ -130,7 +130,7 @@ function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promi
   };
 }
 
-/** Accounts keep only hashes that were parsed when they were read: any other is a fault here. */
+/** Account hashes were validated when they were read: an invalid one is an internal error. */
 function getPasswordHash(text: string): PasswordHash {
   const hash = parsePasswordHash(text);
   if (hash === undefined) throw new Error('The stored password hash of an account is malformed.');
@@ -139,7 +139,7 @@ function getPasswordHash(text: string): PasswordHash {
 
 function derive(password: string, { salt, hash, ...parameters }: PasswordHash): Promise<Buffer> {
   const { cost, blockSize, parallelization } = parameters;
-  // What scrypt itself needs (RFC 7914 §5), and one MiB to spare.
+  // The memory that scrypt needs (RFC 7914 §5), plus one MiB.
   const maxmem = 128 * blockSize * (cost + parallelization) + 2 ** 20;
   return new Promise((resolve, reject) => {
     scrypt(password, salt, hash.length, { ...parameters, maxmem }, (error, key) => {
