@@ -8,28 +8,28 @@ import { checkDocument, isJsonArray, isJsonObject } from './json-value.ts';
 import { parseLocalDateTime } from './local-date-time.ts';
 import { isBlank } from './text.ts';
 
-/** Faults that one answer lists. */
+/** Faults listed in one response. */
 const faultsMax = 20;
 
 /**
- * What a client wants stored, with or without an id. Throws `invalid_body` with the place of each
- * fault, `content_too_large` beyond `bytesMax`.
+ * Checks an article to be stored, with or without an id. Throws `invalid_body` with a pointer to
+ * each fault, and `content_too_large` beyond `bytesMax`.
  */
 export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraft {
-  const value = body as Json; // as `http/json.ts` lets it in
+  const value = body as Json; // validated by `http/json.ts`
   checkAll([{ value, at: '' }], bytesMax);
   return value as ArticleDraft; // it was checked
 }
 
-/** The article that a patch makes of `before`, if it is one and keeps its id (R16). */
+/** Checks what a patch made of `before`: it must be an article with the same id (R16). */
 export function toPatchedArticle(before: Article, after: Json, bytesMax: number): Article {
   checkAll([{ value: after, at: '', before }], bytesMax);
   return after as Article; // it was checked
 }
 
 /**
- * The same for all articles: none may be added, dropped or moved (R16). One that was not touched
- * is the same object and is not checked again.
+ * The same for a patch of all articles: none may be added, removed or moved (R16). An article that
+ * the patch did not change is the same object, and is not checked again.
  */
 export function toPatchedArticles(
   before: readonly Article[],
@@ -48,9 +48,9 @@ export function toPatchedArticles(
 
 interface Checked {
   readonly value: Json;
-  /** Pointer to the value. */
+  /** JSON Pointer to the value. */
   readonly at: string;
-  /** The article that the value comes from. */
+  /** The article before the patch. */
   readonly before?: Article;
 }
 
@@ -61,7 +61,7 @@ function checkAll(articles: readonly Checked[], bytesMax: number): void {
   for (const { value } of articles) checkDocument(value, bytesMax);
 }
 
-/** R14: the members that the specification names have its types; only the title must be there. */
+/** R14: the members that the specification names have its types. Only the title is required. */
 function checkArticle({ value, at, before }: Checked, faults: FieldError[]): void {
   if (!isJsonObject(value)) {
     fault(faults, at, 'must be an object');
@@ -81,9 +81,9 @@ function checkArticle({ value, at, before }: Checked, faults: FieldError[]): voi
   if (author !== undefined) checkAuthor(author, `${at}/author`, faults);
   checkText(content, `${at}/content`, faults);
   if (tags !== undefined) checkTags(tags, `${at}/tags`, faults);
-  // Choice: a date-time is checked, but kept as it was sent. An article is an open document, and
-  // a client reads back what it wrote (R14, R17).
-  // One that a patch leaves alone was checked when it came; reading it costs more than the rest.
+  // Choice: a date-time is checked, but stored as it was sent. An article is an open document, and
+  // a client reads back what it wrote (R14, R17). One that a patch did not change was checked when
+  // it came; checking it again costs more than the other members.
   const isNew = publishedAt !== undefined && publishedAt !== before?.['publishedAt'];
   if (isNew && !isLocalDateTime(publishedAt)) {
     fault(faults, `${at}/publishedAt`, 'must be a local date-time');

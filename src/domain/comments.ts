@@ -1,19 +1,19 @@
-/** Adding a comment: stored first, announced second, in the order stored (R30). */
+/** Adding a comment: it is stored, then published, in the order stored (R30). */
 
 import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 
-/** Gives undefined where there is no such post: nothing is stored, nothing is announced. */
+/** Returns undefined if the post does not exist: nothing is stored or published then. */
 export type AddComment = Store['comments']['add'];
 
-/** `publish`: tells every subscriber of `commentAdded`. */
+/** `publish` delivers a comment to every subscriber of `commentAdded`. */
 export function createAddComment(
   { comments }: Pick<Store, 'comments'>,
   publish: (comment: Comment) => void,
 ): AddComment {
   const add: AddComment = (postId, content) => comments.add(postId, content);
-  // A store that others write to as well tells its watchers of their comments and of these.
+  // A store that other nodes write to reports every new comment itself, these included.
   if (comments.watch !== undefined) return add;
   return (postId, content) =>
     andThen(add(postId, content), (comment) => {

@@ -2,10 +2,10 @@
 
 import { AppError } from '../errors.ts';
 
-/** What a common file system holds: a longer name could not be saved after a download. */
+/** The limit of common file systems: a longer name could not be saved after a download. */
 const fileNameBytesMax = 255;
 
-/** Unicode's category Cc: C0, DEL and C1. None of them may reach a header or a terminal. */
+/** Unicode's category Cc: C0, DEL and C1. They must not reach a header or a terminal. */
 const controlCharacter = /\p{Cc}/u;
 
 const extensionOfType: ReadonlyMap<string, string> = new Map([
@@ -18,9 +18,9 @@ const typeOfExtension: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * The client's file name as far as it counts: what follows the last `/` or `\`. Undefined where
- * nothing is left, or a name that stands for a folder. Throws `invalid_multipart` for a control
- * character or more than 255 bytes of UTF-8 (R18).
+ * The part of the client's file name after the last `/` or `\`. Undefined if that is empty, `.` or
+ * `..`. Throws `invalid_multipart` for a control character, or for more than 255 bytes of UTF-8
+ * (R18).
  */
 export function toFileName(given: string | undefined): string | undefined {
   if (given === undefined) return undefined;
@@ -43,7 +43,7 @@ export function createFileName(mediaType: string, createUuid: () => string): str
   return `${createUuid()}.${extensionOfType.get(mediaType) ?? 'bin'}`;
 }
 
-/** The media type that a stored file is given back with (Spec §4.4 rule 4). */
+/** The media type with which a stored file is served (Spec §4.4 rule 4). */
 export function mediaTypeOf(storedName: string): string {
   const extension = storedName.slice(storedName.lastIndexOf('.') + 1);
   const known =
@@ -52,12 +52,12 @@ export function mediaTypeOf(storedName: string): string {
 }
 
 /**
- * `Content-Disposition` that saves a file under its name (RFC 6266). Old clients get the name
- * without what is not plain in a quoted text; some of them take an escape by `%` for one.
+ * `Content-Disposition` for a download under the file's name (RFC 6266). Old clients get the name
+ * without special characters, because some of them decode `%` escapes in a quoted string.
  */
 export function toDisposition(storedName: string): string {
   const plain = storedName.replaceAll(/[^ -~]|["%\\]/g, '_');
-  // RFC 8187 §3.2.1 has fewer characters that need no escape than a component of a URI.
+  // RFC 8187 §3.2.1 leaves fewer characters unescaped than `encodeURIComponent` does.
   const escape = (character: string): string =>
     `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   const extended = encodeURIComponent(storedName).replaceAll(/['()*]/g, escape);

@@ -1,10 +1,10 @@
-/** How a file that a client sends comes into the store: the same by REST and GraphQL (R19). */
+/** Stores a file that a client sends, for REST and GraphQL alike (R19). */
 
 import type { ByteSource } from '../byte-source.ts';
 import type { Upload, WrittenFile } from '../store/uploads.ts';
 import { createFileName, toFileName } from './file-names.ts';
 
-/** What a part says of itself. */
+/** The headers of a part. */
 export interface FileDescription {
   readonly name: string;
   readonly fileName: string | undefined;
@@ -14,20 +14,20 @@ export interface FileDescription {
 }
 
 export interface ReceivedFile {
-  /** What the store needs to commit the file. */
+  /** The argument for `Upload.commit`. */
   readonly written: WrittenFile;
   /**
-   * The six values of Spec §4.1 rule 4, for the log (R19): the name of the part; the client's file
-   * name as far as it counts (R18), empty where it has none; the name of the file in the folder of
-   * the store; media type; charset, `utf-8` where the part names none (RFC 7578 §4.5); bytes.
+   * The six values of Spec §4.1 rule 4, for the log (R19): part name; client's file name (R18),
+   * empty if it has none; file name in the store's folder; media type; charset, `utf-8` if the part
+   * names none (RFC 7578 §4.5); size in bytes.
    */
   readonly facts: Readonly<Record<string, string | number>>;
 }
 
 /**
- * Writes `content` under the naming rules of Spec §4.4. The file is visible once it is
- * committed: `upload.commit([received.written])`. Throws `invalid_multipart` for a bad name, and
- * what `Upload.write` throws.
+ * Writes `content` under the naming rules of Spec §4.4. The file becomes visible with
+ * `upload.commit([received.written])`. Throws `invalid_multipart` for an invalid name, and the
+ * errors of `Upload.write`.
  */
 export async function receiveFile(
   upload: Upload,

@@ -4,16 +4,15 @@ import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
 /**
- * Random bytes are drawn for so many ids at once: that makes four times as many ids a second as
- * `v7` with random bytes of its own, which also has no other clock than the system's to order them
- * by.
+ * Random bytes are generated for this many ids at once. That is four times as fast as `v7` with
+ * random bytes of its own, and `v7` alone would read the system's clock instead of `now`.
  */
-const idsPerDraw = 256;
+const idsPerBatch = 256;
 const randomBytesPerId = 16;
 
-/** A source of new ids; ids that it makes later sort later, also within one millisecond. */
+/** Returns a source of new ids, which sort in the order in which they were made. */
 export function createIdSource(now: () => Date): () => string {
-  const pool = new Uint8Array(idsPerDraw * randomBytesPerId);
+  const pool = new Uint8Array(idsPerBatch * randomBytesPerId);
   let used = pool.length;
   let msecs = 0;
   let seq = 0;
@@ -28,7 +27,7 @@ export function createIdSource(now: () => Date): () => string {
     const time = now().getTime();
     if (time > msecs) {
       msecs = time;
-      // A random start with room above it, so that the count cannot run over (RFC 9562 §6.2).
+      // A random start below the maximum, so that the counter does not overflow (RFC 9562 §6.2).
       seq = ((random[0] ?? 0) << 16) | ((random[1] ?? 0) << 8) | (random[2] ?? 0);
     } else {
       seq += 1;
@@ -37,10 +36,10 @@ export function createIdSource(now: () => Date): () => string {
   };
 }
 
-/** Any UUID in its text form (RFC 9562 §4), whatever its version: 8-4-4-4-12 hex digits. */
+/** A UUID of any version in text form (RFC 9562 §4): 8-4-4-4-12 hex digits. */
 const uuidText = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** The id in lower case, or undefined for text that is no UUID and so names nothing (R4). */
+/** The id in lower case; undefined for text that is not a UUID and so identifies nothing (R4). */
 export function toId(text: string): string | undefined {
   if (text.length !== 36) return undefined;
   if (uuidText.test(text)) return text;

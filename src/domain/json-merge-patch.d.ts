@@ -1,4 +1,4 @@
-/** The package has no types of its own. Only what is used here. */
+/** Types for the package, which has none: only for the function that is used here. */
 declare module 'json-merge-patch' {
   const library: { apply(target: unknown, patch: unknown): unknown };
   export default library;

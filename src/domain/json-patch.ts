@@ -1,10 +1,10 @@
 /**
- * JSON Patch (RFC 6902). `fast-json-patch` does the writing; what it lets through is refused here
- * first: unknown operations, loose pointers and indices, inherited members, endless copies.
+ * JSON Patch (RFC 6902), applied by `fast-json-patch`. What the package accepts wrongly is refused
+ * first: unknown operations, loose pointers and indices, inherited members, unlimited copies.
  *
- * A document is never changed in place. The objects and arrays on the way to a target are copied
- * once per patch, everything else is shared with the document before: a small patch of a large
- * document costs little, and what the store holds stays as it is.
+ * A document is never changed in place. The objects and arrays on the path to a target are copied
+ * once per patch, the rest is shared with the previous document: a small patch of a large document
+ * costs little, and the stored document does not change.
  */
 
 import jsonPatch, { type Operation } from 'fast-json-patch';
@@ -29,25 +29,25 @@ import {
   type JsonPointer,
 } from './json-pointer.ts';
 
-/** One operation (RFC 6902 §4) that has been checked. */
+/** A validated operation (RFC 6902 §4). */
 export type PatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: JsonPointer; readonly value: Json }
   | { readonly op: 'remove'; readonly path: JsonPointer }
   | { readonly op: 'move' | 'copy'; readonly from: JsonPointer; readonly path: JsonPointer };
 
-/** Of one patch: each copies the objects on the way to its target. */
+/** Operations of one patch: each copies the objects on the path to its target. */
 const operationsMax = 1_000;
 
 /**
- * A patch document → operations. Throws `invalid_patch` for what is no patch document, and
- * `content_too_large` for more than `operationsMax` operations.
+ * Validates a patch document. Throws `invalid_patch` if it is malformed, and `content_too_large`
+ * for more than `operationsMax` operations.
  */
 export function parseJsonPatch(body: unknown): readonly PatchOperation[] {
   if (!Array.isArray(body)) throw invalidPatch('', 'must be an array of operations');
   if (body.length > operationsMax) {
     throw new AppError('content_too_large', `A patch has at most ${operationsMax} operations.`);
   }
-  return (body as readonly Json[]).map(parseOperation); // as `http/json.ts` lets it in
+  return (body as readonly Json[]).map(parseOperation); // validated by `http/json.ts`
 }
 
 function parseOperation(given: Json, index: number): PatchOperation {
@@ -80,7 +80,7 @@ function parseMember(members: JsonObject, name: 'path' | 'from', index: number):
   const text = Object.hasOwn(members, name) ? members[name] : undefined;
   const pointer = typeof text === 'string' ? parsePointer(text) : undefined;
   if (pointer === undefined) throw invalidPatch(`/${index}/${name}`, 'must be a JSON Pointer');
-  // R10 keeps this name out of bodies; a pointer must not bring it in.
+  // R10 refuses this name in bodies; a pointer must not introduce it.
   if (pointer.tokens.includes('__proto__')) {
     throw invalidPatch(`/${index}/${name}`, 'must not name __proto__');
   }
@@ -94,16 +94,15 @@ function invalidPatch(pointer: string, message: string): AppError {
   });
 }
 
-/** Says what is wrong with the operation under way; `applyJsonPatch` adds which one it is. */
+/** The reason why the current operation fails; `applyJsonPatch` adds the operation's index. */
 class NotApplicable extends Error {}
 
 const noTarget = 'its target does not exist';
 
 /**
- * All operations in order, or an error: `patch_not_applicable` for a missing target or a failed
- * test, `content_too_large` where its copies would hold more than `copyBytesMax` altogether. So the
- * document never holds more than it did before, the patch and that many bytes, however often its
- * parts are doubled.
+ * Applies all operations in order, or throws: `patch_not_applicable` for a missing target or a
+ * failed test, `content_too_large` if the copies exceed `copyBytesMax` together. This bounds the
+ * document, however often operations double its parts: previous size, patch and `copyBytesMax`.
  */
 export function applyJsonPatch(
   document: Json,
@@ -128,20 +127,20 @@ export function applyJsonPatch(
 
 type Write = 'add' | 'replace' | 'remove';
 
-/** One patch under way. */
+/** The state of one patch while it is applied. */
 class Patching {
   document: Json;
-  /** The objects and arrays that were copied already: these may be written to. */
+  /** The objects and arrays that this patch has copied, and may therefore change. */
   readonly #own = new Set<Readonly<Container>>();
   readonly #copying: CopyBudget;
 
   constructor(document: Json, copyBytesMax: number) {
     this.document = document;
-    // Counted in memory, where a character takes two bytes.
+    // Counted as memory: a character takes two bytes.
     this.#copying = { left: 2 * copyBytesMax };
   }
 
-  /** A move and a copy are written as other operations (RFC 6902 §4.4, §4.5). */
+  /** Moves and copies are expressed by other operations (RFC 6902 §4.4, §4.5). */
   apply(operation: PatchOperation): void {
     const { op, path } = operation;
     switch (op) {
@@ -177,17 +176,17 @@ class Patching {
     }
     const parent = this.#getOwnParent(path);
     checkTarget(parent, last, op);
-    // The library needs to see no more than what it changes: the parent, and the last token.
+    // The library gets only what it changes: the parent, and the last token of the path.
     edit(parent, { op, path: path.text.slice(path.text.lastIndexOf('/')), value });
   }
 
-  /** The object or array that holds the target, copied with all that lead to it. */
+  /** Returns the object or array that holds the target, after copying it and its ancestors. */
   #getOwnParent({ tokens }: JsonPointer): Container {
     let container = this.#toOwn(this.document);
     this.document = container;
     for (const token of tokens.slice(0, -1)) {
       const own = this.#toOwn(findChild(container, token));
-      // An array takes its index as text too; `findChild` has checked it.
+      // An array accepts its index as text; `findChild` has validated it.
       (container as Record<string, Json>)[token] = own;
       container = own;
     }
@@ -210,8 +209,8 @@ class Patching {
 }
 
 /**
- * Changes `target` and gives it back, or its replacement. No validation and no ban on names: the
- * checks here are stricter, and a member may be called `constructor`.
+ * Changes `target` and returns it, or its replacement. The library's validation and its ban on
+ * names are off: the checks here are stricter, and a member may be called `constructor`.
  */
 function edit(
   target: Json | Container,
@@ -221,7 +220,7 @@ function edit(
   return jsonPatch.applyOperation<Json>(target, given, false, true, false).newDocument;
 }
 
-/** An added member need not be there; an added item may come right behind the last one. */
+/** An `add` needs no existing member, and may append to an array. */
 function checkTarget(parent: Container, token: string, op: Write): void {
   if (op !== 'add') {
     if (findChild(parent, token) === undefined) throw new NotApplicable(noTarget);

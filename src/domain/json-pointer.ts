@@ -1,33 +1,33 @@
-/** JSON Pointer (RFC 6901), read strictly: pointers, array indices, own members only. */
+/** JSON Pointer (RFC 6901): strict pointers and array indices, own members only. */
 
 import type { Json } from '../store/model.ts';
 import { isJsonArray } from './json-value.ts';
 
 export interface JsonPointer {
   readonly text: string;
-  /** The reference tokens, unescaped; none for the whole document. */
+  /** The unescaped reference tokens; empty for the whole document. */
   readonly tokens: readonly string[];
 }
 
-/** What a token can lead into. It may be changed: it is never what the store holds. */
+/** An object or array. It may be changed: it is always a copy, never the stored value. */
 export type Container = Json[] | Record<string, Json>;
 
-/** The pointer that `text` holds (RFC 6901 §3), or undefined where it holds none. */
+/** Parses a pointer (RFC 6901 §3); undefined if it is malformed. */
 export function parsePointer(text: string): JsonPointer | undefined {
   const [start, ...tokens] = text.split('/');
   if (start !== '') return undefined;
-  // Hardly any pointer has escapes. To look for them in each token takes as long as the patch.
+  // Few pointers have escapes, and checking each token costs as much as the rest of the patch.
   if (!text.includes('~')) return { text, tokens };
   if (/~(?![01])/.test(text)) return undefined;
   return { text, tokens: tokens.map(unescapeToken) };
 }
 
-/** In this order: `~01` stands for `~1` (RFC 6901 §4). */
+/** The order matters: `~01` stands for `~1` (RFC 6901 §4). */
 function unescapeToken(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** True where `inner` lies below `outer`. Each token has one spelling, so the texts tell. */
+/** True if `inner` is below `outer`. A token has only one spelling, so texts are compared. */
 export function isBelow(inner: JsonPointer, outer: JsonPointer): boolean {
   return inner.text.startsWith(`${outer.text}/`);
 }
@@ -50,7 +50,7 @@ export function findChild(container: Readonly<Container>, token: string): Json |
   return index === undefined ? undefined : container[index];
 }
 
-/** An array index as RFC 6901 §4 writes it: digits without a leading zero. */
+/** Parses an array index (RFC 6901 §4): digits without a leading zero. */
 export function toIndex(token: string): number | undefined {
   return /^(?:0|[1-9][0-9]{0,9})$/.test(token) ? Number(token) : undefined;
 }

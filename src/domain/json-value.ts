@@ -1,34 +1,33 @@
 /**
- * Copying, comparing and measuring JSON values within bounds. Members have names of a client's: an
- * object that is given one such as `1023` by assignment gets room for 1,500 (V8 makes it an array).
- * `JSON.parse` alone makes objects that cost about what they hold: whatever has such names comes
- * out of it.
+ * Copying, comparing and measuring JSON values within limits. A client chooses the names of
+ * members. If a name such as `1023` is assigned to an object, V8 allocates it as an array of 1,500
+ * elements. `JSON.parse` does not, so objects with such names are always created by it.
  */
 
 import { AppError, invalidBody } from '../errors.ts';
 import { hasIndices, jsonDepthMax, measureJson } from '../json-measure.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
-/** What may still be copied, in bytes of memory. The copies of one patch share it. */
+/** The bytes of memory that may still be copied. The copies of one patch share it. */
 export interface CopyBudget {
   left: number;
 }
 
-/** In memory. Refuses what is nested deeper than a body may be (`invalid_body`, R10). */
+/** Bytes in memory. Throws `invalid_body` for a value nested deeper than a body may be (R10). */
 function bytesOf(value: Json): number {
   const { bytes, isTooDeep } = measureJson(value);
   if (isTooDeep) throw tooDeep();
   return bytes;
 }
 
-/** A copy that shares nothing with `value`. Spends what it copies. */
+/** A deep copy. Subtracts its size from the budget. */
 export function copyJson(value: Json, budget: CopyBudget): Json {
   budget.left -= bytesOf(value);
   if (budget.left < 0) throw new AppError('content_too_large', 'The patch copies too much.');
   return JSON.parse(JSON.stringify(value)) as Json;
 }
 
-/** A copy of the object alone: its members are shared. */
+/** A shallow copy. */
 export function copyMembers(object: JsonObject): Record<string, Json> {
   const names = Object.keys(object);
   if (!hasIndices(names)) return { ...object };
@@ -39,8 +38,8 @@ export function copyMembers(object: JsonObject): Record<string, Json> {
 }
 
 /**
- * Equality as RFC 6902 §4.6 has it: numbers by value, objects whatever the order of members. Goes
- * no deeper and lists no more than `expected` holds, or than ends the comparison.
+ * Equality by RFC 6902 §4.6: numbers by value, objects in any order of members. The comparison
+ * stops at the first difference, and goes no deeper than `expected`.
  */
 export function isEqualJson(found: Json, expected: Json): boolean {
   if (found === expected) return true;
@@ -60,28 +59,28 @@ export function isEqualJson(found: Json, expected: Json): boolean {
 }
 
 /**
- * Refuses a document that is too large (`content_too_large`) or nested deeper than a
- * body may be (`invalid_body`, R10): it could not be sent back, or not be read again.
+ * Refuses a document that is too large (`content_too_large`) or nested deeper than a body may be
+ * (`invalid_body`, R10): it could not be sent, or not be read again.
  */
 export function checkDocument(document: Json, bytesMax: number): void {
-  // Nearly every document is so small that a rough bound tells; only the others are written out.
+  // A rough bound is enough for nearly every document; only large ones are serialised.
   if (3 * bytesOf(document) <= bytesMax) return;
   if (Buffer.byteLength(JSON.stringify(document)) > bytesMax) {
     throw new AppError('content_too_large', `A document has at most ${bytesMax} bytes.`);
   }
 }
 
-/** True for an object, as opposed to an array, null and the rest. */
+/** True for an object, not for an array or null. */
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `Array.isArray` for JSON: it does not narrow read-only arrays by itself. */
+/** `Array.isArray` as a type guard: by itself it does not narrow read-only arrays. */
 export function isJsonArray(value: Json): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** For what is nested deeper than a body may be (R10). */
+/** For a value nested deeper than a body may be (R10). */
 export function tooDeep(): AppError {
   return invalidBody([{ pointer: '', message: `is nested deeper than ${jsonDepthMax} levels` }]);
 }

@@ -1,9 +1,9 @@
 /**
  * Local date-times (Spec §2.1, R17): read by the rules of Java's `ISO_DATE_TIME`, written with
- * seconds, with the shortest fraction, without offset.
+ * seconds, the shortest fraction and no offset.
  */
 
-/** Longer than any text with every optional piece and a long zone name. */
+/** Longer than any valid text, with every optional part and a long zone name. */
 const textLengthMax = 100;
 
 /**
@@ -22,8 +22,8 @@ const isoDateTime = new RegExp(
 );
 
 /**
- * What is as it is written already, but for the last days of months: every record has one, and it
- * is read with each answer.
+ * Text in the form that is written, with days up to 28 of every month. This fast path serves each
+ * date-time in a response.
  */
 const plainDateTime =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{0,8}[1-9])?$/;
@@ -34,8 +34,8 @@ const yearMax = 999_999_999;
 const offsetSecondsMax = 18 * 3_600;
 
 /**
- * The same clock time in its one written form, or undefined for text that is no date-time. An
- * offset and a zone are dropped and shift nothing.
+ * Returns the canonical form, or undefined if the text is not a date-time. Offset and zone are
+ * dropped without shifting the time.
  */
 export function parseLocalDateTime(text: string): string | undefined {
   if (plainDateTime.test(text)) return text;
@@ -52,17 +52,17 @@ export function parseLocalDateTime(text: string): string | undefined {
   return `${writeYear(year)}-${month}-${day}T${clock}`;
 }
 
-/** What a clock in UTC shows at `date`. Throws RangeError for an invalid date. */
+/** The UTC date and time of `date`. Throws RangeError for an invalid date. */
 export function formatLocalDateTime(date: Date): string {
   const iso = date.toISOString();
-  // Years outside 0 to 9999 have another width: the parser knows how they are written.
+  // Years outside 0 to 9999 have more digits, which the parser turns into the canonical form.
   if (iso.length !== 24) return parseLocalDateTime(iso) ?? iso;
   return iso.replace(/\.?0*Z$/, '');
 }
 
 /**
- * A clock that shows local date-times. What is asked for within one millisecond is one text: that
- * saves 8 % of a `POST /posts`.
+ * Returns a clock that gives local date-times. It formats once per millisecond: that saves 8 % of a
+ * `POST /posts`.
  */
 export function createLocalClock(now: () => Date): () => string {
   let shownAt = Number.NaN;

@@ -1,8 +1,7 @@
 /**
- * JSON Merge Patch (RFC 7386). `json-merge-patch` does the merging, but it stops silently at
- * members of some names, throws at another, and makes costly objects of those like indices:
- * these names are spelled differently while it works. It also changes its target, so that it gets
- * a copy.
+ * JSON Merge Patch (RFC 7386), merged by `json-merge-patch`. The library ends silently at some
+ * member names, throws at another, and wastes memory for names like indices: these names are
+ * escaped for it. It also changes its target, which is therefore copied.
  */
 
 import library from 'json-merge-patch';
@@ -12,14 +11,14 @@ import { isJsonObject, tooDeep } from './json-value.ts';
 
 /** `target` with `patch` merged in (RFC 7386 §2). Any JSON value is a merge patch. */
 export function applyMergePatch(target: Json, patch: Json): Json {
-  const names: Names = { areGiven: true };
+  const names: Names = { areSafe: true };
   const merged = library.apply(escapeNames(target, names), escapeNames(patch, names));
-  // It makes JSON of JSON.
-  return names.areGiven ? (merged as Json) : (JSON.parse(toUnescapedText(merged as Json)) as Json);
+  // The library returns JSON for JSON.
+  return names.areSafe ? (merged as Json) : (JSON.parse(toUnescapedText(merged as Json)) as Json);
 }
 
-/** It leaves off at the first three, and calls the fourth as a method of its target. */
-const awkwardNames: ReadonlySet<string> = new Set([
+/** The library stops at the first three names, and calls a target's member of the fourth. */
+const unsafeNames: ReadonlySet<string> = new Set([
   '__proto__',
   'constructor',
   'prototype',
@@ -28,20 +27,20 @@ const awkwardNames: ReadonlySet<string> = new Set([
 
 const mark = '~';
 
-/** Whether all names are still as the client gave them: mostly they are. */
+/** True while no name had to be escaped, which is usual. */
 interface Names {
-  areGiven: boolean;
+  areSafe: boolean;
 }
 
 function escapeName(name: string, names: Names): string {
-  if (!awkwardNames.has(name) && !name.startsWith(mark) && !isLikeIndex(name)) return name;
-  names.areGiven = false;
+  if (!unsafeNames.has(name) && !name.startsWith(mark) && !isLikeIndex(name)) return name;
+  names.areSafe = false;
   return mark + name;
 }
 
 /**
- * A copy of all objects that a merge can reach. Arrays are replaced as a whole: what they hold is
- * shared. Also the bound on how deep the library goes.
+ * Copies all objects that a merge can reach, and bounds the library's recursion. Arrays are
+ * replaced as a whole, so that their items are shared.
  */
 function escapeNames(value: Json, names: Names, levels = jsonDepthMax): Json {
   if (!isJsonObject(value)) return value;
@@ -53,7 +52,7 @@ function escapeNames(value: Json, names: Names, levels = jsonDepthMax): Json {
   return copy;
 }
 
-/** The JSON text of what was merged, with the names that the client gave. */
+/** The JSON text of the merged value, with the original names. */
 function toUnescapedText(value: Json): string {
   if (!isJsonObject(value)) return JSON.stringify(value);
   const members = Object.keys(value).map((name) => {

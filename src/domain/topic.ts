@@ -1,47 +1,47 @@
 /**
- * A bounded topic: what is published reaches every subscriber, in the order published (Spec §6
- * rule 1, R30). There is no replay: a subscriber gets what comes after `subscribe()`.
+ * A bounded topic: every subscriber gets what is published, in that order (Spec §6 rule 1, R30).
+ * There is no replay: a subscriber gets only values published after `subscribe()`.
  */
 
 import { AppError } from '../errors.ts';
 
 export interface Topic<T> {
-  /** Hands `value` to every subscriber. Never throws and never waits for one of them. */
+  /** Queues `value` for every subscriber. Never throws and never waits. */
   publish(value: T): void;
   /**
-   * Takes part from this call on, not from the first `next()` on. A subscriber whose queue is full
-   * is dropped: its `next()` rejects once with `overloaded`, what it had not read is let go, and
-   * the others lose nothing. `return()` ends it at once and settles a `next()` that waits: there is
-   * one such call at a time.
+   * The subscription begins with this call, not with the first `next()`. A subscriber whose queue
+   * is full is dropped: its `next()` rejects once with `overloaded`, its queue is discarded, and
+   * other subscribers lose nothing. `return()` ends it and settles the pending `next()`. Call
+   * `next()` again only after the previous call has settled.
    */
   subscribe(): AsyncIterableIterator<T>;
-  /** Subscribers at this moment. */
+  /** The number of subscribers. */
   readonly size: number;
 }
 
 export interface TopicOptions<T> {
-  /** What a value takes in memory. */
+  /** The memory that a value takes, in bytes. */
   readonly bytesOf: (value: T) => number;
-  /** Values that wait for one subscriber. */
+  /** Values that may be queued for one subscriber. */
   readonly queueMax: number;
   /**
-   * Bytes of values that wait for one subscriber; one value may wait however long it is. It bounds
-   * all queues together: each holds the last of the same values.
+   * Bytes of values that may be queued for one subscriber; a single value may exceed it. It also
+   * bounds all queues together, because they hold the same, latest values.
    */
   readonly queueBytesMax: number;
   /**
-   * Where values come from, if not from `publish` alone: it is followed while there are
-   * subscribers. Gives back how to stop.
+   * An additional source of values, followed while there are subscribers. Returns a function that
+   * stops following.
    */
   readonly follow?: ((publish: (value: T) => void) => () => void) | undefined;
 }
 
-/** A topic of its own; nothing is shared between two of them. */
+/** Creates an independent topic. */
 export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
   const subscribers = new Set<Subscriber<T>>();
   let stop: (() => void) | undefined;
   const publish = (value: T): void => {
-    // A subscriber that leaves while this runs is only removed from the set: safe in a Set.
+    // A Set allows a subscriber to be removed during the iteration.
     for (const subscriber of subscribers) subscriber.push(value);
   };
   return {
@@ -65,19 +65,19 @@ export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
 }
 
 /**
- * Not an async generator: the `return()` of one waits for a pending `next()`, so that it would
- * keep its place in the topic until one more value came.
+ * Not an async generator: the `return()` of a generator waits for its pending `next()`, so that the
+ * subscriber would stay in the topic until the next value.
  */
 class Subscriber<T> implements AsyncIterableIterator<T> {
   readonly #options: TopicOptions<T>;
   readonly #leave: () => void;
   #values: T[] = [];
-  /** Of the values. */
+  /** Bytes of the queued values. */
   #bytes = 0;
   #isOpen = true;
-  /** What the next `next()` rejects with, once. */
+  /** The error for the next `next()`, which reports it once. */
   #failure: AppError | undefined;
-  /** Lets a `next()` that waits look again. */
+  /** Makes a pending `next()` check the queue again. */
   #wake: () => void = () => undefined;
 
   constructor(options: TopicOptions<T>, leave: () => void) {
@@ -104,7 +104,7 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
       });
     }
     if (this.#values.length > 0) {
-      // The length was checked; `T` itself may have undefined among its values.
+      // The length was checked; `T` may include undefined.
       const value = this.#values.shift() as T;
       this.#bytes -= this.#options.bytesOf(value);
       return { value, done: false };
