@@ -21,7 +21,7 @@ export type AccountHandlers = Readonly<Record<'login' | 'profile', Handler>>;
 export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
   const { bearer, config } = deps;
   const clientAddress = createClientAddress(config.trustedProxies);
-  // A record never changes (store/model.ts): its response is made once, and dropped with it.
+  // An account record never changes (store/model.ts), so its reply can be cached with it.
   const profiles = new WeakMap<Account, HttpReply>();
 
   const toProfile = (account: Account): HttpReply => {
@@ -36,10 +36,10 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
   return {
     /** `POST /auth/login` (Spec §4.3, R21). */
     async login(request) {
-      // Read first: once a peer has hung up it has no address that a failure could count against.
+      // Read before the body: after the client has hung up, the socket has no address any more.
       const address = clientAddress(request);
       const body = await readJson(request, config.bodyBytesMax);
-      // R21: blank strings are no fault of the body, they are wrong like any other.
+      // R21: blank texts are not a fault of the body; they are wrong credentials.
       const { username, password } = decodeTexts(body, ['username', 'password'], true);
       return privateReply({ access_token: await deps.login({ username, password, address }) });
     },

@@ -39,15 +39,15 @@ const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article>
   toJson,
 };
 
-/** The handlers; `{id}` of a path is the parameter `id`. */
+/** The parameter `id` is `{id}` of the path. */
 export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
   const { store, answers, listReply, config } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
-  // Nothing but a patch needs the two packages behind it: they are not loaded at the start.
+  // Only patches need the two packages, so they are loaded with the first patch.
   let patches: typeof PatchModule | undefined;
 
-  /** The patch in a body whose media type is one of `types` (else 415). */
+  /** Reads a patch whose media type is one of `types`; 415 for any other type. */
   const readPatch = async (
     request: HttpRequest,
     types: readonly string[],
@@ -96,7 +96,7 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
   };
 }
 
-/** RFC 5789 §2.2: a patch in another format is refused with the formats that would do. */
+/** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */
 function getPatchType(contentType: string | undefined, types: readonly string[]): string {
   if (contentType !== undefined) {
     if (types.includes(contentType)) return contentType;
@@ -114,9 +114,9 @@ function toJson(article: Article): string {
   return JSON.stringify(article);
 }
 
-/** The tag that the list has now, which is `all`. */
+/** The present tag of the list `all`. */
 function tagOf({ read }: RecordDeps['answers'], all: readonly Article[]): string {
   const reading = read();
-  void reading.articles; // The version names what is reached for.
+  void reading.articles; // Reading the property makes the version include articles.
   return tagOfList(all, toJson, reading.version);
 }

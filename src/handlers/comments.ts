@@ -33,7 +33,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
     async add(request) {
       const post = await getPost(store, request);
       const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
-      // The post can have gone while the body was on its way.
+      // The post may have been deleted while the body was received.
       const comment = getFound(await addComment(post.id, content), postRoute.noun);
       const reply = jsonTextReply(201, '[]');
       return { ...reply, headers: [...reply.headers, 'Location', `/comments/${comment.id}`] };
@@ -57,7 +57,7 @@ async function findComment({ comments, posts }: Records, commentId: string) {
   return { id, content, post: { id: post.id, title: post.title } };
 }
 
-/** R11: these members in this order. */
+/** R11: the members in this order. */
 function toItem({ id, content, createdAt }: Comment): string {
   return JSON.stringify({ id, content, createdAt });
 }

@@ -17,11 +17,11 @@ export interface FileHandlersOptions {
   readonly uploads: Uploads;
   readonly config: MultipartModule.MultipartRules & { readonly bodyBytesMax: number };
   readonly log: Log;
-  /** For files that come without a name (Spec §4.4 rule 2). */
+  /** Names files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
 }
 
-/** What a download holds in memory at a time. */
+/** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
 
 export type FileHandlers = Readonly<
@@ -34,10 +34,10 @@ export function createFileHandlers({
   log,
   createUuid,
 }: FileHandlersOptions): FileHandlers {
-  // Loaded with the first upload, to keep the start short.
+  // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 
-  /** All files of a request, or none of them (R18). */
+  /** Stores all files of a request, or none (R18). */
   const receive = async (request: HttpRequest, { isFile, filesMin }: Rules): Promise<HttpReply> => {
     const upload = uploads.begin();
     try {
@@ -45,7 +45,7 @@ export function createFileHandlers({
       multipart ??= await import('../http/multipart/read.ts');
       const { readMultipart, readPart } = multipart;
       await readMultipart(request, config, async (part, content) => {
-        // A text is optional and not stored (R18).
+        // Text parts are optional and not stored (R18).
         if (!isFile(part.name)) await readPart(content, config.bodyBytesMax);
         else received.push(await receiveFile(upload, { ...part, content }, createUuid));
       });
@@ -86,18 +86,18 @@ export function createFileHandlers({
 }
 
 interface Rules {
-  /** False for a part that is a text. Throws for one that the route does not know. */
+  /** True for a file, false for a text. Throws for a part name that the route does not know. */
   readonly isFile: (partName: string) => boolean;
   readonly filesMin: number;
 }
 
-/** Choice: a part that the route does not know is refused, since it would be lost (R18). */
+/** Choice: a part with an unknown name is refused, because it would be lost (R18). */
 function isSimpleFile(partName: string): boolean {
   if (partName === 'part' || partName === 'name') return partName === 'part';
   throw invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
 }
 
-/** A file that is gone ends the stream. */
+/** A file that was removed in the meantime ends the stream. */
 function toReply(snapshot: Snapshot): HttpReply {
   const boundary = createBoundary();
   const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
@@ -105,7 +105,7 @@ function toReply(snapshot: Snapshot): HttpReply {
   return { status: 200, headers, body, streamBytesMax: downloadBytesMax };
 }
 
-/** Lets go of the files at its end, also where it is never read. */
+/** Closes the snapshot when the stream ends, also if it is never read. */
 function toStream(snapshot: Snapshot, content: AsyncIterable<Buffer>): Readable {
   const options = { objectMode: false, highWaterMark: downloadBytesMax / 4 };
   const body = Readable.from(content, options);
@@ -117,7 +117,7 @@ interface Opened {
   readonly snapshot: Snapshot;
 }
 
-/** One file, or a range of it (RFC 9110 §14), where the client does not have it (§13). */
+/** Replies with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
 function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpReply {
   const etag = tagOf(file);
   const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
@@ -141,12 +141,12 @@ function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpRepl
   }
 }
 
-/** A file on the disk is never written to again. */
+/** A file on disk never changes, so that its name can be its tag. */
 function tagOf(file: WrittenFile): string {
   return `"${file.temporaryName}"`;
 }
 
-/** Spec §4.4 rule 3: one fixed part, with the names and the text of R18, then the stored files. */
+/** Spec §4.4 rule 3: one fixed part with the values of R18, then the stored files. */
 function* toParts(snapshot: Snapshot): Generator<OutgoingPart, void, undefined> {
   yield {
     name: 'abd',

@@ -1,4 +1,4 @@
-/** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28), but for media types loaded late. */
+/** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28). Loads the engine on first use. */
 
 import { AppError } from '../errors.ts';
 import type { EndpointDeps, GraphqlCounts, GraphqlEndpoint } from '../graphql/endpoint.ts';
@@ -36,7 +36,7 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
   };
   const open = (): MaybePromise<GraphqlEndpoint> => (endpoint ??= load());
 
-  /** R23: before the first byte of an upload is stored. */
+  /** R23: checked before the first byte of an upload is stored. */
   const checkWriter = async (request: HttpRequest): Promise<void> => {
     if (deps.writesNeedToken && (await viewerOf(request)) === undefined) {
       throw new AppError('missing_token', 'An upload needs a bearer token here.');
@@ -70,17 +70,17 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
     },
     async close() {
       closed = true;
-      // Where loading failed there is nothing to close.
+      // If loading failed, there is nothing to close.
       const opened = await Promise.resolve(endpoint).catch(() => undefined);
       await opened?.close();
     },
   };
 }
 
-/** What is open before the endpoint is loaded. */
+/** The counts before the endpoint is loaded. */
 const nothing: GraphqlCounts = { webSockets: 0, eventStreams: 0, subscriptions: 0 };
 
-/** With `@uppercase`, which introspection does not show. */
+/** The text shows `@uppercase` on fields, which introspection cannot. */
 const schemaFile: Handler = (request) => {
   const type = negotiate(request.header('accept'), ['text/plain', 'application/graphql']);
   if (type === undefined) {

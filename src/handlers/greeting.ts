@@ -1,4 +1,4 @@
-/** `GET /hello` (R32), and `GET /`: what this is, and where to go on. */
+/** `GET /hello` (R32), and `GET /`, which describes the service and links to its routes. */
 
 import { AppError } from '../errors.ts';
 import { negotiate } from '../http/media-type.ts';
@@ -13,7 +13,7 @@ const links = { ui: '/graphql-ui/', reference: '/docs/', openapi: '/openapi.json
 
 const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
-/** A page for browsers, JSON for any other client. */
+/** HTML for browsers, JSON for any other client. */
 export function createHome(routes: () => readonly RouteOf<Endpoint>[]): Handler {
   const describe = (): readonly string[] => routes().map(({ method, path }) => `${method} ${path}`);
   return (request) => {
@@ -31,7 +31,7 @@ export function createHome(routes: () => readonly RouteOf<Endpoint>[]): Handler 
   };
 }
 
-/** The routes are this program's own words: nothing of them has to be escaped. */
+/** The routes are constants of this program, so nothing needs escaping. */
 function toPage(routes: readonly string[]): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,24 +1,21 @@
-/**
- * Is the process alive, and should it be sent requests? For proxies, orchestrators and
- * `--healthcheck`.
- */
+/** Liveness and readiness, for proxies, orchestrators and `--healthcheck`. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Handler, type HttpReply, jsonReply } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
 
 export interface HealthHandlers {
-  /** `GET /livez`: 200 as long as the event loop runs, whatever the store does. */
+  /** `GET /livez`: 200 while the event loop runs, whatever the state of the store. */
   readonly live: Handler;
-  /** `GET /readyz`: 503 where the server is stopping, or the store does not answer in a second. */
+  /** `GET /readyz`: 503 if the server is stopping, or the store does not answer within a second. */
   readonly ready: Handler;
-  /** From now on it is not ready. */
+  /** From now on `/readyz` answers 503. */
   announceStop(): void;
 }
 
 export interface HealthDeps {
   readonly store: Pick<Store, 'ping'>;
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly monotonicNow: () => number;
 }
 
@@ -48,7 +45,7 @@ function healthReply(status: number, body: unknown): HttpReply {
 
 const patienceMilliseconds = 1_000;
 
-/** Asks the store once a second at most, and never twice at a time: probes are no load for it. */
+/** Asks the store at most once a second, and one probe at a time, so that probes cause no load. */
 function createProbe({ store, monotonicNow }: HealthDeps): () => Promise<boolean> {
   let isAsking = false;
   let askedAt = -Infinity;

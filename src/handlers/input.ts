@@ -1,6 +1,6 @@
 /**
- * What handlers of records work with, and request bodies: unknown → typed, or one 422 that names
- * every fault (R5, R8).
+ * Dependencies of the handlers of records, and decoding of request bodies: unknown → typed, or one
+ * 422 that names every fault (R5, R8).
  */
 
 import type { Config } from '../config.ts';
@@ -25,7 +25,7 @@ function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
   return body;
 }
 
-/** The named members, each a text, and one that is not blank unless it may be. */
+/** The named members. Each must be a text, and not blank unless `mayBeBlank`. */
 export function decodeTexts<const N extends string>(
   body: unknown,
   names: readonly N[],
@@ -42,7 +42,7 @@ function textFault(value: unknown, mayBeBlank = false): string | undefined {
   return isBlank(value) && !mayBeBlank ? 'must not be blank' : undefined;
 }
 
-/** A todo as a client sends it (R13): its own id is ignored. */
+/** A todo as a client sends it (R13); its id is ignored. */
 export function decodeTodo(body: unknown): { title: string; completed: boolean } {
   const { title, completed = false } = decodeObject(body);
   refuseFaults([
@@ -52,7 +52,7 @@ export function decodeTodo(body: unknown): { title: string; completed: boolean }
   return { title, completed } as { title: string; completed: boolean }; // checked above
 }
 
-/** The faults of members, each with what is wrong with it. */
+/** Throws a 422 that lists the members with a fault. */
 function refuseFaults(members: readonly (readonly [name: string, fault: string | undefined])[]) {
   const faults: FieldError[] = [];
   for (const [name, message] of members) {

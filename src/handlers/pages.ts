@@ -1,21 +1,21 @@
-/** A page and its files, all of which ship with the program: the browser UI (Spec §4.1, R32). */
+/** A web page with its files, which are part of the build: the browser UI (Spec §4.1, R32). */
 
 import { emptyReply, type Handler } from '../http/message.ts';
 import { createStaticFiles } from '../http/static-files.ts';
 
 export interface PageOptions {
-  /** The path of the page, with the slash at its end. */
+  /** The path of the page, which ends with a slash. */
   readonly root: string;
-  /** Where the build put the files; absolute. Read at the first request, not at start. */
+  /** Absolute path of the folder with the files. It is read at the first request. */
   readonly folder: string;
 }
 
 export type PageHandlers = Readonly<Record<'redirect' | 'file', Handler>>;
 
 /**
- * Nothing is loaded from another host and nothing is sent to one; no script but the shipped files
- * runs, no page may frame this one. A page writes style elements of its own, hence `unsafe-inline`
- * for styles alone. `connect-src 'self'` covers the WebSocket of the same host (CSP 3 §6.7.2.8).
+ * Content Security Policy: the page loads and sends nothing across origins, runs only its own
+ * scripts, and cannot be framed. It creates style elements, hence `unsafe-inline` for styles alone.
+ * `connect-src 'self'` includes WebSockets to the same host (CSP 3 §6.7.2.8).
  */
 const policy = [
   "default-src 'none'",
@@ -41,7 +41,7 @@ const headers: readonly string[] = [
 export function createPageHandlers({ root, folder }: PageOptions): PageHandlers {
   const files = createStaticFiles({ folder, headers });
   return {
-    /** Without the slash: the page's relative addresses need the slash. */
+    /** The relative links of the page need the slash at the end of its path. */
     redirect: (request) => {
       const query = request.query === '' ? '' : `?${request.query}`;
       return emptyReply(308, ['Location', `${root}${query}`]);

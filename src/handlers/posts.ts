@@ -19,7 +19,7 @@ import type { Records } from '../store/store.ts';
 import { decodeTexts, type RecordDeps } from './input.ts';
 
 export interface PostDeps extends RecordDeps {
-  /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
+  /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
 }
 
@@ -27,7 +27,7 @@ export type PostHandlers = Readonly<
   Record<'list' | 'create' | 'find' | 'update' | 'remove', Handler>
 >;
 
-/** A post by the `{id}` of a path, and all of them. */
+/** How routes find the post of `{id}`, and list all posts. */
 export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, Post> = {
   key: 'GET /posts',
   noun: 'post',
@@ -63,8 +63,8 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
   };
 
   /**
-   * Changes the post, or throws 404 or 412. Where another change came between the look at its tag
-   * and this one, it is looked at again.
+   * Changes the post, or throws 404 or 412. If another request changes it after the tag was
+   * compared, the tag is compared again.
    */
   async function changePost(request: HttpRequest, change: Change): Promise<HttpReply> {
     for (;;) {
@@ -80,10 +80,10 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
   }
 }
 
-/** False where the post is gone, or not as `expected` any more. */
+/** Returns false if the post was deleted, or is not `expected` any more. */
 type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
 
-/** The post that the path's `{id}` names, or 404. */
+/** Returns the post of the path's `{id}`. Throws 404. */
 export function getPost(
   { posts }: Pick<Records, 'posts'>,
   request: HttpRequest,
@@ -91,7 +91,7 @@ export function getPost(
   return andThen(posts.find(getId(request, postRoute)), (post) => getFound(post, postRoute.noun));
 }
 
-/** R11: these members in this order. */
+/** R11: the members in this order. */
 function toJson({ id, title, content, status, createdAt }: Post): string {
   return JSON.stringify({ id, title, content, status, createdAt });
 }

@@ -1,6 +1,4 @@
-/**
- * Every route, in the order of the specification. What a route needs beside its handler shows here.
- */
+/** Every route, in the order of the specification, with its wrappers and options. */
 
 import { type Endpoint, type Handler, jsonTextReply } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
@@ -73,9 +71,9 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('POST', '/api/articles', { handler: writing(articles.create) }),
     route('PATCH', '/api/articles', { handler: writing(articles.patchAll) }),
     route('PATCH', '/api/articles/{id}', { handler: writing(articles.patchOne) }),
-    // R12: where the `Location` of a new article points
+    // R12: `Location` of a new article points here.
     route('GET', '/articles/{id}', { handler: articles.redirect }),
-    // Beside the specification (R35)
+    // Not in the specification (R35)
     route('GET', '/', { handler: createHome(() => routes) }),
     route('GET', '/openapi.json', { handler: createApiHandler(() => routes), ...json }),
     route('GET', '/docs', { handler: handlers.reference.redirect }),
@@ -85,7 +83,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
   return routes;
 }
 
-/** Made with the first request: most runs are never asked. */
+/** Creates the document at the first request, because few runs need it. */
 function createApiHandler(routes: () => readonly Route[]): Handler {
   let text: string | undefined;
   return async () => {
@@ -94,7 +92,7 @@ function createApiHandler(routes: () => readonly Route[]): Handler {
   };
 }
 
-/** Beside the specification (R35), on ADMIN_PORT too. */
+/** Not in the specification (R35); these routes are also on ADMIN_PORT. */
 export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonly Route[] {
   return [
     route('GET', '/livez', { handler: health.live }),
@@ -102,7 +100,7 @@ export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonl
   ];
 }
 
-/** On one of the two ports, where it is asked for. */
+/** Served on the main port or on ADMIN_PORT, if enabled. */
 export function createMetricsRoutes(handler: Handler | undefined): readonly Route[] {
   return handler === undefined ? [] : [route('GET', '/metrics', { handler })];
 }

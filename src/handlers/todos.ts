@@ -29,7 +29,7 @@ export function createTodoHandlers(deps: RecordDeps): TodoHandlers {
       const todo = await store.todos.create(
         decodeTodo(await readJson(request, config.bodyBytesMax)),
       );
-      // PUBLIC_URL says that a proxy ends TLS; a header never does (R12).
+      // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = config.publicUrl || `http://${request.host}`;
       return emptyReply(201, ['Location', `${base}/api/todos/${todo.id}`]);
     },

@@ -1,6 +1,6 @@
 /**
- * What the API reference says of each route beside what its entry in the table of routes tells:
- * data, which `reference.ts` puts together.
+ * The part of the API reference that does not follow from the table of routes. It is data, which
+ * `reference.ts` combines with that table.
  */
 
 import type { ErrorCode } from '../../errors.ts';
@@ -8,33 +8,33 @@ import { bytes, exampleOf, input, refer, type Schema, text, uuid } from './schem
 
 export interface Content {
   readonly schema: Schema;
-  /** Where it is not that of the schema. */
+  /** Replaces the example of the schema. */
   readonly example?: unknown;
 }
 
 export interface Answer extends Partial<Content> {
   readonly about: string;
-  /** `application/json` where left out. */
+  /** `application/json` if absent. */
   readonly type?: string;
   readonly headers?: readonly (keyof typeof headerMeanings)[];
-  /** An example of the header `Location`, where there is one. */
+  /** An example of the header `Location`, if the response has one. */
   readonly location?: string;
 }
 
 export interface Operation {
   readonly summary: string;
-  /** By media type. */
+  /** The body for each media type. */
   readonly body?: Readonly<Record<string, Content>>;
-  /** Headers of the request that make a difference, each with an example. */
+  /** Request headers that affect the response, each with an example. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly answers: Readonly<Record<number, Answer>>;
-  /** Beside those that follow from the route. */
+  /** Errors in addition to those that follow from the route. */
   readonly errors?: readonly ErrorCode[];
-  /** It has a tag, and answers or changes only where the tag is as the client asks. */
+  /** The resource has an entity tag, and its methods are conditional. */
   readonly isTagged?: true;
-  /** A list that is given by pages, too. */
+  /** The list can be requested in pages. */
   readonly isPaged?: true;
-  /** A token is needed always or never, and not as REQUIRE_AUTH says. */
+  /** Whether a token is needed, where REQUIRE_AUTH does not decide that. */
   readonly token?: 'always' | 'never';
 }
 
@@ -100,7 +100,7 @@ const change = (summary: string, body?: Operation['body']): Operation => {
   return { summary, ...(body && { body }), answers: { 204: done }, isTagged: true };
 };
 
-/** By method and path, as in the table of routes. */
+/** Keyed by method and path, as in the table of routes. */
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /hello': {
     summary: 'A greeting',

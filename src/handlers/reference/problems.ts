@@ -29,7 +29,7 @@ const problem: Schema = {
   additionalProperties: false,
 };
 
-/** What is said with each code; some say it in several ways. */
+/** An example of the sentence for each code; some codes have several sentences. */
 const sentences: Readonly<Record<ErrorCode, string>> = {
   malformed_request: 'The path holds a percent-escape that is not valid.',
   invalid_host: 'A request needs one valid Host.',
@@ -83,7 +83,7 @@ export const problemExamples: Schema = Object.fromEntries(
   all.map((code) => [code, toExample(code)]),
 );
 
-/** `Problem`, and one for each status, which names its codes. */
+/** `Problem`, and a schema for each status, which lists its codes. */
 export const problemSchemas: Readonly<Record<string, Schema>> = {
   Problem: problem,
   ...Object.fromEntries(
@@ -103,7 +103,7 @@ const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headerMean
   503: ['Retry-After'],
 };
 
-/** The answer with a status to a method, for the codes that there is reason to name. */
+/** The error response of an operation with this status, limited to the given codes. */
 export function toProblemResponse(
   status: number | '',
   codes: readonly ErrorCode[],
@@ -120,7 +120,7 @@ export function toProblemResponse(
   };
 }
 
-/** Every answer has an id of its request beside these. */
+/** Every response also has the header with the request's id. */
 export function toHeaders(names: readonly (keyof typeof headerMeanings)[]): Schema {
   return Object.fromEntries(
     [...names, 'X-Request-Id'].map((name) => [name, { $ref: `#/components/headers/${name}` }]),

@@ -1,4 +1,4 @@
-/** The API reference: OpenAPI 3.1, out of the table of routes and `operations.ts`. */
+/** The API reference: OpenAPI 3.1, made from the table of routes and `operations.ts`. */
 
 import { type ErrorCode, httpStatusOf } from '../../errors.ts';
 import type { Endpoint } from '../../http/message.ts';
@@ -17,7 +17,7 @@ const description = `Blog posts, comments, accounts, files, todos and articles. 
 problem (RFC 9457) whose \`code\` is stable. HEAD answers as GET without a body, OPTIONS with
 \`Allow\`. GraphQL is at \`/graphql\`, with a schema of its own.`.replaceAll('\n', ' ');
 
-/** An OpenAPI document of the routes that have an entry in `operations.ts`. */
+/** Returns the OpenAPI document of the routes that have an entry in `operations.ts`. */
 export function describeApi(routes: readonly RouteOf<Endpoint>[]): Schema {
   const paths: Record<string, Record<string, Schema>> = {};
   for (const route of routes) {
@@ -92,7 +92,7 @@ const pages: readonly Schema[] = [
 
 const conditions = { 'If-Match': '"…"', 'If-None-Match': '"…"' };
 
-/** What has a tag is not sent again to a client that has it (RFC 9110 §13). */
+/** Adds 304 to the responses of a resource with an entity tag (RFC 9110 §13). */
 function toAnswers(method: string, operation: Operation): Operation['answers'] {
   const { answers, isTagged, isPaged } = operation;
   if (isTagged !== true || method !== 'GET') return answers;
@@ -103,7 +103,7 @@ function toAnswers(method: string, operation: Operation): Operation['answers'] {
   });
 }
 
-/** What a route can be refused with follows from what it takes and gives. */
+/** The errors that follow from what a route accepts and returns. */
 function impliedErrors(
   { path, endpoint }: RouteOf<Endpoint>,
   { body = {}, isTagged, isPaged }: Operation,
@@ -122,7 +122,7 @@ function impliedErrors(
   return codes;
 }
 
-/** Status → the description of that error, with the codes that this operation can have. */
+/** The responses of an operation's errors, by status, each with its codes. */
 function toErrors(method: string, codes: readonly ErrorCode[]): Readonly<Record<string, Schema>> {
   const statuses = new Set(codes.map((code) => httpStatusOf[code]));
   return Object.fromEntries(

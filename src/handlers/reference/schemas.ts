@@ -1,6 +1,6 @@
 /**
- * What the API takes and gives, as JSON Schema. A record has the members of the store's type: one
- * more or less does not compile.
+ * Requests and responses of the API as JSON Schema. The compiler checks that each record has
+ * exactly the members of the store's type.
  */
 
 import type { Account, Comment, Post, Todo } from '../../store/model.ts';
@@ -15,7 +15,7 @@ export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-/** Every example of a body or an answer is put together of those of its parts. */
+/** Examples of bodies and responses are composed of those of their parts. */
 const like = (example: unknown, schema: Schema): Schema => ({ ...schema, examples: [example] });
 
 export const text: Schema = { type: 'string' };
@@ -38,26 +38,26 @@ const postStatuses: readonly Post['status'][] = ['DRAFT', 'PENDING_MODERATION', 
 
 const oneOf = (...words: readonly string[]): Schema => ({ type: 'string', enum: words });
 
-/** A schema for each member of a type. */
+/** A schema for each member of the type. */
 type Members<T> = { readonly [K in keyof T]-?: Schema };
 
-/** An answer has these members and no others. */
+/** A response has exactly these members. */
 function record(properties: Readonly<Record<string, Schema>>): Schema {
   const required = Object.keys(properties);
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** In a body, members beside these are allowed. */
+/** A request body may have further members. */
 export function input(properties: Readonly<Record<string, Schema>>, ...required: string[]): Schema {
   return { type: 'object', properties, required };
 }
 
-/** Members beside those that are named are kept. */
+/** Members that are not named are kept. */
 const open: Schema = { type: 'object', additionalProperties: true };
 
 export const refer = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
-/** A value of the schema. */
+/** Composes an example value of the schema. */
 export function exampleOf({ $ref, examples, items, properties, ...rest }: Schema): unknown {
   if ($ref !== undefined) return exampleOf(schemas[$ref.split('/').at(-1) ?? ''] ?? {});
   if (examples !== undefined) return examples[0];
