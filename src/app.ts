@@ -1,4 +1,4 @@
-/** Composition root: settings in, a listener for `node:http` out. Reads like a wiring diagram. */
+/** Composition root: creates the listeners for `node:http` from the settings. */
 
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
@@ -48,49 +48,49 @@ import { type StoreWatch, timeStore } from './store/timed-store.ts';
 import type { Run } from './store/files/run-folder.ts';
 import { createWatch, type Readings } from './watch/watch.ts';
 
-/** What a test, or another host, may put in the place of the real thing. */
+/** Dependencies that tests, or another host program, can replace. */
 export interface AppDeps {
   readonly log: Log;
-  /** For requests where all are logged: it drops none beyond a number in a second. */
+  /** Log of requests when LOG_REQUESTS is `all`: it has no limit on lines per second. */
   readonly requestLog?: Log;
-  /** What this process alone can say of itself, for metrics. */
+  /** Values that only this process can read, for the metrics. */
   readonly readings?: Pick<Readings, 'connections' | 'memory'>;
   readonly now: () => Date;
-  /** Milliseconds of a clock that only goes forward, whatever happens to `now`. */
+  /** Milliseconds of a monotonic clock: it does not jump when the system time is set. */
   readonly monotonicNow: () => number;
-  /** Whose folder of uploads is whose. */
+  /** Identifies this process, so that its upload folder is told from those of other runs. */
   readonly run: Run;
 }
 
 export interface App {
   readonly listener: Listener;
   readonly pool: MemoryPool;
-  /** For ADMIN_PORT. */
+  /** Serves ADMIN_PORT. */
   readonly adminListener: Listener;
   readonly adminPool: MemoryPool;
   readonly upgrade: UpgradeListener;
-  /** From now on not ready, though everything is served. */
+  /** From now on `/readyz` answers 503. Requests are still served. */
   announceStop(): void;
   /** Ends event streams, closes every WebSocket with 1001 and waits for them. */
   endSockets(): Promise<void>;
-  /** Removes the run's folder, closes the store. Call it once nothing is in flight. */
+  /** Removes the run's folder and closes the store. Call it when no request is in flight. */
   close(): Promise<void>;
 }
 
-/** Comments that wait to be made events inside the process; sockets have their own bounds. */
+/** Comments queued for one subscription before they become events; sockets have limits too. */
 const commentQueueMax = 4_096;
-/** Their part of all bytes that may wait. */
+/** The share of WAITING_BYTES_MAX that these queues may use. */
 const commentShare = 1 / 8;
-/** What a comment takes beside its text, about. */
+/** Approximate memory of a comment without its text, in bytes. */
 const commentBytes = 512;
 
-/** Of the memory for answers; texts of records in lists have the rest. */
+/** The share of ANSWER_CACHE_BYTES_MAX for whole answers; texts of records get the rest. */
 const answerShare = 1 / 2;
 
-/** Logins that wait for the two that are being checked: the last of them for half a second. */
+/** Logins that may wait while two are checked; the last of them waits about half a second. */
 const loginsWaitingMax = 16;
 
-/** Where the build puts the pages. */
+/** The folder, beside the compiled code, into which the build copies the files of a page. */
 const folderOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
@@ -169,7 +169,7 @@ function createAnswers(config: Config, store: Store): AnswerCache<Reading> {
   });
 }
 
-/** How lists get the texts of records: remembered, where a store keeps the records themselves. */
+/** Caches the texts of records, but only for a store that returns the same objects on each read. */
 function createToText({ keepsObjects }: Store, config: Config): RecordText | undefined {
   if (!keepsObjects) return undefined;
   return createRecordTexts(config.answerCacheBytesMax * (1 - answerShare));
@@ -230,7 +230,7 @@ function createAccess(
   return { bearer, login };
 }
 
-/** R20: without a secret of the deployer's the tokens of this run end with it. */
+/** R20: without JWT_SECRET, the tokens are signed with a random key that ends with this process. */
 function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
   const { jwtSecret, jwtSecretPrevious } = config;
   if (jwtSecret === '') {

@@ -1,7 +1,7 @@
-/** A map within a bound on the sum of its values' sizes: the oldest go first. */
+/** A map with a limit on the sum of its values' sizes. It removes the oldest entries first. */
 export class BoundedMap<V> {
   readonly #sizeMax: number;
-  /** In the order in which they came: a Map keeps it. */
+  /** A Map iterates in insertion order: the oldest entry comes first. */
   readonly #entries = new Map<string, { readonly value: V; readonly size: number }>();
   #size = 0;
 
@@ -13,7 +13,7 @@ export class BoundedMap<V> {
     return this.#entries.get(key)?.value;
   }
 
-  /** The same, after which it is the newest: what is used stays. */
+  /** Like `get`, and makes the entry the newest, so that entries in use stay. */
   use(key: string): V | undefined {
     const entry = this.#entries.get(key);
     if (entry !== undefined) {
@@ -23,7 +23,7 @@ export class BoundedMap<V> {
     return entry?.value;
   }
 
-  /** What is larger than the whole bound is not kept. */
+  /** A value larger than the limit of the whole map is not kept. */
   set(key: string, value: V, size = 1): void {
     this.delete(key);
     if (size > this.#sizeMax) return;

@@ -1,11 +1,11 @@
-/** Bytes on their way from the room that receives them to the room that keeps them. */
+/** A stream of bytes from one part of the service to another: an upload to the file store. */
 
 import type { MaybePromise } from './maybe-promise.ts';
 
 export interface ByteSource {
   /**
-   * The next batch of chunks; empty at the end. Throws, or rejects, where the bytes broke off. One
-   * batch is asked for at a time. The chunks belong to the caller.
+   * Returns the next batch of chunks, which the caller then owns; an empty batch at the end. Throws
+   * or rejects if the bytes ended early. Call it again only after the previous call has settled.
    */
   next(): MaybePromise<readonly Buffer[]>;
 }

@@ -1,6 +1,6 @@
 /**
  * The settings that are limits: of HTTP, documents, uploads, GraphQL and sockets. Each has a safe
- * default, and a test that crosses it (test/limits.test.ts holds that).
+ * default. test/limits.test.ts checks that a test sets each of them.
  */
 
 import {
@@ -15,12 +15,12 @@ import {
 } from './settings.ts';
 
 /**
- * What a connection can hold that is counted nowhere else: its objects, a head of 16 KiB, and small
- * bodies and answers of 16 KiB each.
+ * Memory of a connection that is not counted elsewhere, in bytes: its objects, a head of 16 KiB,
+ * and a body and an answer of up to 16 KiB each.
  */
 export const connectionBytes = 65_536;
 
-/** GraphQL documents that are kept, parsed or by their hash: more than an application has. */
+/** Size of the caches of GraphQL documents, by text and by hash: more than an application uses. */
 export const documentsKeptMax = 500;
 
 /** In the order in which docs/settings.md lists them. */

@@ -1,7 +1,7 @@
 /**
- * One table of settings (limits are in config-limits.ts) → one frozen Config, or one error that
- * lists every fault. docs/settings.md repeats it. A setting is an environment
- * variable; an empty one counts as absent. Limits are on by default.
+ * The table of settings (limits are in config-limits.ts), and `readConfig`, which turns them into a
+ * frozen Config or throws one error that lists every fault. docs/settings.md repeats the table. A
+ * setting is an environment variable; an empty one counts as absent. Limits are on by default.
  */
 
 import { readFileSync } from 'node:fs';
@@ -134,15 +134,15 @@ export const settings = {
   ...limitSettings,
 } as const satisfies Record<string, Setting<unknown>>;
 
-/** Every setting's value under its key in the table. */
+/** The value of every setting under its key in the table. */
 export type Config = SettingValues<typeof settings>;
 
-/** Names every faulty setting, one line each, for a person at a terminal. */
+/** Lists every faulty setting, one line each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** With `_FILE` behind the name: the file that has the value, as Docker and Kubernetes give it. */
+/** Settings that can be read from a file named by `NAME_FILE`, as with Docker and Kubernetes. */
 export const secretSettings = [
   settings.storeUrl,
   settings.storeListenUrl,
@@ -151,8 +151,8 @@ export const secretSettings = [
 ];
 
 /**
- * Reads every setting; throws one ConfigError that lists all faults. `memoryBytes`: what the
- * process may take, for the defaults that are a share of it.
+ * Reads every setting. Throws one ConfigError that lists all faults. `memoryBytes` is the memory
+ * that the process may use; some defaults are a share of it.
  */
 export function readConfig(
   given: Readonly<Record<string, string | undefined>>,
@@ -166,7 +166,7 @@ export function readConfig(
   return values;
 }
 
-/** Puts the text of the file that `NAME_FILE` names under NAME; gives what is wrong with it. */
+/** Sets NAME to the content of the file that `NAME_FILE` names. Returns the faults. */
 function readSecretFile(environment: Record<string, string | undefined>, name: string): string[] {
   const file = environment[`${name}_FILE`] ?? '';
   if (file === '') return [];
@@ -179,7 +179,7 @@ function readSecretFile(environment: Record<string, string | undefined>, name: s
   }
 }
 
-/** A second key without a first one, or equal to it, is a mistake that would end valid tokens. */
+/** A previous key alone, or equal to the current one, is a mistake: valid tokens would end. */
 function secretFaults({ jwtSecret, jwtSecretPrevious }: Config): readonly string[] {
   if (jwtSecretPrevious === '') return [];
   if (jwtSecret === '') return ['JWT_SECRET_PREVIOUS needs JWT_SECRET beside it.'];

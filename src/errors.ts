@@ -1,10 +1,10 @@
 /**
- * The one error that carries meaning: a code out of a closed list, a sentence for a person, and
- * facts. It is thrown where bad input is found; `http/problem.ts` turns it into a
- * response for REST and `graphql/errors.ts` into one for GraphQL. No code branches on a message.
+ * The one error type for expected failures: a code from a closed list, a sentence for a person, and
+ * facts. It is thrown where bad input is found. `http/problem.ts` turns it into a response for REST
+ * and `graphql/errors.ts` into one for GraphQL. Code never branches on a message.
  */
 
-/** Every code, with the HTTP status that it is answered with (R5, R6), as in docs/errors.md. */
+/** Every code with its HTTP status (R5, R6), as in docs/errors.md. */
 export const httpStatusOf = {
   malformed_request: 400,
   invalid_host: 400,
@@ -40,39 +40,39 @@ export const httpStatusOf = {
   storage_full: 507,
 } as const;
 
-/** A stable name for what went wrong; part of the public contract. */
+/** A stable name for the kind of error; part of the public contract. */
 export type ErrorCode = keyof typeof httpStatusOf;
 
-/** One refused member of a body: where (RFC 6901 pointer) and why. */
+/** One refused member of a body: a pointer to it (RFC 6901) and the reason. */
 export interface FieldError {
   readonly pointer: string;
   readonly message: string;
 }
 
-/** What an answer needs beside the code. Every member is optional; most errors have none. */
+/** Values that a response needs in addition to the code. Most errors have none. */
 export interface ErrorFacts {
-  /** Refused members of the body. */
+  /** The refused members of the body. */
   readonly errors?: readonly FieldError[];
-  /** The refused parameter of the query. */
+  /** The refused parameter of the query string. */
   readonly parameter?: string;
-  /** Methods the resource has, for `Allow` (405). */
+  /** The methods of the resource, for `Allow` (405). */
   readonly allow?: string;
-  /** Media types that would do, for `Accept` or `Accept-Patch` (415). */
+  /** The accepted media types, for `Accept` or `Accept-Patch` (415). */
   readonly accept?: string;
   readonly acceptPatch?: string;
-  /** What there is, for `Content-Range` (416). */
+  /** The size of the file, for `Content-Range` (416). */
   readonly contentRange?: string;
   /** Whole seconds to wait, for `Retry-After` (429, 503). */
   readonly retryAfterSeconds?: number;
-  /** The version of WebSocket that is spoken here (RFC 6455 §4.4). */
+  /** The supported version of WebSocket (RFC 6455 §4.4). */
   readonly webSocketVersion?: string;
-  /** RFC 6750 `error` attribute for `WWW-Authenticate`, where a token was sent (401). */
+  /** The `error` attribute of `WWW-Authenticate` (RFC 6750), if a token was sent (401). */
   readonly bearerError?: 'invalid_request' | 'invalid_token';
-  /** The connection cannot be used further: answer, then close. */
+  /** The connection cannot be used further: it is closed after the response. */
   readonly close?: boolean;
 }
 
-/** Bad input, a missing thing or a limit: expected, answered in full, never logged as a fault. */
+/** Bad input, a missing resource or a limit: reported in full, never logged as a fault. */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;
@@ -85,14 +85,14 @@ export class AppError extends Error {
   }
 }
 
-/** Refuses a body whose members are wrong: 422 with one pointer per fault (R5). */
+/** A 422 for a body with wrong members, with one pointer for each fault (R5). */
 export function invalidBody(errors: readonly FieldError[]): AppError {
   const places = errors.map(({ pointer }) => pointer).filter((pointer) => pointer !== '');
   const at = places.length === 0 ? '' : ` at ${places.join(', ')}`;
   return new AppError('invalid_body', `The request body is not valid${at}.`, { errors });
 }
 
-/** The text of an error in a line of the log. */
+/** The text of an error for a log line. */
 export function toReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

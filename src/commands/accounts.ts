@@ -1,7 +1,6 @@
 /**
- * `accounts add | change | passwd | list | remove`: the accounts that a durable store keeps beside
- * those that are given at every start (R20). It starts no server and puts no other record into the
- * store.
+ * `accounts add | change | passwd | list | remove`: manages the accounts that a durable store keeps
+ * in addition to those given at every start (R20). It starts no server and writes no other record.
  */
 
 import { parseArgs } from 'node:util';
@@ -41,13 +40,13 @@ type Kind = keyof typeof optionsOf;
 
 interface Command {
   readonly kind: Kind;
-  /** Empty for `list`. */
+  /** Empty for the command `list`. */
   readonly username: string;
   readonly email?: string | undefined;
   readonly roles?: readonly string[] | undefined;
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
-  /** Takes a weak password and an odd address. */
+  /** Accepts a weak password and an unusual e-mail address. */
   readonly force: boolean;
 }
 
@@ -60,7 +59,7 @@ const options = {
   force: { type: 'boolean' },
 } as const;
 
-/** What each command takes beside a username. */
+/** The options of each command. */
 const optionsOf = {
   add: ['email', 'role', 'force'],
   change: ['email', 'role', 'no-roles', 'force'],
@@ -69,13 +68,13 @@ const optionsOf = {
   remove: [],
 } as const satisfies Readonly<Record<string, readonly (keyof typeof options)[]>>;
 
-/** Or what is wrong with the arguments. */
+/** Returns the command, or a description of what is wrong with the arguments. */
 function parseCommand(args: readonly string[]): Command | string {
   let parsed;
   try {
     parsed = parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    // An unknown option, or one without its value: the first sentence names it.
+    // An unknown option, or one without a value. The first sentence of Node's message names it.
     return `${toReason(error).split(/\.\s/)[0] ?? ''}.`;
   }
   const { values, positionals } = parsed;
@@ -85,7 +84,7 @@ function parseCommand(args: readonly string[]): Command | string {
   const known: readonly string[] = optionsOf[kind];
   const foreign = Object.keys(values).find((name) => !known.includes(name));
   if (foreign !== undefined) return `${kind} takes no --${foreign}.`;
-  // It may be a password: it is not repeated.
+  // An extra argument may be a password, so it is not repeated.
   if (positionals.length > (kind === 'list' ? 1 : 2)) return `${kind} takes fewer arguments.`;
   if (kind !== 'list' && username === '') return `${kind} needs a username.`;
   return decodeOptions({ kind, username, force: values.force ?? false }, values);
@@ -122,11 +121,11 @@ function isKind(text: string): text is Kind {
   return Object.hasOwn(optionsOf, text);
 }
 
-/** What to say when it is done, in lines. */
+/** Resolves with the text to print on success. */
 async function run(command: Command, context: CommandContext): Promise<string> {
   const config = readConfig(context.environment);
   const { kind, username } = command;
-  // Before anything is opened or asked for.
+  // The arguments are checked before the store is opened or a password is asked for.
   const person = kind === 'add' || kind === 'change' ? await decode(command, config) : undefined;
   const opened = await openAccounts(config.storeUrl, {
     now: () => formatLocalDateTime(context.now()),
@@ -156,8 +155,8 @@ async function run(command: Command, context: CommandContext): Promise<string> {
 }
 
 /**
- * The person of `add`; of `change`, which leaves out what it does not change, only the check. A
- * given account would hide one of the same name.
+ * Decodes the options of `add`, or checks those of `change`, which may omit values. Throws if an
+ * account given at the start has the same name: it would hide this one.
  */
 async function decode(command: Command, config: Config): Promise<Person> {
   const { username, email, roles = [], force } = command;
@@ -177,7 +176,7 @@ async function add(
   ask: () => Promise<string>,
 ): Promise<string> {
   const { username } = person;
-  // Checked before a password is asked for, and once more by `add`.
+  // Checked before a password is asked for; `add` checks it again.
   if ((await accounts.find(username)) !== undefined) throw taken(username);
   const passwordHash = await hashPassword(await ask());
   if (!(await accounts.add({ ...person, passwordHash }))) throw taken(username);
@@ -195,7 +194,7 @@ async function setPassword(
   return `Changed the password of ${quote(username)}.`;
 }
 
-/** One line each: username, address and roles, between tabs. None of them holds a tab. */
+/** One line each: username, e-mail address and roles, separated by tabs. No value has a tab. */
 async function list(accounts: KeptAccounts, range: AccountRange): Promise<string> {
   const rows = await accounts.list(range);
   return rows
@@ -203,7 +202,7 @@ async function list(accounts: KeptAccounts, range: AccountRange): Promise<string
     .join('\n');
 }
 
-/** A person who looks up a password gets this long. */
+/** Long enough to look up a password. */
 const passwordSecondsMax = 300;
 
 const passwordLengthMin = 12;

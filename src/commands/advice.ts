@@ -1,10 +1,10 @@
-/** What an operator may not have meant: warnings about settings that are valid. */
+/** Warnings about settings that are valid but probably not intended. */
 
 import { type Config, settings } from '../config.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One sentence for each. */
+/** Returns one sentence for each warning. */
 export function adviseOn(config: Config, environment: Environment): readonly string[] {
   const names = Object.values(settings).map(({ name }) => name);
   const misspelt = Object.keys(environment).flatMap((given) => {
@@ -26,10 +26,10 @@ function adviseOnProduction({ jwtSecret, requireAuth, demoData }: Config): reado
   ];
 }
 
-/** Shorter names are near to too many other variables. */
+/** Shorter names resemble too many unrelated variables. */
 const lengthMin = 6;
 
-/** One letter too many, too few or wrong, or two letters exchanged; in either case of letters. */
+/** True for one letter added, missing or changed, or two exchanged. Letter case does not count. */
 function isNear(given: string, name: string): boolean {
   if (name.length < lengthMin || Math.abs(given.length - name.length) > 1) return false;
   const [a, b] = [given.toUpperCase(), name.toUpperCase()];

@@ -1,4 +1,4 @@
-/** What the arguments of the program ask for. */
+/** Parses the program's arguments. */
 
 import { parseArgs } from 'node:util';
 import { secretSettings, settings } from '../config.ts';
@@ -9,9 +9,9 @@ import { commands } from './commands.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Asked {
-  /** `--port` and `--host` come before the variables of the same names. */
+  /** `--port` and `--host` override the variables of the same names. */
   readonly environment: Environment;
-  /** Undefined where the program is to serve. */
+  /** Undefined if the program is to start the server. */
   readonly run: Command | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** `--check`: what the program would do with its settings. It opens no port and no store. */
+/** `--check`: describes what a start would do with the settings. It opens no port and no store. */
 
 import { loadAccounts } from '../auth/accounts.ts';
 import { type Config, readConfig } from '../config.ts';
@@ -14,7 +14,7 @@ export function runCheck(context: CommandContext): Promise<ExitCode> {
   });
 }
 
-/** One line for each fact; rejects where a file that a setting names cannot be used. */
+/** Returns one line for each fact. Rejects if a file that a setting names cannot be used. */
 async function describeStart(config: Config): Promise<readonly string[]> {
   const { host, port, adminPort, requireAuth, storeUrl, trustedDocuments } = config;
   const accounts = await loadAccounts(config);
@@ -37,10 +37,10 @@ function toAdmin(adminPort: Config['adminPort']): string {
   return adminPort === 'main' ? ', with metrics' : `, health and metrics on port ${adminPort}`;
 }
 
-/** Without what may be a password. */
+/** Removes what may be a password. */
 function toPlain(storeUrl: string): string {
   if (!URL.canParse(storeUrl)) return 'a database';
   const { protocol, host, pathname } = new URL(storeUrl);
-  // A slash in a password ends the host.
+  // An unescaped slash in a password ends the host, so that the password is in the path.
   return pathname.includes('@') ? 'a database' : `${protocol}//${host}${pathname}`;
 }

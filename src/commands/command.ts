@@ -1,4 +1,4 @@
-/** What all commands share: what they get, and how they answer. */
+/** The context and the output that all commands share. */
 
 import type { Writable } from 'node:stream';
 import type { PasswordInput } from '../auth/password-input.ts';
@@ -6,28 +6,28 @@ import { ConfigError } from '../config.ts';
 import { toReason } from '../errors.ts';
 import type { AccountsOptions } from '../store/driver.ts';
 
-/** What the process has; settings are those of the server. */
+/** The streams, environment and clock of the process; the settings are those of the server. */
 export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly input: PasswordInput;
   readonly output: Writable;
   readonly errors: Writable;
-  /** What belongs into a log, also where no server runs. */
+  /** For events that belong in a log even though no server runs. */
   readonly log: AccountsOptions['log'];
   readonly now: () => Date;
 }
 
-/** 0 where it is done, 1 where it is not, 2 for arguments that are not understood. */
+/** 0 for success, 1 for failure, 2 for invalid arguments. */
 export type ExitCode = 0 | 1 | 2;
 
 export type Command = (context: CommandContext) => Promise<ExitCode>;
 
-/** Writes what `run` resolves with, or why it rejects: each faulty setting, else one line. */
+/** Writes what `run` resolves with, or the reason why it rejects, and returns the exit code. */
 export async function answer(
   { output, errors }: CommandContext,
   run: () => Promise<string>,
 ): Promise<ExitCode> {
-  // The reader of the output may stop early.
+  // The reader of a pipe may close it early.
   output.on('error', () => undefined);
   errors.on('error', () => undefined);
   try {
@@ -45,19 +45,19 @@ export async function answer(
   }
 }
 
-/** What a command waits for, as a line for a person. */
+/** Writes what a command waits for as a line on standard error. */
 export function toLog({ errors }: CommandContext): AccountsOptions['log'] {
   return (_level, event, facts = {}) => {
     errors.write(`inkwell: ${[event, ...Object.values(facts)].join(': ')}\n`);
   };
 }
 
-/** The arguments are not understood: its message is the usage. */
+/** Invalid arguments. The message is the usage text. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Resolves when it is written, or when the reader is gone. */
+/** Resolves when the text was written, or when the reader has closed the pipe. */
 function write(to: Writable, text: string): Promise<void> {
   if (text === '') return Promise.resolve();
   return new Promise((resolve) => {

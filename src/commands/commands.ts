@@ -1,4 +1,4 @@
-/** The commands by name, each loaded when it is asked for. */
+/** The commands by name. Each is loaded when it is used. */
 
 import type { CommandContext, ExitCode } from './command.ts';
 

@@ -1,14 +1,14 @@
-/** `--healthcheck`: asks the server of the same settings on this machine whether it is ready. */
+/** `--healthcheck`: asks the server on this machine with the same settings whether it is ready. */
 
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Config, readConfig } from '../config.ts';
 import { answer, type CommandContext, type ExitCode } from './command.ts';
 
-/** The store may take a second; the rest is for a busy machine. */
+/** The store may take a second; the rest allows for a busy machine. */
 const patienceMilliseconds = 3_000;
 
-/** 0 where the server is ready. */
+/** Returns exit code 0 if the server is ready. */
 export async function runHealthcheck(context: CommandContext): Promise<ExitCode> {
   let isReady = false;
   const code = await answer(context, async () => {
@@ -21,7 +21,7 @@ export async function runHealthcheck(context: CommandContext): Promise<ExitCode>
 
 interface Health {
   readonly isReady: boolean;
-  /** What the server says, or why it says nothing. */
+  /** The server's response, or why there is none. */
   readonly message: string;
 }
 
@@ -43,7 +43,7 @@ async function askHealth(config: Pick<Config, 'host' | 'port' | 'adminPort'>): P
   });
 }
 
-/** All addresses, as an address that can be called. */
+/** Wildcard addresses cannot be connected to everywhere: the loopback address stands in. */
 const ownAddress: Readonly<Record<string, string>> = {
   '': '127.0.0.1',
   '0.0.0.0': '127.0.0.1',

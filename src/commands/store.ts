@@ -1,4 +1,4 @@
-/** `backup`, `files` and `migrate`: for the store as a whole, beside the servers that use it. */
+/** `backup`, `files` and `migrate`: act on the whole store, also while servers use it. */
 
 import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
@@ -7,7 +7,7 @@ import { findDifferences, openPlace, type Place, removeOrphans } from '../store/
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
 import { answer, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
 
-/** A copy of the store as it is at one moment, in a file that is not there yet. */
+/** Writes a copy of the store, as it is at one moment, to a new file. */
 export function runBackup(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   return answer(context, async () => {
     const [file = '', ...others] = args;
@@ -19,7 +19,7 @@ export function runBackup(args: readonly string[], context: CommandContext): Pro
   });
 }
 
-/** Makes the tables, or brings them to this version; the first records are left to the server. */
+/** Creates or migrates the tables. The initial records are left to the server. */
 export function runMigrate(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   return answer(context, async () => {
     if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
@@ -35,7 +35,7 @@ const filesUsage = [
   '--remove removes these files, and leaves the entries.',
 ].join('\n');
 
-/** Where the folder of durable uploads and their index differ. */
+/** Lists, or removes, differences between the folder of durable uploads and its index. */
 export function runFiles(args: readonly string[], context: CommandContext): Promise<ExitCode> {
   return answer(context, async () => {
     const option = args.join(' ');
@@ -52,10 +52,10 @@ export function runFiles(args: readonly string[], context: CommandContext): Prom
   });
 }
 
-/** A line for each: its kind and the name, between them a tab. */
+/** Returns one line for each difference: its kind and the name, separated by a tab. */
 async function listDifferences(place: Place, isRemoval: boolean): Promise<string> {
   const { orphans, missing, isNamed } = await findDifferences(place);
-  // With the index of another store, every file would be one of these.
+  // With the index of another store, every file would be an orphan and would be removed.
   if (isRemoval && orphans.length > 0 && !isNamed) {
     throw new Error('STORE_URL: its index names no file that is in UPLOAD_DIR.');
   }
@@ -66,7 +66,7 @@ async function listDifferences(place: Place, isRemoval: boolean): Promise<string
   return [...lines, ...missing.map((entry) => `entry without a file\t${entry}`)].join('\n');
 }
 
-/** Whatever opens the store migrates it. */
+/** Opening the store also migrates it. */
 function open(
   { storeUrl, storeTimeoutSeconds: timeoutSeconds }: Config,
   context: CommandContext,
