@@ -23,6 +23,8 @@ export interface FileHandlersOptions {
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
+/** And of each file in its list: the names, as long as they may be, and the size. */
+const listedFileBytes = 512;
 
 export type FileHandlers = Readonly<
   Record<'uploadSimple' | 'uploadList' | 'download' | 'find' | 'remove', Handler>
@@ -102,7 +104,8 @@ function toReply(snapshot: Snapshot): HttpReply {
   const boundary = createBoundary();
   const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
   const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
-  return { status: 200, headers, body, streamBytesMax: downloadBytesMax };
+  const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
+  return { status: 200, headers, body, streamBytesMax };
 }
 
 /** Closes the snapshot when the stream ends, also if it is never read. */

@@ -2,21 +2,33 @@
 
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { List, Page } from './list.ts';
-import type { Store } from './store.ts';
+import type { Area, Store } from './store.ts';
 
 /** One call of the store: of a port, such as `posts`, and whether it may change something. */
 export type StoreWatch = (area: TimedArea, kind: 'read' | 'write', milliseconds: number) => void;
 
-const areas = ['posts', 'comments', 'authors', 'accounts', 'todos', 'articles'] as const;
-type TimedArea = (typeof areas)[number] | 'related';
+type TimedArea = keyof Pick<Store, Area | 'related' | 'accounts' | 'loginFailures'>;
+const areas: readonly TimedArea[] = [
+  'posts',
+  'comments',
+  'authors',
+  'related',
+  'accounts',
+  'loginFailures',
+  'todos',
+  'articles',
+];
 
-const writes: readonly unknown[] = 'create update remove add save change changeAll'.split(' ');
+const writes: readonly unknown[] =
+  'create update remove add forget takeTurn save change changeAll'.split(' ');
 
 /** The same store. Each page of a list is a call. */
 export function timeStore(store: Store, watch: StoreWatch): Store {
-  const timed = Object.fromEntries(areas.map((area) => [area, timeArea(store[area], area, watch)]));
-  const { related } = store;
-  return { ...store, ...timed, related: related && timeArea(related, 'related', watch) };
+  const timed = areas.map((name) => {
+    const area = store[name];
+    return [name, area && timeArea<object>(area, name, watch)];
+  });
+  return { ...store, ...Object.fromEntries(timed) };
 }
 
 function timeArea<T extends object>(area: T, name: TimedArea, watch: StoreWatch): T {

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, suite, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { readConfig } from '../../dist/config.js';
+import { createFileHandlers } from '../../dist/handlers/files.js';
+import type { Uploads } from '../../dist/store/uploads.js';
 import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
 import { startServer, type TestServer } from '../support/server.js';
+import { startHttp } from '../support/http-kit.js';
+import { patient } from '../support/pace.js';
 import { keepOthersServed } from '../support/prober.js';
+import { connectRaw, get } from '../support/raw-client.js';
 
 keepOthersServed();
 
@@ -49,6 +57,35 @@ suite('the bytes of all files', () => {
     assert.equal((await post(server, 'list', sized('a', 1))).status, 200);
     assert.equal((await post(server, 'list', sized('b', 299_999))).status, 200);
   });
+});
+
+test('a download counts its list among what waits for a client', async (t) => {
+  const files = Array.from({ length: 10_000 }, (_, at) => {
+    return { storedName: `${at}`, temporaryName: `${at}`, size: 4_000 };
+  });
+  const uploads: Pick<Uploads, 'open'> = {
+    open: () => ({
+      files,
+      async *read() {
+        yield Buffer.alloc(4_000);
+      },
+      release: () => Promise.resolve(),
+    }),
+  };
+  const { download } = createFileHandlers({
+    uploads: uploads as Uploads, // nothing else is asked for
+    config: readConfig({}),
+    log: () => undefined,
+    createUuid: () => '',
+  });
+  const { port, pool } = await startHttp(t, { routes: { 'GET /': download }, env: patient });
+  const slow = await connectRaw(t, port);
+  slow.send(get('/'));
+  await once(slow.socket, 'data');
+  slow.socket.pause();
+  assert.ok(pool.bytes > files.length * 400, `${pool.bytes}`);
+  slow.socket.destroy();
+  while (pool.bytes > 0) await turn();
 });
 
 suite('an upload that breaks off', () => {

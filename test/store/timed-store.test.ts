@@ -8,11 +8,15 @@ import type { Store } from '../../dist/store/store.js';
 type Told = [area: string, kind: string];
 
 /** A store whose posts are these, and what is told of it. */
-function watch(posts: object): { readonly store: Store; readonly told: Told[] } {
+function watch(
+  posts: object,
+  loginFailures?: object,
+): { readonly store: Store; readonly told: Told[] } {
   const told: Told[] = [];
   const area = {};
   const plain = { posts, comments: area, authors: area, accounts: area, todos: area };
-  const store = timeStore({ ...plain, articles: area } as unknown as Store, (name, kind, ms) => {
+  const whole = { ...plain, articles: area, loginFailures } as unknown as Store;
+  const store = timeStore(whole, (name, kind, ms) => {
     assert.ok(ms >= 0);
     told.push([name, kind]);
   });
@@ -42,6 +46,16 @@ test('a call is told of when it has an answer, or fails', async () => {
   ]);
 });
 
+test('failed logins are a part of it', async () => {
+  const { store, told } = watch({}, { find: () => new Map(), takeTurn: () => Promise.resolve(1) });
+  store.loginFailures?.find([]);
+  assert.equal(await store.loginFailures?.takeTurn('a', 1), 1);
+  assert.deepEqual(told, [
+    ['loginFailures', 'read'],
+    ['loginFailures', 'write'],
+  ]);
+});
+
 test('each page of a list is a call, also of a list of a record', async () => {
   const pages = {
     read: () => ({ records: [1], next: () => Promise.resolve({ records: [2], next: undefined }) }),
@@ -61,5 +75,6 @@ test('each page of a list is a call, also of a list of a record', async () => {
 
 test('what is not there is still not there', () => {
   assert.equal('related' in watch({}).store && watch({}).store.related, undefined);
+  assert.equal(watch({}).store.loginFailures, undefined);
   assert.equal(watch({}).store.comments.watch, undefined);
 });
