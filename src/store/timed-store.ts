@@ -26,7 +26,7 @@ const writes: readonly unknown[] =
 export function timeStore(store: Store, watch: StoreWatch): Store {
   const timed = areas.map((name) => {
     const area = store[name];
-    return [name, area && timeArea<object>(area, name, watch)];
+    return [name, area && timeArea<object>(area, name, watch)] as const;
   });
   return { ...store, ...Object.fromEntries(timed) };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, suite, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readConfig } from '../../dist/config.js';
 import { createFileHandlers } from '../../dist/handlers/files.js';
 import type { Uploads } from '../../dist/store/uploads.js';
@@ -85,7 +85,7 @@ test('a download counts its list among what waits for a client', async (t) => {
   slow.socket.pause();
   assert.ok(pool.bytes > files.length * 400, `${pool.bytes}`);
   slow.socket.destroy();
-  while (pool.bytes > 0) await turn();
+  while (pool.bytes > 0) await nextTurn();
 });
 
 suite('an upload that breaks off', () => {
