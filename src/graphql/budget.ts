@@ -1,45 +1,45 @@
 /**
- * What one request may cost, counted while it runs: objects, and the bytes of its answer. The
- * schema has a cycle (`author { posts { author …`) and texts of a mebibyte: a short query could ask
- * for millions of objects or gibibytes of text, and no limit on the query sees it.
+ * Limits on what one request may cost, checked while it runs: objects, and bytes of its result. The
+ * schema has a cycle (`author { posts { author …`) and texts of up to a mebibyte: a short query can
+ * ask for millions of objects or gibibytes of text, and no limit on documents prevents that.
  */
 
 import { AppError } from '../errors.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 
-/** The request asked for more than its budget. */
+/** Thrown when the request exceeds its budget. */
 export class BudgetError extends Error {
   override readonly name = 'BudgetError';
-  /** graphql-js gives every error a place, at a cost; one that has a path is kept as it is. */
+  /** graphql-js locates every error, which is slow, except one that has a path already. */
   readonly path: readonly string[] = [];
 }
 
 export interface BudgetLimits {
   readonly objectsMax: number;
-  /** Of the results, and of the JSON that is made of them. */
+  /** Limit for the results, and for their JSON. */
   readonly bytesMax: number;
-  /** Holds both while they are made. */
+  /** Holds both, and records read for the request, while they are in use. */
   readonly pool: Pick<MemoryPool, 'open'>;
 }
 
-/** What is taken of the pool at a time. */
+/** The pool is asked for this many bytes at a time. */
 const stepBytes = 65_536;
 
-/** Of one request, batch or subscription; released by the code that made it, on every way out. */
+/** The budget of one request, batch or subscription. The code that creates it must release it. */
 export class Budget {
   readonly #limits: BudgetLimits;
   #held: Reservation | undefined;
   #jsonBytes = 0;
   #recordBytes = 0;
-  /** One error for all: many resolvers may run into it before the execution is through. */
+  /** One error for all resolvers: many may exceed the budget before the execution ends. */
   #error: BudgetError | undefined;
-  /** Objects that were asked for so far, also what was refused. */
+  /** Objects requested so far, including refused ones. */
   spent = 0;
-  /** About what the results take in memory before they are JSON. */
+  /** Approximate memory of the results before they become JSON, in bytes. */
   bytes = 0;
   /**
-   * From the first refusal on, for good: `content_too_large` where the request asks for too much,
-   * `overloaded` where all requests together hold too much.
+   * Set at the first refusal, and permanent: `content_too_large` if the request asks for too much,
+   * `overloaded` if all requests together hold too much.
    */
   refusal: AppError | undefined;
 
@@ -47,42 +47,42 @@ export class Budget {
     this.#limits = limits;
   }
 
-  /** Takes objects, and bytes of results; false where less is left, and from then on always. */
+  /** Charges objects and bytes of results. Returns false once the budget is exceeded. */
   covers(objects: number, bytes: number): boolean {
     this.spent += objects;
     this.bytes += bytes;
     return this.#check();
   }
 
-  /** As `covers`, but throws a BudgetError in the place of false. */
+  /** Like `covers`, but throws a BudgetError instead of returning false. */
   charge(objects: number, bytes: number): void {
     if (!this.covers(objects, bytes)) throw (this.#error ??= new BudgetError());
   }
 
-  /** Objects that may still be asked for. */
+  /** Objects that may still be requested. */
   get left(): number {
     return Math.max(0, this.#limits.objectsMax - this.spent);
   }
 
-  /** Refuses the request for a list that has more objects than are left. Throws a BudgetError. */
+  /** Refuses a list that has more objects than are left. Throws a BudgetError. */
   refuseList(): never {
     this.charge(this.left + 1, 0);
     throw new BudgetError();
   }
 
-  /** Takes room for records that were read for this request alone. Throws a BudgetError. */
+  /** Charges the memory of records that were read for this request alone. Throws a BudgetError. */
   holdRecords(bytes: number): void {
     this.#recordBytes += bytes;
     this.charge(0, 0);
   }
 
-  /** As `covers`, for JSON that was made of the results. */
+  /** Like `covers`, for the JSON of the results. */
   coversJson(bytes: number): boolean {
     this.#jsonBytes += bytes;
     return this.#check();
   }
 
-  /** Starts again, for the next event of a subscription. */
+  /** Resets the budget for the next event of a subscription. */
   renew(): void {
     this.release();
     this.spent = 0;
@@ -92,7 +92,7 @@ export class Budget {
     this.refusal = undefined;
   }
 
-  /** Gives back what it holds of the pool. */
+  /** Returns its memory to the pool. */
   release(): void {
     this.#held?.release();
     this.#held = undefined;
@@ -110,7 +110,7 @@ export class Budget {
       });
     }
     if (this.refusal === undefined) return true;
-    // Nothing of it will be sent.
+    // The partial result is not sent, so its memory is free.
     this.release();
     return false;
   }
@@ -119,7 +119,7 @@ export class Budget {
     return this.bytes + this.#jsonBytes + this.#recordBytes;
   }
 
-  /** Step by step, so that the pool is not asked for each object. */
+  /** Grows in steps, so that the pool is not asked for each object. */
   #hold(): boolean {
     const held = (this.#held ??= this.#limits.pool.open());
     const missing = this.#bytesHeld - held.bytes;

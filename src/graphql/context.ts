@@ -1,4 +1,4 @@
-/** What resolvers reach: one context for each operation, and nothing beyond it. */
+/** What resolvers can use: one context for each operation. */
 
 import type { AddComment } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
@@ -14,39 +14,39 @@ import { readList, type ReadTools } from './schema/read-list.ts';
 import { Slices } from './slices.ts';
 import type { Scheduler } from '../scheduler.ts';
 
-/** What all operations share. */
+/** Dependencies that all operations share. */
 export interface ContextDeps {
   readonly store: Store;
-  /** Adding a comment: stores it, then announces it. */
+  /** Stores a comment, then publishes it. */
   readonly addComment: AddComment;
-  /** Comments as they are announced, for the subscription. */
+  /** The published comments, for the subscription. */
   readonly commentAdded: Pick<Topic<Comment>, 'subscribe'>;
   readonly log: Log;
-  /** True where whatever changes data needs a token (R23). */
+  /** True if every mutation needs a token (R23). */
   readonly writesNeedToken: boolean;
 }
 
-/** What the request around an operation brings: the same for all operations of a batch. */
+/** Values of the request; all operations of a batch share them. */
 export interface RequestScope {
   readonly requestId: string;
-  /** The account of the request's token, undefined without one. Throws `invalid_token`. */
+  /** The account of the request's token; undefined without one. Throws `invalid_token`. */
   readonly viewer: () => MaybePromise<Account | undefined>;
-  /** Where an answer that may be kept is read from; the store where it is absent. */
+  /** Where the records of a cacheable reply are read; default: the store. */
   readonly records?: Records;
-  /** What the request may still cost; the code that called `engine.createBudget()` releases it. */
+  /** The caller of `engine.createBudget()` releases it. */
   readonly budget: Budget;
 }
 
-/** What counts the fields of results and yields to other requests; for all operations. */
+/** Tools that all operations share. */
 export interface ContextTools {
   readonly scheduler: Scheduler;
   readonly countFields: CountFields;
 }
 
-/** What a field of a result takes in memory beside a text of it, about. */
+/** Approximate memory of a field in a result, without a long text, in bytes. */
 const fieldBytes = 32;
 
-/** New for each operation: a query after a mutation in a batch reads what the mutation wrote. */
+/** New for each operation: in a batch, a query must read what an earlier mutation wrote. */
 export class GraphqlContext {
   readonly deps: Omit<ContextDeps, 'store'>;
   readonly records: Records;
@@ -68,7 +68,7 @@ export class GraphqlContext {
     return (this.#loaders ??= new Loaders(this.records, this.#readTools));
   }
 
-  /** A range of a list. Throws, or rejects with, a BudgetError where it is too long. */
+  /** Reads a range of a list. Throws, or rejects with, a BudgetError if it is too long. */
   readList<T>(list: List<T>, range: Range): MaybePromise<readonly T[]> {
     return readList(list, this.#readTools, range);
   }
@@ -78,12 +78,12 @@ export class GraphqlContext {
     return { budget: this.scope.budget, scheduler, keepsObjects: this.#keepsObjects };
   }
 
-  /** Charges the budget for one object and what is selected of it. Throws a BudgetError. */
+  /** Charges the budget for one object and its selected fields. Throws a BudgetError. */
   chargeObject(selection: Selection): void {
     this.scope.budget.charge(1, this.#tools.countFields(selection) * fieldBytes);
   }
 
-  /** The same for the objects of a list; returns the list to resolve in its place. */
+  /** The same for the objects of a list. Returns the list that the resolver must return. */
   chargeList<T>(
     list: readonly T[] = [],
     selection: Selection,
@@ -95,7 +95,7 @@ export class GraphqlContext {
 
   /** Charges the budget for a text, and returns it. Throws a BudgetError. */
   chargeText(text: string): string {
-    // A short text is counted with its field.
+    // A short text is included in `fieldBytes`.
     if (text.length > fieldBytes) this.scope.budget.charge(0, text.length);
     return text;
   }

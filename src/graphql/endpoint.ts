@@ -1,6 +1,6 @@
 /**
- * The GraphQL endpoint, over HTTP and over WebSocket. It is loaded with the first request that
- * needs it: `graphql` and `ws` take longer to load than the rest of the service.
+ * The GraphQL endpoint, over HTTP and over WebSocket. It is loaded by the first request that needs
+ * it, because `graphql` and `ws` take longer to load than the rest of the service.
  */
 
 import type { Config } from '../config.ts';
@@ -16,11 +16,11 @@ import { createWebSocketEndpoint, type WebSocketEndpoint } from './ws/upgrade.ts
 export interface GraphqlEndpoint extends Runner {
   readonly upgrade: WebSocketEndpoint['upgrade'];
   count(): GraphqlCounts;
-  /** Ends event streams and subscriptions, and every socket; resolves when the sockets are gone. */
+  /** Ends event streams, subscriptions and sockets. Resolves when the sockets are closed. */
   close(): Promise<void>;
 }
 
-/** What is open at this moment. */
+/** Numbers of open connections and subscriptions. */
 export interface GraphqlCounts {
   readonly webSockets: number;
   readonly eventStreams: number;
@@ -33,7 +33,7 @@ export interface EndpointDeps extends EngineDeps, Omit<RunnerDeps, 'engine' | 's
   readonly watch: GraphqlWatch | undefined;
 }
 
-/** Different subscriptions: each is executed once per event, a thousand take some 50 ms. */
+/** Different subscriptions: each is executed once per event; a thousand take about 50 ms. */
 const distinctMax = 1_000;
 
 export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {

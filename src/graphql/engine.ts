@@ -1,8 +1,8 @@
 /**
- * The GraphQL engine, without HTTP and without WebSocket: a decoded request is prepared (parsed,
- * limited, validated), then executed or subscribed to. Results are ready for
- * `JSON.stringify`: errors carry a code (R24), internal ones are masked, and their number and
- * length are bounded.
+ * The GraphQL engine, independent of HTTP and WebSocket. A decoded request is prepared (parsed,
+ * checked against the limits, validated), then executed or subscribed to. Results are ready for
+ * `JSON.stringify`: errors have a code (R24), internal errors are masked, and their number and
+ * length are limited.
  */
 
 import {
@@ -45,7 +45,7 @@ import { createSchema } from './schema/schema.ts';
 import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
 import { createScheduler, type Scheduler } from '../scheduler.ts';
 
-/** One operation as a client asks for it, decoded: every member has its type or is absent. */
+/** A decoded request for one operation: each member has its type or is absent. */
 export interface GraphqlRequest {
   readonly query?: string | undefined;
   readonly operationName?: string | undefined;
@@ -53,7 +53,7 @@ export interface GraphqlRequest {
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Parsed, within the limits and valid: it can run. */
+/** A request that was parsed, is within the limits and is valid, so that it can run. */
 export interface ReadyOperation {
   readonly kind: 'ready';
   readonly operation: `${OperationTypeNode}`;
@@ -63,7 +63,7 @@ export interface ReadyOperation {
   readonly measures: DocumentMeasures;
 }
 
-/** It cannot run. At least one error. */
+/** A request that cannot run, with at least one error. */
 export interface RefusedRequest {
   readonly kind: 'refused';
   readonly errors: readonly GraphqlError[];
@@ -71,15 +71,15 @@ export interface RefusedRequest {
 
 export type Prepared = ReadyOperation | RefusedRequest;
 
-/** A subscription that runs, or why it does not. */
+/** An active subscription, or the reason why there is none. */
 export type Subscription =
   | {
       readonly kind: 'stream';
-      /** `return()` ends the source at once; `next()` rejects with what the source rejects with. */
+      /** `return()` ends the source at once; `next()` rejects with the error of the source. */
       readonly events: AsyncIterator<unknown>;
       /**
-       * Executes one event and makes its JSON, within the budget of the subscription, which the
-       * caller releases when the JSON is delivered. Throws or rejects as `Engine.execute` does.
+       * Executes one event and returns its JSON, within the subscription's budget. The caller
+       * releases that when the JSON was delivered. Throws or rejects as `Engine.execute` does.
        */
       readonly toJson: (event: unknown) => MaybePromise<Answer>;
     }
@@ -89,37 +89,37 @@ export interface Engine {
   readonly schema: GraphQLSchema;
   /** Shared by all long tasks. */
   readonly scheduler: Scheduler;
-  /** A budget for one request, batch or subscription; the caller releases it. */
+  /** Creates the budget of one request, batch or subscription; the caller releases it. */
   createBudget(): Budget;
-  /** Never throws for what a client sent. */
+  /** Never throws because of what a client sent. */
   prepare(request: GraphqlRequest): Prepared;
   /**
-   * Queries and mutations. At once where every resolver answers at once and the result is
-   * small. Throws, or rejects with, `overloaded` where all requests together hold too much.
+   * Executes a query or mutation; without a promise if every resolver returns values and the result
+   * is small. Throws, or rejects with, `overloaded` if all requests hold too much memory.
    */
   execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
-  /** The same with its JSON, within the same budget. `showCost`: adds `extensions.cost`. */
+  /** Executes and serialises within the same budget. `showCost` adds `extensions.cost`. */
   respond(
     operation: ReadyOperation,
     scope: RequestScope,
     showCost?: boolean,
   ): MaybePromise<SerializedResult>;
   /**
-   * Subscriptions. Each event has the whole budget of `scope`, which must be this subscription's
-   * own; one beyond it is a result that says so. Rejects where the source cannot be opened.
+   * Starts a subscription. The budget of `scope` must be its own, and is renewed for each event; an
+   * event beyond it gives a result with an error. Rejects if the source cannot be opened.
    */
   subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
 }
 
 export interface EngineDeps extends ContextDeps {
   readonly config: DocumentLimits & Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>;
-  /** Holds answers and events while they are made. */
+  /** Accounts for the memory of results and events while they are made. */
   readonly pool: MemoryPool;
-  /** Where they are given, nothing else runs. */
+  /** If given, only these documents can run. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
 }
 
-/** One answer, batch or event, where that is no more than a quarter of the memory for all. */
+/** The limit for one result, batch or event, unless a quarter of the memory for all is less. */
 const answerBytesMax = 16 * 1024 * 1024;
 
 export function createEngine(deps: EngineDeps): Engine {
@@ -161,7 +161,7 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
-/** graphql-js, within the budget of an operation. */
+/** Runs graphql-js within the budget of an operation. */
 function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler) {
   const tools = { scheduler, countFields: createFieldCounts() };
 
@@ -187,13 +187,13 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
     if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
     if (errors === undefined) return data === undefined ? {} : { data };
     const found = toFieldErrors(errors, { requestId, log: deps.log });
-    // Data that holds nothing says nothing: the operation is refused as a whole here too.
+    // If the store failed and every root field is null, the operation is refused as a whole too.
     if (data === undefined || (isEmpty(data) && found.every(isOutage))) return { errors: found };
     return { errors: found, data };
   };
 
   return {
-    /** `event`: of a subscription. */
+    /** `event`: the root value, for an event of a subscription. */
     run(
       operation: ReadyOperation,
       scope: RequestScope,
@@ -206,7 +206,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
       const executed = execute(toArgs(operation, scope, event));
       return andThen(executed, (result) => toResult(result, scope));
     },
-    /** Rejects where the topic behind the subscription fails. */
+    /** Rejects if the topic behind the subscription fails. */
     async openSource(
       operation: ReadyOperation,
       scope: RequestScope,
@@ -218,7 +218,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
   };
 }
 
-/** Texts and variables → what can run. */
+/** Creates `Engine.prepare`: text and variables → an operation that can run. */
 function createPrepare(
   schema: GraphQLSchema,
   { config, trustedDocuments }: EngineDeps,
@@ -233,7 +233,7 @@ function createPrepare(
     if (definition == null) {
       throw refuseRequest('BAD_USER_INPUT', 'The request must name one operation of its document.');
     }
-    // graphql-js shows an input whole in each error about it: 60,000 members take it a second.
+    // graphql-js repeats the input in each error about it: 60,000 members take it a second.
     if (hasTooManyValues(variables)) {
       throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
     }
@@ -256,7 +256,7 @@ function createPrepare(
   };
 }
 
-/** Of the variables of a subscription, which lasts, only those that it declares are kept. */
+/** For a subscription, which is kept for long, only the declared variables are kept. */
 function toKept(
   { operation, variableDefinitions = [] }: OperationDefinitionNode,
   variables: GraphqlRequest['variables'],
@@ -266,7 +266,7 @@ function toKept(
   return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
 }
 
-/** What an operation took, beside its limits (R26: a batch shares the objects). */
+/** The cost of an operation and its limits. The operations of a batch share the objects (R26). */
 function toCost(
   { measures: { depth, aliases, directives } }: ReadyOperation,
   { budget }: RequestScope,
@@ -282,14 +282,14 @@ function toCost(
   };
 }
 
-/** An answer about the schema, whole: so many objects … */
+/** Objects in a complete introspection result. */
 const objectsOfSchema = 500;
-/** … of so many bytes. */
+/** Approximate memory of one of them, in bytes. */
 const objectOfSchemaBytes = 128;
-/** GraphQL lets lists of the schema be asked for within each other so many times. */
+/** Introspection fields can nest lists this deep. */
 const listsOfSchemaMax = 3;
 
-/** Its resolvers are those of graphql-js: what aliases may multiply is charged in advance. */
+/** graphql-js resolves introspection: the most that aliases can make of it is charged first. */
 function objectsOfSchemaIn({ introspections, aliases }: DocumentMeasures): number {
   return introspections * objectsOfSchema * (1 + aliases) ** listsOfSchemaMax;
 }

@@ -1,13 +1,13 @@
 /**
- * Errors as clients see them: a sentence, places, and a code (R24). Internal errors are masked
- * and logged; what a client sent is never repeated at length.
+ * Errors as clients see them: a message, locations and a code (R24). Internal errors are masked and
+ * logged; a client's input is never repeated at length.
  */
 
 import { GraphQLError, type SourceLocation } from 'graphql';
 import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** R24, and the one code that clients of persisted queries wait for, as in docs/errors.md. */
+/** The codes of R24 and the code for persisted queries, as in docs/errors.md. */
 export type GraphqlCode =
   | 'GRAPHQL_PARSE_FAILED'
   | 'GRAPHQL_VALIDATION_FAILED'
@@ -28,12 +28,12 @@ export interface GraphqlError {
   readonly extensions: {
     readonly code: GraphqlCode;
     readonly requestId?: string;
-    /** As `Retry-After` says it over REST. */
+    /** The value that REST sends in `Retry-After`. */
     readonly retryAfterSeconds?: number;
   };
 }
 
-/** The code of an error of the rest of the service, by its HTTP status. */
+/** Maps an error of the rest of the service to a code, by its HTTP status. */
 function toGraphqlCode(code: ErrorCode): GraphqlCode {
   const status = httpStatusOf[code];
   return codeOfStatus[status] ?? (status < 500 ? 'BAD_USER_INPUT' : 'INTERNAL_SERVER_ERROR');
@@ -50,12 +50,12 @@ const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
   507: 'STORAGE_FULL',
 };
 
-/** Messages of graphql-js can hold what the client sent, which can be long. */
+/** Messages of graphql-js can contain the client's input, which can be long. */
 const messageLengthMax = 300;
-/** One validation error can name every node of a document. */
+/** A validation error can list every node of a document. */
 const locationsMax = 10;
 
-/** An error without a place. */
+/** An error without locations and path. */
 export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
   return { message: cut(message), extensions: { code } };
 }
@@ -67,22 +67,22 @@ export function toRefusal({ code, message, facts }: AppError): GraphqlError {
   return { ...refusal, extensions: { ...refusal.extensions, retryAfterSeconds } };
 }
 
-/** True where the store is the reason: the same request may succeed later. */
+/** True if the store caused it, so that the same request may succeed later. */
 export function isOutage({ extensions: { code } }: GraphqlError): boolean {
   return code === 'UNAVAILABLE' || code === 'STORAGE_FULL';
 }
 
-/** True where the server, and not the request, is the reason. */
+/** True if the server's load caused it, and not the request. */
 export function isOverload(error: unknown): boolean {
   return error instanceof AppError && error.code === 'overloaded';
 }
 
-/** An error of graphql-js about a document or a request: its message is meant for the client. */
+/** An error of graphql-js about a document or request, whose message is meant for the client. */
 export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlError {
   return { ...place(error), message: cut(error.message), extensions: { code } };
 }
 
-/** A request that cannot run, thrown on the way to its operation. At least one error. */
+/** Thrown for a request that cannot run. Has at least one error. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly errors: readonly GraphqlError[];
@@ -97,7 +97,7 @@ export function refuseRequest(code: GraphqlCode, message: string): RequestError 
   return new RequestError([toPlainError(code, message)]);
 }
 
-/** Of one result: enough to find a mistake by, and an answer stays small. */
+/** The errors of one result: enough to find a mistake, while the result stays small. */
 export const errorsMax = 20;
 
 export interface Masking {
@@ -105,7 +105,7 @@ export interface Masking {
   readonly log: Log;
 }
 
-/** The errors of an execution. The first internal error is logged with the request's id. */
+/** The errors of an execution. The first internal error is logged with the request id. */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
   { requestId, log }: Masking,
@@ -128,8 +128,8 @@ export function toFieldErrors(
 function describe(error: GraphQLError): Omit<GraphqlError, 'locations' | 'path'> | undefined {
   const origin = error.originalError;
   if (origin instanceof AppError) return toRefusal(origin);
-  // graphql-js about variables (no path yet) and arguments (a node of the document). What it says
-  // of output has no node of its own, and would show what the store holds.
+  // graphql-js reports errors about variables (no path yet) and arguments (a node of the document).
+  // Its errors about output have no node, and would reveal what the store holds.
   const isInput =
     origin === undefined ||
     (origin instanceof GraphQLError && (error.path === undefined || origin.nodes !== undefined));
@@ -145,6 +145,6 @@ function place({ locations, path }: GraphQLError): Pick<GraphqlError, 'locations
 
 function cut(message: string): string {
   if (message.length <= messageLengthMax) return message;
-  // The cut can fall between the halves of a surrogate pair.
+  // The cut can separate the halves of a surrogate pair.
   return `${message.slice(0, messageLengthMax).toWellFormed()}…`;
 }

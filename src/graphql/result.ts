@@ -1,15 +1,15 @@
-/** Results as clients get them. */
+/** The result of an operation. */
 
 import type { GraphqlError } from './errors.ts';
 
-/** What an operation answers. Without `data`: it did not run. */
+/** Without `data` the operation did not run. */
 export interface GraphqlResult {
   readonly data?: Readonly<Record<string, unknown>> | null;
   readonly errors?: readonly GraphqlError[];
   readonly extensions?: Readonly<Record<string, unknown>>;
 }
 
-/** True where no field of the root has a value. */
+/** True if every root field is null, or there is no data. */
 export function isEmpty(data: GraphqlResult['data']): boolean {
   return Object.values(data ?? {}).every((value) => value === null);
 }

@@ -1,6 +1,6 @@
 /**
- * Results → JSON. A large result is serialised piece by piece: other requests run in between, and
- * it stops as soon as the budget of bytes is spent.
+ * Serialises results. A large result is serialised in pieces, so that other requests run in
+ * between, and so that it stops when the budget of bytes is exceeded.
  */
 
 import { type Answer, toAnswer } from '../http/answer-cache.ts';
@@ -10,20 +10,20 @@ import type { GraphqlResult } from './result.ts';
 import { toRefusal } from './errors.ts';
 import { sliceMilliseconds, type Scheduler } from '../scheduler.ts';
 
-/** A result beside its JSON: `result` is a refusal where the JSON would have been too long. */
+/** A result and its JSON. If the JSON would exceed the budget, both are a refusal. */
 export interface SerializedResult {
   readonly result: GraphqlResult;
   readonly json: Answer;
 }
 
-/** A result up to this size is serialised at once: it takes less than a millisecond. */
+/** Up to this size a result is serialised in one call, which takes less than a millisecond. */
 const wholeBytesMax = 65_536;
-/** Characters that are serialised at once; escaped they can be six times as many. */
+/** Characters serialised in one call; with escapes they become up to six times as many. */
 const pieceLength = 65_536;
 
 /**
- * The bytes that `JSON.stringify` would give, at once for a small result. Throws, or rejects with,
- * `overloaded` where all requests together hold too much.
+ * Serialises as `JSON.stringify` does; without a promise for a small result. Throws, or rejects
+ * with, `overloaded` if all requests together hold too much memory.
  */
 export function serialize(
   result: GraphqlResult,
@@ -49,7 +49,7 @@ async function serializeInPieces(
     pieces.push(piece);
     return budget.coversJson(piece.length);
   };
-  // Yield first: the execution has used this iteration of the loop.
+  // `end` is 0 so that it yields first: the execution has used this iteration of the loop.
   let end = 0;
   for (const piece of toPieces(result)) {
     text += piece;
@@ -68,20 +68,20 @@ function refused({ refusal }: Budget): SerializedResult {
   return { result, json: JSON.stringify(result) };
 }
 
-/** A refusal for too large a request as a result; any other refusal is thrown. */
+/** Returns the result for a request that asked for too much. Throws any other refusal. */
 export function toBudgetRefusal(refusal: Budget['refusal']): GraphqlResult {
   if (refusal?.code !== 'content_too_large') throw refusal ?? new Error('nothing was refused');
   return { errors: [toRefusal(refusal)] };
 }
 
-/** The JSON of any value of a result, in pieces of a bounded length. */
+/** Yields the JSON of a value in pieces of a bounded length. */
 export function* toPieces(value: unknown): Generator<string> {
   if (typeof value === 'string') yield* toPiecesOfText(value);
   else if (lengthOf(value, pieceLength) <= pieceLength) yield JSON.stringify(value);
   else {
     const isList = Array.isArray(value);
     let separator = isList ? '[' : '{';
-    // Nothing else is that long.
+    // Only arrays and objects get here: other values are shorter.
     for (const [name, member] of isList ? value.entries() : Object.entries(value as object)) {
       if (member === undefined) continue;
       yield isList ? separator : `${separator}${JSON.stringify(name)}:`;
@@ -101,7 +101,7 @@ function* toPiecesOfText(text: string): Generator<string> {
   let start = 0;
   while (start < text.length) {
     let end = start + pieceLength;
-    // Not between the halves of a surrogate pair: alone they would be escaped.
+    // A cut between the halves of a surrogate pair would make JSON.stringify escape both.
     if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
     yield JSON.stringify(text.slice(start, end)).slice(1, -1);
     start = end;
@@ -113,10 +113,10 @@ function isHighSurrogate(code: number): boolean {
   return code >= 0xd800 && code <= 0xdbff;
 }
 
-/** What a number, a name's quotes or a pair of brackets takes, about. */
+/** Approximate length of a number, of the quotes of a name, or of a pair of brackets. */
 const signLength = 8;
 
-/** Characters of the JSON without its escapes, about; not counted on where there are over `max`. */
+/** Approximate length of the JSON without escapes. Stops counting beyond `max`. */
 function lengthOf(value: unknown, max: number): number {
   if (typeof value === 'string') return value.length + signLength;
   if (typeof value !== 'object' || value === null) return signLength;

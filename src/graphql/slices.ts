@@ -3,12 +3,12 @@
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Scheduler } from '../scheduler.ts';
 
-/** Records of a slice: with their related records a few milliseconds of work. */
+/** Records in one slice: with their related records they take a few milliseconds. */
 export const sliceLength = 50;
-/** Fields of all lists of an operation in one slice: about as much work. */
+/** Fields, of all lists of an operation, in one slice: they take about as long. */
 const fieldsOfSlice = 4_000;
 
-/** The lists of one operation, which count together. */
+/** The lists of one operation, which share a limit. */
 export class Slices {
   readonly #scheduler: Scheduler;
   #fields = 0;
@@ -18,9 +18,9 @@ export class Slices {
   }
 
   /**
-   * A short list is returned as it is: values need no promises. In a longer one the records after
-   * the first slice are promises, fulfilled slice by slice. Where the operation has resolved enough
-   * fields for now, the whole list is a promise. `fields`: the fields of all records together.
+   * Returns a short list unchanged: values are faster than promises. In a longer list, records
+   * after the first slice are promises, fulfilled slice by slice. After many fields in this
+   * iteration, the whole list is a promise. `fields`: the number of fields of all records together.
    */
   of<T>(list: readonly T[], fields: number): MaybePromise<readonly MaybePromise<T>[]> {
     if (this.#fields > fieldsOfSlice) return this.#later(list, fields);

@@ -1,4 +1,4 @@
-/** The engine and the subscriptions, which tell a `GraphqlWatch` of what they do. */
+/** Wrappers of the engine and the subscriptions that report to a `GraphqlWatch`. */
 
 import { AppError } from '../errors.ts';
 import { isPromise } from '../maybe-promise.ts';
@@ -7,7 +7,7 @@ import type { Subscriptions } from './events/subscriptions.ts';
 import type { SerializedResult } from './serialize.ts';
 import type { GraphqlWatch, Outcome } from './watch.ts';
 
-/** The engine, and each operation that it runs is told of. */
+/** Reports each operation that the engine runs. */
 export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
   return {
     ...engine,
@@ -41,7 +41,7 @@ export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
   };
 }
 
-/** The same for subscriptions, of which none is over: each is told of when it has begun. */
+/** Reports each subscription when it starts. */
 export function watchSubscriptions(
   subscriptions: Subscriptions,
   watch: GraphqlWatch,
@@ -68,7 +68,7 @@ function outcomeOf({ data, errors }: SerializedResult['result']): Outcome {
   return data === undefined ? 'refused' : 'error';
 }
 
-/** What is expected is refused. */
+/** Expected errors count as `refused`. */
 function outcomeOfError(error: unknown): Outcome {
   return error instanceof AppError ? 'refused' : 'error';
 }

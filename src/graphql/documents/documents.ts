@@ -1,6 +1,6 @@
 /**
- * Texts → documents that can run: parsed, within the limits, valid. Recent documents are
- * cached: validation is the costliest step of a small request.
+ * Turns texts into documents that are parsed, within the limits and valid. Recent documents are
+ * cached, because validation is the most expensive step of a small request.
  */
 
 import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql';
@@ -14,12 +14,12 @@ export interface ValidDocument {
   readonly measures: DocumentMeasures;
 }
 
-/** The average length, in characters, that cached documents may have. */
+/** The average length of the cached documents, in characters, for which the cache has room. */
 const textLengthAverage = 256;
-/** Comments are not counted as tokens. */
+/** A limit of its own, because comments are not counted as tokens. */
 const commentsMax = 1_000;
 
-/** Gives a function that throws a RequestError for what is not a valid document. */
+/** The returned function throws a RequestError for an invalid document. */
 export function createDocuments(
   schema: GraphQLSchema,
   limits: DocumentLimits,
@@ -46,7 +46,7 @@ function readDocument(text: string, schema: GraphQLSchema, limits: DocumentLimit
     throw new RequestError(errors.map((error) => toRequestError(error, code)));
   } catch (error) {
     if (error instanceof GraphQLError) throw new RequestError([toRequestError(error, code)]);
-    // The text is deeper than the stack: the limits are set higher than the process can bear.
+    // The document is nested deeper than the stack allows: the configured limits are too high.
     if (error instanceof RangeError)
       throw refuseRequest(code, 'The document is nested too deeply.');
     throw error;

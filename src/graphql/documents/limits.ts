@@ -1,6 +1,6 @@
 /**
- * Limits on the text of a document and on its variables, checked before validation, whose cost
- * grows faster than the request. The work here is linear: fragments are counted once.
+ * Limits on documents and variables, checked before validation, whose cost can grow faster than the
+ * size of the request. These checks take linear time, because each fragment is counted once.
  */
 
 import {
@@ -17,23 +17,23 @@ import { UploadedFile } from '../schema/uploaded-file.ts';
 
 export type DocumentLimits = Pick<Config, 'graphqlTokensMax' | 'graphqlDepthMax'>;
 
-/** Of a document: each alias can make one more answer of the same field. */
+/** For each document: every alias can repeat an expensive field. */
 export const aliasesMax = 50;
-/** Of a document: `@skip` and `@include` are all there are, and validation compares them. */
+/** For each document: only `@skip` and `@include` exist, and validation compares them pairwise. */
 export const directivesMax = 50;
-/** In the variables of an operation, those within others too: each is coerced and checked. */
+/** For the variables of an operation, nested values included: each is coerced and checked. */
 const variableValuesMax = 1_000;
 
-/** Pairs of fields to compare, for each token that a document may have. */
+/** Pairs of fields that may be compared, for each token that a document may have. */
 const pairsPerToken = 2;
 
-/** How much there is of what is limited. */
+/** What a document contains of everything that is limited. */
 export interface DocumentMeasures {
-  /** Levels of fields in the deepest operation, fragments spread. */
+  /** Nested fields of the deepest operation, including those of fragments. */
   readonly depth: number;
   readonly aliases: number;
   readonly directives: number;
-  /** Fields that ask for the schema. */
+  /** Fields of introspection (`__schema`, `__type`). */
   readonly introspections: number;
 }
 
@@ -64,14 +64,14 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
 }
 
 /**
- * Whether variables hold more values than are allowed, themselves and those within others counted.
- * Their depth was bounded when they were read (R10).
+ * True if the variables hold more values than allowed, nested values included. Their depth was
+ * limited when they were parsed (R10).
  */
 export function hasTooManyValues(variables: unknown): boolean {
   return countValues(variables, variableValuesMax) > variableValuesMax;
 }
 
-/** Up to one more than `max`. */
+/** Stops counting at one more than `max`. */
 function countValues(value: unknown, max: number): number {
   let count = 1;
   if (typeof value !== 'object' || value === null || value instanceof UploadedFile) return count;
@@ -94,7 +94,7 @@ class Walk {
   directives = 0;
   introspections = 0;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
-  /** Levels of a fragment; 0 while it is being walked, so that a cycle ends. */
+  /** The levels of each fragment; 0 during its own walk, so that a cycle of fragments ends. */
   readonly #levels = new Map<string, number>();
 
   constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>) {

@@ -1,7 +1,7 @@
 /**
- * How often a document selects fields with the same response name in one place. The rule that such
- * fields can be merged (GraphQL §5.3.2) compares each pair of them, and within each pair all that
- * they select: its cost grows with the square of what is counted here in linear time.
+ * Limits how often a document selects fields with the same response name in one selection set.
+ * Validation compares each pair of such fields, and the fields below them, to decide whether they
+ * can be merged (GraphQL §5.3.2): its cost is quadratic in what is counted here in linear time.
  */
 
 import {
@@ -12,7 +12,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 
-/** The fields of a place, by their name in the answer. */
+/** The fields of a selection set, by response name. */
 type Fields = Map<string, FieldNode[]>;
 
 /** Checks the selections of one document against one limit. */
@@ -20,10 +20,10 @@ export class Overlaps {
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   readonly #max: number;
   #left: number;
-  /** Selection sets that were checked already. */
+  /** Selection sets that were already checked. */
   readonly #checked = new Set<SelectionSetNode>();
 
-  /** `max`: pairs of fields, and selections that are looked at on the way to them. */
+  /** `max`: pairs of fields plus selections that may be visited. */
   constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>, max: number) {
     this.#fragments = fragments;
     this.#max = max;
@@ -31,8 +31,8 @@ export class Overlaps {
   }
 
   /**
-   * Looks at what `sets` select together, no more than `levels` of fields deep: a cycle of
-   * fragments is for others to find. Throws a GraphQLError where it is too much.
+   * Checks the merged selections of `sets`, down to `levels` of nested fields: a cycle of fragments
+   * is reported elsewhere. Throws a GraphQLError if there are too many pairs.
    */
   check(sets: readonly SelectionSetNode[], levels: number): void {
     const [first] = sets;
@@ -51,7 +51,7 @@ export class Overlaps {
     }
   }
 
-  /** A fragment counts once at each place, however often it is spread there. */
+  /** A fragment counts once in a selection set, however often it is spread there. */
   #collect(set: SelectionSetNode, fields: Fields, spread: Set<string>): void {
     this.#spend(set.selections.length);
     for (const selection of set.selections) {

@@ -1,6 +1,6 @@
 /**
- * Documents by their hash: automatic persisted queries (a client sends the hash, and the text only
- * where the hash is not known yet), and trusted documents (only what a manifest lists can run).
+ * Documents by hash: automatic persisted queries (a client sends the hash, and the text only if the
+ * server does not know the hash), and trusted documents (only those of a manifest can run).
  */
 
 import { createHash } from 'node:crypto';
@@ -9,19 +9,19 @@ import { documentsKeptMax } from '../../config-limits.ts';
 import { isObject } from '../../http/json.ts';
 import { refuseRequest } from '../errors.ts';
 
-/** Hash, or any other id that clients send in its place → text of a document. */
+/** Hash, or another id that clients use → text of a document. */
 export type TrustedDocuments = ReadonlyMap<string, string>;
 
-/** What a request names its document by. */
+/** How a request identifies its document: by text, or by hash. */
 export interface DocumentSource {
   readonly query?: string | undefined;
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Finds the text of the document that a request means. Throws a RequestError. */
+/** Returns the text of the document that a request identifies. Throws a RequestError. */
 export type FindText = (source: DocumentSource) => string;
 
-/** The average length, in characters, that kept documents may have. */
+/** The average length of the kept documents, in characters, for which there is room. */
 const textLengthAverage = 512;
 
 export function createFindText(trusted: TrustedDocuments | undefined): FindText {
@@ -57,7 +57,7 @@ function findTrusted(trusted: TrustedDocuments): FindText {
     const named = extensions?.['persistedQuery'];
     const text = named === undefined ? requireText(query) : trusted.get(readHash(named) ?? '');
     if (text !== undefined && texts.has(text) && (query ?? text) === text) return text;
-    // No PERSISTED_QUERY_NOT_FOUND: a client would send the text, in vain.
+    // Not PERSISTED_QUERY_NOT_FOUND: the client would send the text, which cannot help.
     throw refuseRequest('BAD_USER_INPUT', 'Only documents of the manifest can run here.');
   };
 }
@@ -67,7 +67,7 @@ function requireText(query: string | undefined): string {
   return query;
 }
 
-/** `{version: 1, sha256Hash}`: the hash, or undefined. */
+/** Returns the hash of `{version: 1, sha256Hash}`, or undefined. */
 function readHash(given: unknown): string | undefined {
   if (!isObject(given)) return undefined;
   const { version, sha256Hash } = given;

@@ -5,7 +5,7 @@ import { ConfigError } from '../../config.ts';
 import { isObject } from '../../http/json.ts';
 import type { TrustedDocuments } from './persisted.ts';
 
-/** Undefined for an empty path. Throws a ConfigError that names the setting. */
+/** Returns undefined for an empty path. Throws a ConfigError that names the setting. */
 export async function readTrustedDocuments(path: string): Promise<TrustedDocuments | undefined> {
   if (path === '') return undefined;
   const documents = toDocuments(await readManifest(path));
@@ -30,6 +30,6 @@ function toDocuments(manifest: unknown): TrustedDocuments | undefined {
   const isText = (entry: [string, unknown]): entry is [string, string] =>
     typeof entry[1] === 'string';
   if (!entries.every(isText)) return undefined;
-  // Clients write hashes in either case.
+  // Hashes are compared in lower case, because clients write them in either case.
   return new Map(entries.map(([hash, document]) => [hash.toLowerCase(), document]));
 }

@@ -1,14 +1,14 @@
 /**
- * Executes and delivers the events of all groups one after the other, in slices of time, so that
- * the event loop and the memory hold the work of one group only.
+ * Executes and delivers the events of all groups one after the other, in time slices, so that only
+ * one group's work is in memory and occupies the event loop.
  */
 
 import { Pace, type Scheduler } from '../../scheduler.ts';
 
 export interface EventQueue {
-  /** Runs `work` after the work before it. Light work goes before heavy work. */
+  /** Runs `work` after the work queued before it. Light work takes precedence over heavy work. */
   run(work: () => Promise<void>, isHeavy: boolean): Promise<void>;
-  /** To be called between two steps of work: what to await, if anything. */
+  /** Call it between two steps of work, and await what it returns, if anything. */
   wait(): Promise<void> | undefined;
 }
 
@@ -28,7 +28,7 @@ export function createEventQueue(scheduler: Scheduler): EventQueue {
         await work();
       } finally {
         const next = light.shift() ?? heavy.shift();
-        // The queue stays busy while the next task starts, so that no other one overtakes it.
+        // `isBusy` stays true while the next task starts, so that no other task overtakes it.
         if (next === undefined) isBusy = false;
         else next();
       }

@@ -1,4 +1,4 @@
-/** A group of equal subscriptions: reads the source, executes each event once, delivers it. */
+/** A group of equal subscriptions: reads the source, executes each event once and delivers it. */
 
 import { AppError } from '../../errors.ts';
 import { type Answer, toBytes } from '../../http/answer-cache.ts';
@@ -16,16 +16,16 @@ export interface GroupDeps {
   /** Shared by all groups. */
   readonly queue: EventQueue;
   readonly pool: Pick<MemoryPool, 'open'>;
-  /** Of this group: for one event at a time. */
+  /** The budget for one event of this group at a time. */
   readonly budget: Pick<Budget, 'release'>;
-  /** Called once, at the end. */
+  /** Called once, when the group ends. */
   readonly forget: () => void;
   readonly watch?: GraphqlWatch | undefined;
 }
 
-/** Members served before the clock is read again. */
+/** Members served before the time slice is checked. */
 const membersAtOnce = 16;
-/** A group whose last event was larger than this lets other groups go first. */
+/** A group whose last event was larger than this many bytes lets other groups go first. */
 const lightBytesMax = 65_536;
 
 export class Group {
@@ -51,7 +51,7 @@ export class Group {
     if (this.#members.delete(member) && this.#members.size === 0) this.end({ kind: 'complete' });
   }
 
-  /** Owns the reading: every way out of it goes through `end`. `report` logs internal errors. */
+  /** Reads the source until the group ends. Never throws; `report` logs internal errors. */
   read(source: Promise<Subscription>, report: (reason: string) => void): void {
     this.#read(source).then(
       (ending) => this.end(ending),
@@ -90,7 +90,7 @@ export class Group {
   }
 
   async #announce(toJson: () => MaybePromise<Answer>): Promise<void> {
-    // Members that do not read their queue are ended (R30).
+    // Members that exceed their queue limit are ended (R30).
     for (const member of this.#members) {
       if (!member.isBehind()) continue;
       this.#dropped('behind');
@@ -107,7 +107,7 @@ export class Group {
     }
   }
 
-  /** A member that joins meanwhile came after the event; one that leaves must not get it. */
+  /** Members that joined during the delivery do not get the event, nor do those that left. */
   async #deliver(event: SharedEvent): Promise<void> {
     let served = 0;
     const members = Array.from(this.#members);
@@ -122,7 +122,7 @@ export class Group {
     this.#deps.watch?.dropped(reason);
   }
 
-  /** Not awaited: the source settles its pending `next()`, and that ends the reading. */
+  /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */
   #closeSource(): void {
     this.#events?.return?.().catch(() => undefined);
     this.#events = undefined;

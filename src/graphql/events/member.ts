@@ -1,26 +1,26 @@
-/** A member of a subscription group, whatever transport carries the events to it. */
+/** A member of a subscription group, independent of the transport that delivers its events. */
 
 import type { GraphqlError } from '../errors.ts';
 import type { SharedEvent } from './shared-event.ts';
 
-/** How a subscription ends without being left. */
+/** Why a subscription ends, other than by the client. */
 export type Ending =
   /** The source has no more events. */
   | { readonly kind: 'complete' }
-  /** It never began: unusable variables, or the source could not be opened. */
+  /** It never started: the variables are invalid, or the source could not be opened. */
   | { readonly kind: 'refused'; readonly errors: readonly GraphqlError[] }
-  /** Something failed on the way. `overloaded`: events came faster than they could be executed. */
+  /** An error. `overloaded`: events came faster than they could be executed. */
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** The server stops. */
+  /** The server is stopping. */
   | { readonly kind: 'closing' };
 
-/** One subscriber. No method may throw. */
+/** One subscriber. Its methods must not throw. */
 export interface Member {
   next(event: SharedEvent): void;
-  /** Called at most once, and never after leaving. */
+  /** Called at most once, and never after the member has left. */
   end(ending: Ending): void;
-  /** True while more waits for it than a subscriber may have waiting. */
+  /** True if more bytes are queued for it than a subscriber may have. */
   isBehind(): boolean;
-  /** Ends the member because it is behind; it leaves the group (R30). */
+  /** Ends the member because it is behind. It then leaves the group (R30). */
   dismiss(): void;
 }

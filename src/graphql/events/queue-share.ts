@@ -1,14 +1,14 @@
-/** How many bytes may wait for one subscriber: its share of the memory for what waits (R30). */
+/** The limit for bytes queued for one subscriber: its share of WAITING_BYTES_MAX (R30). */
 
 import type { Config } from '../../config.ts';
 
-/** The smallest share, however many subscribers there are. */
+/** The lower limit of a share, in bytes, whatever the number of subscribers. */
 export const queueBytesMin = 65_536;
 
-/** The largest share, also of one that is alone: a 128th. */
+/** A share is at most a 128th, even if there is only one subscriber. */
 const sharesMin = 128;
 
-/** `subscribers`: the sockets, or the event streams, that share the memory now. */
+/** `subscribers`: the sockets, or the event streams, that share the memory at present. */
 export function createQueueShare(
   { waitingBytesMax }: Pick<Config, 'waitingBytesMax'>,
   subscribers: { readonly size: number },

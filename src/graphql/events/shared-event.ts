@@ -1,11 +1,11 @@
-/** One event of a group: made once, and in memory once, for all of its members. */
+/** One event of a group. It is executed once, and in memory once, for all members of the group. */
 
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 
-/** An event up to this size is copied behind what precedes it: one write is cheaper than two. */
+/** Up to this many bytes an event is copied after its prefix: one write is cheaper than two. */
 export const copiedBytesMax = 2_048;
 
-/** Bytes ready to be written; `body`, and what ends a message, follow `head` in a long one. */
+/** Bytes to write. If `body` is present, it and the end of the message follow `head`. */
 export interface EventForm {
   readonly head: Buffer;
   readonly body: Buffer | undefined;
@@ -14,13 +14,13 @@ export interface EventForm {
 export class SharedEvent {
   /** The execution result as JSON in UTF-8. */
   readonly json: Buffer;
-  /** What transports made of it, by what it was made for: made once for all that need the same. */
+  /** The forms for each transport, keyed by what precedes the event. */
   readonly forms = new Map<string, EventForm>();
   readonly #held: Reservation;
-  /** How each of them is ended. */
+  /** The members that still have to send it, with the function that ends each of them. */
   readonly #holders = new Set<{ readonly giveUp: () => void }>();
 
-  /** `pool`: of what waits; the event takes no part of it so far. */
+  /** `pool` accounts for the event while members hold it. */
   constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>) {
     this.json = json;
     this.#held = pool.open(() => {
@@ -29,8 +29,8 @@ export class SharedEvent {
   }
 
   /**
-   * A member could not send all of it at once: it counts until each such member is through, which
-   * it says by what it gets back, once or more often. `giveUp` ends the member.
+   * Call it if a member could not send the whole event. The event counts in the pool until each
+   * such member calls the returned function (only its first call counts). `giveUp` ends the member.
    */
   hold(giveUp: () => void): () => void {
     const holder = { giveUp };

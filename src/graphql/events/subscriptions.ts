@@ -1,7 +1,7 @@
 /**
- * Subscriptions of all transports (WebSocket, server-sent events). Identical subscriptions
- * form a group: an event is executed once and serialised once for all of its members (R30). A
- * group opens its source with the first member and ends with the last one.
+ * Subscriptions of all transports (WebSocket, server-sent events). Equal subscriptions form a
+ * group, so that an event is executed and serialised once for all members (R30). A group opens its
+ * source with its first member and ends with its last.
  */
 
 import { createHash } from 'node:crypto';
@@ -16,22 +16,22 @@ import type { Member } from './member.ts';
 
 export interface Subscriptions {
   /**
-   * Takes part from now on; gives back how to leave, which is quick and may be called twice.
-   * Equal are operations with the same document, operation name and variables. Throws
-   * `overloaded` where one more different subscription is one too many.
+   * Adds a member, which gets events from now on. Returns a function that removes it, which is fast
+   * and may be called twice. Operations are equal if document, operation name and variables are.
+   * Throws `overloaded` if too many different subscriptions are active.
    */
   join(operation: ReadyOperation, member: Member): () => void;
-  /** Ends every subscription and takes no more. */
+  /** Ends every subscription and refuses new ones. */
   close(): void;
-  /** Groups and members at this moment. */
+  /** The present numbers of groups and members. */
   count(): { readonly groups: number; readonly members: number };
 }
 
 export interface SubscriptionsDeps {
   readonly engine: Pick<Engine, 'subscribe' | 'createBudget' | 'scheduler'>;
-  /** Different subscriptions at a time: each is executed once per event. */
+  /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
-  /** Holds what groups keep, and events that wait for slow members. */
+  /** Accounts for the operations of groups, and for events queued for slow members. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly log: Log;
   readonly watch?: GraphqlWatch | undefined;
@@ -58,7 +58,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
     const group = new Group({ queue, pool, budget, forget, watch });
     groups.set(key, group);
     opened += 1;
-    // No token: what all members see must not depend on which of them came first.
+    // Without a token: the events of a group must not depend on its first member.
     const scope = { requestId: `subscription-${opened}`, viewer: () => undefined, budget };
     group.read(engine.subscribe(operation, scope), (reason) => {
       log('error', 'subscription failed', { requestId: scope.requestId, reason });
@@ -86,17 +86,17 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   };
 }
 
-/** The same for equal subscriptions, and short. */
+/** A short key, the same for equal subscriptions. */
 function toKey({ document, operationName, variables }: ReadyOperation): string {
   const text = document.loc?.source.body;
   const parts = JSON.stringify([text, operationName, variables ?? {}]);
   return createHash('sha256').update(parts).digest('base64');
 }
 
-/** What a token of a document takes in memory, parsed. */
+/** Approximate memory of a parsed token of a document, in bytes. */
 const tokenBytes = 400;
 
-/** About what a group keeps of its operation: the text and what it was parsed into. */
+/** Approximate memory of a group's operation: the text and the parsed document. */
 function bytesOf({ document }: ReadyOperation): number {
   const length = document.loc?.source.body.length ?? 0;
   return length + (document.tokenCount ?? 0) * tokenBytes;

@@ -1,6 +1,6 @@
 /**
- * Puts the files of a multipart request where they belong. A client's path is walked, never
- * trusted: it must begin with `variables` and end where null stands.
+ * Puts the files of a multipart request into its variables. A client's path is not trusted: it must
+ * begin with `variables` and end at a null.
  */
 
 import { getOperationAST, print } from 'graphql';
@@ -36,11 +36,11 @@ function placeAt(body: unknown, path: unknown, file: UploadedFile): void {
   let holder = body;
   for (const key of keys) holder = memberOf(holder, key);
   if (memberOf(holder, last) !== null) throw badPath(path);
-  // It has the member: it is an object or an array, and this request's own.
+  // The holder has this member, so it is an object or an array, and belongs to this request alone.
   (holder as Record<string, unknown>)[last] = file;
 }
 
-/** An own member of an object or an item of an array; undefined where there is none. */
+/** Returns an own member of an object, or an item of an array; undefined if there is none. */
 function memberOf(holder: unknown, key: string): unknown {
   if (Array.isArray(holder)) {
     return /^(?:0|[1-9][0-9]{0,8})$/.test(key) ? (holder[Number(key)] as unknown) : undefined;
@@ -48,13 +48,13 @@ function memberOf(holder: unknown, key: string): unknown {
   return isObject(holder) && Object.hasOwn(holder, key) ? holder[key] : undefined;
 }
 
-/** Without a map: a variable of type Upload holds the name of its part. */
+/** Without a map, a variable of type Upload names its part. */
 export function placeByName(body: unknown, files: Files, engine: Engine): void {
   const unplaced = new Set(files.keys());
   for (const item of Array.isArray(body) ? (body as readonly unknown[]) : [body]) {
     const operation = prepareItem(item, engine);
     if (operation !== undefined) placeInOperation(operation, files, unplaced);
-    // What is wrong with an operation is told in its place, when it is run.
+    // Errors of an operation are reported when it runs.
     else unplaced.clear();
   }
   for (const name of unplaced) throw invalidRequest(`No variable names the part ${name}.`);
@@ -71,7 +71,7 @@ function prepareItem(item: unknown, engine: Engine): ReadyOperation | undefined 
 }
 
 function placeInOperation(operation: ReadyOperation, files: Files, unplaced: Set<string>): void {
-  // What was parsed for this request alone may be changed.
+  // Variables were parsed for this request alone, so they may be changed.
   const variables = (operation.variables ?? {}) as Record<string, unknown>;
   const definition = getOperationAST(operation.document, operation.operationName);
   for (const { variable, type } of definition?.variableDefinitions ?? []) {

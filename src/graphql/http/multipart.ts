@@ -1,7 +1,7 @@
 /**
- * GraphQL multipart requests (R26): `operations` as JSON, files as parts, in any order. Which file
- * stands where is told by `map` (version 2 of the request's specification) or, where there is no
- * map, by the value of a variable of type Upload: the part's name (the draft of version 3).
+ * GraphQL multipart requests (R26): `operations` as JSON and files as parts, in any order. Files
+ * are assigned to variables by `map` (version 2 of that specification) or, without `map`, by a
+ * variable of type Upload whose value is the name of the part (draft of version 3).
  */
 
 import type { Config } from '../../config.ts';
@@ -19,14 +19,14 @@ import { placeByMap, placeByName } from './multipart-places.ts';
 export interface MultipartDeps {
   readonly engine: Engine;
   readonly uploads: Uploads;
-  /** For files that come without a name (Spec §4.4 rule 2), and for requests over a socket. */
+  /** Names files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
   readonly config: MultipartRules & Pick<Config, 'bodyBytesMax'>;
 }
 
 /**
- * Receives all parts, then hands the operations to `run`, with an UploadedFile wherever one
- * belongs. What `run` does not keep is gone when it is over. Throws AppErrors for what is no
+ * Receives all parts, then calls `run` with the operations, in which each file is an UploadedFile.
+ * Files that `run` does not keep are removed when it ends. Throws AppErrors for an invalid
  * multipart request.
  */
 export async function runMultipart(
@@ -41,7 +41,7 @@ export async function runMultipart(
     if (parts.operations === undefined) throw invalidRequest('The part operations is missing.');
     const files = new Map<string, UploadedFile>();
     for (const [name, file] of parts.files) {
-      // One file can stand at several places: it is kept once.
+      // A file can be used in several places: it is kept once.
       let kept: Promise<void> | undefined;
       const keep = (): Promise<void> => {
         if (!isOpen) throw new Error('a file was asked for after its request was over');
@@ -62,7 +62,7 @@ export async function runMultipart(
 interface Parts {
   operations: Buffer | undefined;
   map: Buffer | undefined;
-  /** By part name. */
+  /** The files by part name. */
   readonly files: Map<string, ReceivedFile>;
 }
 

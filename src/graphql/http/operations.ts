@@ -1,4 +1,4 @@
-/** One operation, or a batch of them one after the other (R26), for one HTTP request. */
+/** Runs one operation, or a batch of operations in sequence (R26), for one HTTP request. */
 
 import { AppError } from '../../errors.ts';
 import { type Answer, toBytes } from '../../http/answer-cache.ts';
@@ -10,21 +10,21 @@ import type { SerializedResult } from '../serialize.ts';
 import { Pace } from '../../scheduler.ts';
 import { decodeRequest } from './params.ts';
 
-/** One HTTP request under way. */
+/** The execution options of one HTTP request. */
 export interface Call {
   readonly scope: RequestScope;
-  /** A GET: it changes nothing (RFC 9110 §9.2.1). */
+  /** True for GET, which must not change anything (RFC 9110 §9.2.1). */
   readonly readsOnly: boolean;
-  /** True where the client wants to see `extensions.cost`. */
+  /** True if the client asked for `extensions.cost`. */
   readonly showCost: boolean;
 }
 
-/** A result, and whether an equal request gets the same one until something is written. */
+/** A result, and whether it stays the same for equal requests until something is written. */
 export interface Outcome extends SerializedResult {
   readonly repeatable: boolean;
 }
 
-/** Throws an AppError for what must not run this way. */
+/** Throws an AppError for an operation that must not run over this method. */
 export function runOperation(
   engine: Engine,
   request: GraphqlRequest,
@@ -39,7 +39,7 @@ export function runOperation(
   });
 }
 
-/** The same for a request that was prepared. */
+/** Like `runOperation`, for a prepared request. */
 export function runPrepared(
   engine: Pick<Engine, 'respond'>,
   prepared: Prepared,
@@ -58,7 +58,7 @@ export function runPrepared(
   return engine.respond(prepared, scope, showCost);
 }
 
-/** The results in order; an error of one operation is its result. */
+/** Returns the results in order. An error of one operation is part of its result. */
 export async function runBatch(
   engine: Engine,
   requests: readonly unknown[],
@@ -85,7 +85,7 @@ async function runInBatch(engine: Engine, request: unknown, call: Call): Promise
   }
 }
 
-/** A JSON array of what is JSON already. */
+/** Joins JSON texts to a JSON array. */
 function toList(items: readonly Answer[]): Buffer {
   const pieces = items.flatMap((json, index) => [index === 0 ? '[' : ',', json]);
   return Buffer.concat([...pieces, ']'].map(toBytes));

@@ -1,10 +1,10 @@
-/** GraphQL over HTTP, the request: JSON or a query string → a typed request (R25). */
+/** GraphQL over HTTP, requests: decodes JSON or a query string (R25). */
 
 import { AppError } from '../../errors.ts';
 import { isObject, parseJsonText } from '../../http/json.ts';
 import type { GraphqlRequest } from '../engine.ts';
 
-/** The members of a request that are read; the rest is ignored. */
+/** The members that are read; others are ignored. */
 const kindOf = {
   query: 'a string',
   operationName: 'a string',
@@ -12,7 +12,7 @@ const kindOf = {
   extensions: 'an object',
 } as const;
 
-/** A request out of parsed JSON. Throws `invalid_graphql_request`. */
+/** Decodes a request from parsed JSON. Throws `invalid_graphql_request`. */
 export function decodeRequest(body: unknown): GraphqlRequest {
   if (!isObject(body)) throw invalidRequest('A GraphQL request is a JSON object.');
   const members = Object.entries(kindOf).filter(([name]) => body[name] != null);
@@ -28,20 +28,20 @@ export function decodeRequest(body: unknown): GraphqlRequest {
   return request;
 }
 
-/** The query string of a GET as JSON would say it: variables and extensions are JSON texts. */
+/** Decodes the query string of a GET; `variables` and `extensions` are JSON texts. */
 export function parseQueryString(query: string): Readonly<Record<string, unknown>> {
   const given = new URLSearchParams(query);
   const body: Record<string, unknown> = {};
   for (const [name, kind] of Object.entries(kindOf)) {
     const [value = '', second] = given.getAll(name);
     if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
-    // An empty parameter is one that was left out: forms send it so.
+    // An empty parameter counts as absent: forms send empty fields.
     if (value !== '') body[name] = kind === 'an object' ? parseJsonText(value) : value;
   }
   return body;
 }
 
-/** For what is not a GraphQL request. */
+/** The error for an invalid GraphQL request. */
 export function invalidRequest(message: string): AppError {
   return new AppError('invalid_graphql_request', message);
 }

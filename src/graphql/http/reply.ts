@@ -1,4 +1,4 @@
-/** GraphQL over HTTP, the response: media type, status and body (R25). */
+/** GraphQL over HTTP, responses: media type, status and body (R25). */
 
 import { type AppError, httpStatusOf } from '../../errors.ts';
 import type { Answer } from '../../http/answer-cache.ts';
@@ -10,10 +10,10 @@ import { type GraphqlCode, toRefusal } from '../errors.ts';
 const legacy = 'application/json';
 const modern = 'application/graphql-response+json';
 
-/** The media types of a response. The older one always has status 200 for a result. */
+/** The media types of a response. With the older one the status of a result is always 200. */
 export type ResponseType = typeof legacy | typeof modern;
 
-/** `audited`: what the public audits ask for; `2026-08`: the newer draft's statuses. */
+/** `audited`: the statuses that the public audits demand; `2026-08`: those of the newer draft. */
 export type HttpDraft = 'audited' | '2026-08';
 
 const headersOf: Readonly<Record<ResponseType, readonly string[]>> = {
@@ -24,14 +24,14 @@ const headersOf: Readonly<Record<ResponseType, readonly string[]>> = {
 /** The type that the client prefers; undefined where it accepts neither. */
 export function negotiateType(accept: string | undefined): ResponseType | undefined {
   if (accept === undefined || accept === '*/*' || accept === legacy) return legacy;
-  // A client that lists the newer type understands it: it is preferred at equal weight.
+  // A client that lists the newer type supports it, so it is preferred at equal weight.
   if (accept.includes(modern)) return negotiate(accept, [modern, legacy]);
   return negotiate(accept, [legacy, modern]);
 }
 
 interface ResultOutcome {
   readonly status: number;
-  /** Of a result that stands alone: they may say when to try again. */
+  /** The errors of a single result, which may set `Retry-After`. */
   readonly errors?: GraphqlResult['errors'];
 }
 
@@ -45,7 +45,7 @@ export function resultReply(
   return { status, headers: [...headersOf[type], ...retry], body };
 }
 
-/** A refused request has the status of its error with either type. */
+/** A refused request has the status of its error, with either media type. */
 export function refusalReply(error: AppError, type: ResponseType): HttpReply {
   const { allow, retryAfterSeconds } = error.facts;
   const headers = [...headersOf[type]];
@@ -55,7 +55,7 @@ export function refusalReply(error: AppError, type: ResponseType): HttpReply {
   return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result) };
 }
 
-/** Why an operation did not run → status. */
+/** The status for the code of an operation that did not run. */
 const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   PAYLOAD_TOO_LARGE: 413,
   PERSISTED_QUERY_NOT_FOUND: 404,
@@ -64,7 +64,7 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** The status of a result: always 200 with the older type. */
+/** The status of a result; always 200 with the older type. */
 export function statusOf(result: GraphqlResult, type: ResponseType, draft: HttpDraft): number {
   if (type === legacy) return 200;
   const { data, errors } = result;

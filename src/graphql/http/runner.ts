@@ -1,4 +1,4 @@
-/** HTTP requests → responses: one operation, a batch, or a stream of events. */
+/** Runs HTTP requests: one operation, a batch, or a stream of events. */
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
@@ -20,11 +20,11 @@ import type { GraphqlWatch } from '../watch.ts';
 type Reply = MaybePromise<HttpReply>;
 
 export interface Runner {
-  /** One operation or a batch, as JSON bytes. */
+  /** Runs one operation or a batch, given as JSON. */
   post(body: Buffer, request: HttpRequest): Reply;
-  /** The same with files, as a multipart request. */
+  /** Runs one operation or a batch with files, given as a multipart request. */
   postMultipart(request: HttpRequest): Reply;
-  /** A query, as a query string. */
+  /** Runs a query, given as a query string. */
   get(request: HttpRequest): Reply;
 }
 
@@ -32,7 +32,7 @@ export interface RunnerDeps extends MultipartDeps {
   readonly streams: EventStreams;
   readonly watch?: GraphqlWatch | undefined;
   readonly answers: AnswerCache<Reading>;
-  /** Whose token the request carries (R23): undefined without one, a throw for a bad one. */
+  /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
   readonly config: MultipartDeps['config'] & Pick<Config, 'graphqlHttpDraft'>;
 }
@@ -50,7 +50,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   };
   const runList = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions): Reply =>
     andThen(runBatch(engine, body, call), ({ json, repeatable }) => {
-      // One status cannot stand for several results.
+      // A batch has several results but one status.
       const reply = resultReply(json, type, { status: 200 });
       return repeatable ? keep(reply) : reply;
     });
@@ -60,7 +60,7 @@ export function createRunner(deps: RunnerDeps): Runner {
       const reply = resultReply(json, type, { status, errors: result.errors });
       return repeatable ? keep(reply) : reply;
     });
-  /** Equal keys are the same request: until something is written, a query has the same result. */
+  /** Requests with equal `key` have equal replies until something is written. */
   const run = (value: () => unknown, request: HttpRequest, key?: string): Reply => {
     let isKept = true;
     const reply = answers.get(key, (records, keep) => {
@@ -96,7 +96,7 @@ export function createRunner(deps: RunnerDeps): Runner {
         }
         return run(() => parseQueryString(request.query), request);
       });
-      // A cache may keep what a GET is answered with.
+      // The reply to a GET can be cached, and depends on `Accept`.
       return andThen(reply, (made) => ({ ...made, headers: [...made.headers, 'Vary', 'Accept'] }));
     },
   };
@@ -118,25 +118,25 @@ function held(call: Call, run: (call: Call) => Reply): Reply {
   return isPromise(reply) ? reply.finally(() => budget.release()) : reply;
 }
 
-/** The media type of a response, and how it is cached. */
+/** The media type of a response, and the function that caches it. */
 interface ResponseOptions {
   readonly type: ResponseType;
   readonly keep: Keep;
 }
 
-/** To look for a longer body would cost more than it is likely to save. */
+/** Replies to longer bodies are not cached: the lookup costs more than it is likely to save. */
 const keyBytesMax = 65_536;
 
 function toKey(type: ResponseType, body: Buffer): string {
   return `POST ${type} ${body.toString('latin1')}`;
 }
 
-/** A POST never fails for its `Accept` (R6). */
+/** A POST is not refused because of its `Accept` (R6). */
 function typeFor(request: HttpRequest): ResponseType {
   return negotiateType(request.header('accept')) ?? 'application/json';
 }
 
-/** Refusals before execution have the shape of a GraphQL response too. */
+/** Errors before the execution have the form of a GraphQL response too. */
 function refusable(request: HttpRequest, make: () => Reply): Reply {
   const refuse = (error: unknown): HttpReply => {
     if (!(error instanceof AppError)) throw error;

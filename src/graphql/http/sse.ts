@@ -1,6 +1,6 @@
 /**
- * Results as server-sent events: GraphQL over SSE, one connection for each operation. The same
- * groups and the same bound on what waits as over WebSocket (R30).
+ * Results as server-sent events (GraphQL over SSE, distinct connections mode). Subscriptions share
+ * groups and queue limits with WebSocket (R30).
  */
 
 import { Readable } from 'node:stream';
@@ -24,24 +24,24 @@ import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
   /**
-   * Runs the operation. A subscription answers with `next` for each event, anything else, and what
-   * is refused, with one `next` and `complete`. Throws an AppError for what must not run this way,
-   * and `overloaded` where one more stream is too many.
+   * Runs the operation. A subscription replies with a `next` event for each of its events. Any
+   * other operation, and a refused one, replies with one `next` and `complete`. Throws an AppError
+   * for an operation that must not run this way, and `overloaded` if too many streams are open.
    */
   run(request: GraphqlRequest, call: Call): MaybePromise<HttpReply>;
   /**
-   * Ends every stream, without `complete`: a client may connect to another server. One that does
-   * not read is disconnected after 1.5 seconds, so that it does not delay the stop.
+   * Ends every stream without `complete`, so that clients reconnect. Clients that do not read are
+   * disconnected after 1.5 seconds, so that they do not delay the stop.
    */
   close(): void;
-  /** Open streams. */
+  /** The number of open streams. */
   readonly size: number;
 }
 
 export interface EventStreamsDeps {
   readonly engine: Pick<Engine, 'prepare' | 'respond'>;
   readonly subscriptions: Subscriptions;
-  /** Holds what waits for slow readers. */
+  /** Accounts for what is queued for slow readers. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly config: Config;
   readonly watch?: GraphqlWatch | undefined;
@@ -53,23 +53,23 @@ const headers: readonly string[] = [
   `${eventStream}; charset=utf-8`,
   'Cache-Control',
   'no-store',
-  // Some proxies collect an answer before they pass it on, unless told not to.
+  // Without it, some proxies buffer the response.
   'X-Accel-Buffering',
   'no',
 ];
 
-/** A stream lasts: its connection is not for another request, and a clean stop need not wait. */
+/** A stream's connection is not reused, so that a clean stop does not wait for it. */
 const streamHeaders: readonly string[] = [...headers, 'Connection', 'close'];
 
 const comment = ':\n\n';
-/** With a `data` line, though empty: browsers drop an event without one. */
+/** The `data` line is empty, but needed: browsers ignore an event without data. */
 const complete = 'event: complete\ndata:\n\n';
 const nextPrefix = 'event: next\ndata: ';
 const nextSuffix = '\n\n';
-/** What a reader gets to take what waits for it, while the server stops: as over WebSocket. */
+/** How long a client may take to read its queue while the server stops, as over WebSocket. */
 const stopMilliseconds = 1_500;
 
-/** True where a client prefers events to JSON. */
+/** True if the client prefers events to JSON. */
 export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
   const accept = request.header('accept');
   if (accept === undefined || !accept.includes(eventStream)) return false;
@@ -81,7 +81,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   const { engine, subscriptions, pool, config, watch } = deps;
   const streams = new Set<EventStream>();
   const queueBytesMax = createQueueShare(config, streams);
-  // More often than a silent connection is ended.
+  // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
   const streamDeps = {
     queueBytesMax,
@@ -134,7 +134,7 @@ function answer(json: Answer): HttpReply {
   return { status: 200, headers, body };
 }
 
-/** A short event in one piece; a long one is in memory once for all streams and sockets. */
+/** The bytes of an event. A short one is copied; all streams and sockets share a long one. */
 function toForm(event: SharedEvent): EventForm {
   const { forms, json } = event;
   let form = forms.get(nextPrefix);
@@ -149,7 +149,7 @@ function toForm(event: SharedEvent): EventForm {
 }
 
 interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'watch'> {
-  /** Bytes that may wait for a stream at this moment. */
+  /** The current limit for the bytes queued in a stream. */
   readonly queueBytesMax: () => number;
   readonly keepAliveMilliseconds: number;
 }
@@ -158,15 +158,15 @@ class EventStream extends Readable implements Member {
   readonly #queueBytesMax: () => number;
   readonly #giveUp: () => void;
   readonly #keepAlive: NodeJS.Timeout;
-  /** What it holds for itself, where that is much. */
+  /** The memory of its own queue, if that is large. */
   readonly #own: Reservation;
-  /** Bytes that wait here, at most; a long event counts by itself, for all its readers. */
+  /** Upper bound of the bytes queued here, without long events, which count once for all. */
   #ownBytes = 0;
   #leave: (() => void) | undefined;
   #ended = false;
-  /** Bytes so far. */
+  /** Bytes pushed so far. */
   #pushed = 0;
-  /** Long events that wait here: where each of them ends, and what to call then. */
+  /** Queued long events: the value of `#pushed` at the end of each, and how to release it. */
   #held: { readonly end: number; readonly letGo: () => void }[] = [];
 
   constructor({ queueBytesMax, keepAliveMilliseconds, pool, watch }: EventStreamDeps) {
@@ -178,13 +178,13 @@ class EventStream extends Readable implements Member {
     this.#own = pool.open(this.#giveUp);
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
-    // A client of an event stream half-closes only to leave.
+    // A client that half-closes an event stream has left.
     this.once('peerEnd', () => this.destroy());
-    // The client sees at once that it is connected, before the first event.
+    // Sent before the first event, so that the client sees that it is connected.
     this.push(comment);
   }
 
-  /** `leave`: how to leave the group, once the client is gone. */
+  /** `leave` removes the stream from its group; it is called when the stream ends. */
   begin(leave: () => void): void {
     this.#leave = leave;
   }
@@ -228,7 +228,7 @@ class EventStream extends Readable implements Member {
     this.push(null);
   }
 
-  /** Nothing to fetch: events push themselves. */
+  /** Events are pushed, so there is nothing to read. */
   override _read(): void {
     this.#count(0);
   }
@@ -258,7 +258,7 @@ class EventStream extends Readable implements Member {
     this.push(bytes);
   }
 
-  /** So many bytes of its own came, and the client may have taken what it had. */
+  /** Counts queued bytes of its own, and releases long events that the client has read. */
   #count(bytes: number): void {
     const { readableLength } = this;
     this.#ownBytes = Math.min(this.#ownBytes + bytes, readableLength);

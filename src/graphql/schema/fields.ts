@@ -1,15 +1,15 @@
-/** How many fields an operation asks for of one object: for what its result takes in memory. */
+/** Counts the selected fields of one object, to estimate the memory of a result. */
 
 import { type FieldNode, type GraphQLResolveInfo, Kind, type SelectionSetNode } from 'graphql';
 
-/** What a resolver knows of the selection on what it gives. */
+/** The part of a resolver's `info` that describes its selection. */
 export type Selection = Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments'>;
 type Fragments = Selection['fragments'];
 
-/** Fields of each object, those of fragments too; one that is asked for twice counts twice. */
+/** Counts the fields of an object, including those of fragments; a repeated field counts twice. */
 export type CountFields = (selection: Selection) => number;
 
-/** Remembers what was counted: documents are kept, and asked for again and again. */
+/** Counts are cached, because documents are cached and run again. */
 export function createFieldCounts(): CountFields {
   const counts = new WeakMap<FieldNode, number>();
   return ({ fieldNodes, fragments }) => {
@@ -26,7 +26,7 @@ export function createFieldCounts(): CountFields {
   };
 }
 
-/** `seen`: names of fragments, each of which adds its fields once. */
+/** `seen`: names of fragments; each fragment counts once. */
 function countIn(
   set: SelectionSetNode | undefined,
   fragments: Fragments,

@@ -1,7 +1,7 @@
 /**
- * Reading related records without N+1: the first of a list's posts that is asked for its author or
- * its comments loads those of the whole list, from a store that reads them together. From any other
- * each is read by itself, as a value.
+ * Avoids N+1 reads of related records. The first post of a list whose author or comments are needed
+ * loads those of the whole list, if the store can read them together. Other stores read each one
+ * separately, and return values instead of promises.
  */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
@@ -9,7 +9,7 @@ import type { Author, Comment, Post } from '../../store/model.ts';
 import type { Records } from '../../store/store.ts';
 import { hold, readList, type ReadTools } from './read-list.ts';
 
-/** Related records, for one operation. */
+/** Loads related records, for one operation. */
 export class Loaders {
   readonly #authors: Loader<Author>;
   readonly #comments: Loader<readonly Comment[]>;
@@ -50,7 +50,7 @@ export class Loaders {
     );
   }
 
-  /** Announces posts that an operation is about to read: what belongs to them is loaded at once. */
+  /** Announces the posts of a list, so that their related records are loaded together. */
   expectPosts(posts: readonly Post[]): void {
     this.#comments.expect(() => posts.map((post) => post.id));
     this.#authors.expect(() => posts.map((post) => post.authorId));
@@ -60,39 +60,39 @@ export class Loaders {
     return authorId === null ? undefined : this.#authors.load(authorId);
   }
 
-  /** Undefined where the post has none. */
+  /** Returns undefined for a post without comments. */
   comments({ id }: Post): MaybePromise<readonly Comment[] | undefined> {
     return this.#comments.load(id);
   }
 
-  /** The posts of one author, newest first; undefined where there are none. */
+  /** Returns the posts of an author, newest first; undefined if there are none. */
   posts({ id }: Author): MaybePromise<readonly Post[] | undefined> {
     return this.#posts.load(id);
   }
 }
 
 type FindOne<V> = (id: string) => MaybePromise<V | undefined>;
-/** Undefined where all of them would be too many: they are read one by one then. */
+/** Returns undefined if all of them would be too many: they are then read one by one. */
 type FindAll<V> = (ids: readonly string[]) => MaybePromise<Batch<V>>;
 type Batch<V> = ReadonlyMap<string, V> | undefined;
 
-/** Reads all expected ids with the first one that is asked for and was not read yet. */
+/** Reads all expected ids together, when the first of them is loaded. */
 class Loader<V> {
   readonly #findOne: FindOne<V>;
   readonly #findAll: FindAll<V> | undefined;
-  /** Every id that was read together with others, with the records of that batch. */
+  /** The batch that each id was read with. */
   readonly #batches = new Map<string, MaybePromise<Batch<V>>>();
-  /** What was read by itself. */
+  /** Records that were read separately. */
   readonly #singles = new Map<string, MaybePromise<V | undefined>>();
   #expected: (() => readonly (string | null)[])[] = [];
 
-  /** Without `findAll` each is read by itself. */
+  /** Without `findAll` each record is read separately. */
   constructor(findOne: FindOne<V>, findAll: FindAll<V> | undefined) {
     this.#findOne = findOne;
     this.#findAll = findAll;
   }
 
-  /** Names ids that are likely to be asked for; nothing is read, or even listed, yet. */
+  /** Adds ids that are likely to be loaded. `ids` is called when the first of them is. */
   expect(ids: () => readonly (string | null)[]): void {
     if (this.#findAll !== undefined) this.#expected.push(ids);
   }

@@ -1,29 +1,29 @@
-/** Lists of the store as GraphQL needs them: all of a range, or refused before they are read. */
+/** Reads lists of the store for GraphQL: the whole range, or an error before too much is read. */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { List, Page, Range } from '../../store/list.ts';
 import type { Budget } from '../budget.ts';
 import type { Scheduler } from '../../scheduler.ts';
 
-/** What an operation reads with. */
+/** What reading needs from its operation. */
 export interface ReadTools {
   readonly budget: Pick<Budget, 'left' | 'refuseList' | 'holdRecords'>;
   readonly scheduler: Scheduler;
-  /** False where the store makes each record anew: those of a request take memory of their own. */
+  /** False if the store creates records anew for each read: they then count for the request. */
   readonly keepsObjects: boolean;
 }
 
 /**
- * The records of the range, fewer than its limit only at the end of the list; at once where a store
- * gives them so and they are one page. Throws, or rejects with, a BudgetError where there is no
- * limit and the list has more than the budget has left: then no more than a page is read.
+ * Returns the records of the range: as many as its limit, or all that there are. Returns a value if
+ * the store does and one page is enough. Throws, or rejects with, a BudgetError if there is no
+ * limit and the list exceeds the budget; then at most one page was read.
  */
 export function readList<T>(
   list: List<T>,
   tools: ReadTools,
   range: Range = {},
 ): MaybePromise<readonly T[]> {
-  // Nothing more is read for a request that was refused.
+  // Throws if the request was already refused, so that nothing more is read.
   tools.budget.holdRecords(0);
   return andThen(list.read(range), (page) => {
     hold(page.records, tools);
@@ -33,7 +33,7 @@ export function readList<T>(
   });
 }
 
-/** Counts records that were read for this request alone. Throws a BudgetError. */
+/** Charges records that were read for this request alone. Throws a BudgetError. */
 export function hold(records: readonly unknown[], { budget, keepsObjects }: ReadTools): void {
   if (!keepsObjects) budget.holdRecords(records.reduce(addLengths, 0));
 }
@@ -43,11 +43,11 @@ async function readOn<T>(
   first: Page<T>,
   { limit, ...tools }: ReadTools & Pick<Range, 'limit'>,
 ): Promise<readonly T[]> {
-  // To count takes some milliseconds, too: not in the same turn for many operations.
+  // Counting takes milliseconds too, so operations of a batch must not count in the same iteration.
   await tools.scheduler.yield();
   if (limit === undefined && (await list.exceeds(tools.budget.left))) tools.budget.refuseList();
   const records = [...first.records];
-  // Long records make a page of the store shorter than the limit.
+  // The store ends a page early if its records are long.
   const isFull = (): boolean => limit !== undefined && records.length >= limit;
   for (let page = first; page.next !== undefined && !isFull();) {
     await tools.scheduler.yield();
@@ -59,7 +59,7 @@ async function readOn<T>(
   return records.slice(0, limit);
 }
 
-/** The length of the texts of a record, beside those before it. */
+/** Adds the length of the texts of a record to `sum`. */
 function addLengths(sum: number, record: unknown): number {
   const values = record as Readonly<Record<string, unknown>>; // every record is an object
   let length = sum;

@@ -1,6 +1,6 @@
 /**
- * What stands behind each field (Spec §4.1). Fields without a resolver give the property of the
- * same name (rule 2). Whatever has an object or a long text in it is charged to the budget.
+ * The resolvers (Spec §4.1). Fields without a resolver return the property of the same name (rule
+ * 2). Objects and long texts are charged to the budget.
  */
 
 import type { GraphQLResolveInfo } from 'graphql';
@@ -14,7 +14,7 @@ import type { Account, Author, Comment, Post } from '../../store/model.ts';
 import type { GraphqlContext } from '../context.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
-/** Type → field → resolver. The schema, not TypeScript, decides what a resolver is called with. */
+/** Type → field → resolver. The types of arguments follow from the schema, not from TypeScript. */
 export type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
 type Info = GraphQLResolveInfo;
 type Call<S, A = unknown> = [source: S, args: A, context: GraphqlContext, info: Info];
@@ -50,7 +50,7 @@ export const resolvers: Resolvers = {
 
   Mutation: { createPost, upload, addComment },
 
-  // Each event is the comment itself.
+  // The event is the comment.
   Subscription: { commentAdded: (comment: Comment) => comment },
 
   Post: {
@@ -74,7 +74,7 @@ export const resolvers: Resolvers = {
   },
 };
 
-/** Where the events of a subscription come from. */
+/** The event sources of subscriptions. */
 export const subscribers: Resolvers = {
   Subscription: {
     commentAdded: (_source: unknown, _args: unknown, { deps }) => deps.commentAdded.subscribe(),
@@ -113,7 +113,7 @@ function addComment(
   const id = toId(postId);
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();
-    // As in REST (R7, R24): first the post is looked up, then a blank content is refused.
+    // As in REST (R7, R24): the post is looked up before blank content is refused.
     const added = isBlank(content)
       ? context.records.posts.find(id)
       : context.deps.addComment(id, content);
@@ -125,7 +125,7 @@ function addComment(
   });
 }
 
-/** Spec §4.1 rule 4, R19: one line in the log with what is known of the file. */
+/** Spec §4.1 rule 4, R19: the upload is logged with the six values of the file. */
 function upload(
   _source: unknown,
   { file }: { readonly file: UploadedFile },
@@ -140,7 +140,7 @@ function upload(
   );
 }
 
-/** R23: who writes, where a token says so; a bad token is refused, also where none is needed. */
+/** R23: the author is the account of the token. An invalid token is always refused. */
 function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> {
   return andThen(context.scope.viewer(), (viewer) => {
     if (viewer === undefined && context.deps.writesNeedToken) {
@@ -150,7 +150,7 @@ function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> 
   });
 }
 
-/** For mutations that do not note who writes: the token counts only where one is needed. */
+/** For mutations without an author: the token is checked only if writing needs one. */
 function checkWriter(context: GraphqlContext): MaybePromise<unknown> {
   return context.deps.writesNeedToken ? findWriter(context) : undefined;
 }

@@ -1,11 +1,11 @@
-/** What the three scalars take and give (Spec §2.1). */
+/** Parsing and serialising of the three scalars (Spec §2.1). */
 
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
 import { toId } from '../../domain/ids.ts';
 import { parseLocalDateTime } from '../../domain/local-date-time.ts';
 import { UploadedFile } from './uploaded-file.ts';
 
-/** How a scalar reads and writes. What it throws is a GraphQLError with a message of its own. */
+/** The functions of a scalar. They throw a GraphQLError with a message for the client. */
 export interface ScalarRules {
   readonly parseValue: (value: unknown) => unknown;
   readonly parseLiteral: (node: ValueNode) => unknown;
@@ -17,7 +17,7 @@ export const scalarRules: Readonly<Record<string, ScalarRules>> = {
   UUID: textScalar(toId, 'UUID needs the text form of a UUID.'),
   Upload: {
     parseValue(value) {
-      // Nothing that JSON can say is one: it comes from the map of a multipart request only.
+      // No JSON value is a file: it can come only from a multipart request.
       if (value instanceof UploadedFile) return value;
       throw new GraphQLError('Upload needs a file of a multipart request.');
     },
@@ -30,7 +30,7 @@ export const scalarRules: Readonly<Record<string, ScalarRules>> = {
   },
 };
 
-/** A scalar that is text in and out; `parse` gives its one written form, or undefined. */
+/** A scalar that is a string; `parse` returns the canonical form, or undefined. */
 function textScalar(parse: (text: string) => string | undefined, refusal: string): ScalarRules {
   const read = (value: unknown, nodes?: ValueNode): string => {
     const written = typeof value === 'string' ? parse(value) : undefined;

@@ -18,7 +18,7 @@ export function createSchema(): GraphQLSchema {
   const schema = buildSchema(typeDefs);
   for (const [name, rules] of Object.entries(scalarRules)) {
     const { parseValue, parseLiteral, serialize } = rules;
-    // graphql-js 16 asks by the first names, 17 by the others.
+    // graphql-js 16 uses the first names, version 17 the others.
     Object.assign(assertScalarType(schema.getType(name)), rules, {
       coerceInputValue: parseValue,
       coerceInputLiteral: parseLiteral,
@@ -32,7 +32,7 @@ export function createSchema(): GraphQLSchema {
   return schema;
 }
 
-/** Fails for a name that the schema does not have. */
+/** Throws for a name that the schema does not have. */
 function attach(schema: GraphQLSchema, role: 'resolve' | 'subscribe', map: Resolvers): void {
   for (const [typeName, fields] of Object.entries(map)) {
     const type = schema.getType(typeName);
@@ -40,7 +40,7 @@ function attach(schema: GraphQLSchema, role: 'resolve' | 'subscribe', map: Resol
     for (const [name, resolver] of Object.entries(fields)) {
       const field = type.getFields()[name];
       if (field === undefined) throw new Error(`The schema has no field ${typeName}.${name}.`);
-      // The schema is what says which source and which arguments a resolver gets.
+      // The schema determines the source and the arguments of a resolver.
       field[role] = resolver as unknown as GraphQLFieldResolver<unknown, GraphqlContext>;
     }
   }

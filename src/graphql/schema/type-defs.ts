@@ -1,4 +1,4 @@
-/** The schema as the specification has it (Spec §2.1, §2.2, §4.1), served as it stands here. */
+/** The schema as in the specification (Spec §2.1, §2.2, §4.1). Clients get this text unchanged. */
 
 export const typeDefs = `"""
 A String value of a field that carries it is returned in upper case. Other values pass through.

@@ -1,11 +1,11 @@
-/** A file of a multipart request, as the `upload` mutation gets it (Spec §4.1 rule 4, R19). */
+/** A file of a multipart request, as the `upload` mutation receives it (Spec §4.1 rule 4, R19). */
 
 import type { LogFacts } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 
 /**
- * A class, so that the scalar can tell it from everything that a client can write as JSON. It has
- * no members of its own: where a variable of another type holds a file, graphql looks at these.
+ * A class, so that the scalar can tell a file from JSON. It has no enumerable members, because
+ * graphql inspects them if a variable of another type holds a file.
  */
 export class UploadedFile {
   readonly #facts: LogFacts;
@@ -17,19 +17,19 @@ export class UploadedFile {
   }
 
   /**
-   * Part name, client file name, stored temporary file name, content type, charset and size: what
-   * the log says of it.
+   * Values for the log: part name, client's file name, temporary file name, content type, charset
+   * and size.
    */
   get facts(): LogFacts {
     return this.#facts;
   }
 
-  /** Puts it into the store of files. What is not kept is gone with the request. */
+  /** Stores the file. Files that are not kept are removed at the end of the request. */
   keep(): MaybePromise<void> {
     return this.#keep();
   }
 
-  /** What graphql shows of it in an error. */
+  /** What graphql prints in an error about the value. */
   toJSON(): string {
     return 'an uploaded file';
   }

@@ -1,9 +1,9 @@
-/** The directive `@uppercase` (Spec §2.1), at work on any field of a schema that carries it. */
+/** Implements the directive `@uppercase` (Spec §2.1) for every field that has it. */
 
 import { defaultFieldResolver, type GraphQLSchema, isObjectType } from 'graphql';
 import { andThen } from '../../maybe-promise.ts';
 
-/** Wraps the resolvers of the fields that carry the directive. Call it when all are attached. */
+/** Wraps the resolvers of fields with the directive. Call it when all resolvers are attached. */
 export function applyUppercase(schema: GraphQLSchema): void {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {

@@ -1,6 +1,6 @@
 /**
- * One socket's conversation: initialisation, operations, limits. It knows its protocol and the
- * engine, and reaches the socket through a small port; it never touches a WebSocket.
+ * The protocol state of one socket: initialisation, operations, limits. It reaches the socket
+ * through `SocketPort` and never touches a WebSocket.
  */
 
 import { AppError } from '../../errors.ts';
@@ -19,42 +19,42 @@ import {
 } from './protocol.ts';
 import type { SocketPort } from './socket-port.ts';
 
-/** The same for all sockets. */
+/** Dependencies that all sockets share. */
 export interface ConnectionDeps extends OperationDeps {
-  /** Holds what the operations keep. */
+  /** Accounts for the memory of operations. */
   readonly pool: Pick<MemoryPool, 'open'>;
-  /** Milliseconds of any clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
-/** What the upgrade request of a socket said. */
+/** Values from the upgrade request. */
 export interface Handshake {
   readonly protocol: Protocol;
   readonly authorization: string | undefined;
 }
 
-/** Until `connection_init`: clients send it as soon as the socket is open. */
+/** Timeout for `connection_init`, which clients send as soon as the socket is open. */
 const initTimeoutMilliseconds = 5_000;
-/** Far more than a person, or a page that is being loaded, causes. */
+/** Far more than a user, or a page that is loading, causes. */
 const messagesPerSecondMax = 200;
-/** In progress on one socket, subscriptions among them: a page has some ten. */
+/** Active operations of one socket, including subscriptions: a page has about ten. */
 const operationsMax = 100;
-/** Bytes that the operations of one socket keep, those included that have not begun. */
+/** Memory of the operations of one socket, including those that wait to start, in bytes. */
 const keptBytesMax = 1_048_576;
-/** Queries and mutations of one socket that run at a time; the others wait. */
+/** Queries and mutations of one socket that may run at the same time; others wait. */
 const executingMax = 10;
 
 export class Connection implements OperationHost {
   readonly port: SocketPort;
   readonly #deps: ConnectionDeps;
   readonly #protocol: Protocol;
-  /** Only until `connection_init`. */
+  /** Defined until `connection_init` arrives. */
   #initTimer: NodeJS.Timeout | undefined;
-  /** Every operation that the client may still stop, by its id. */
+  /** The operations that the client can still stop, by id. */
   readonly #operations = new Map<string, Operation>();
-  /** Those of them that have not begun, in the order asked. */
+  /** Those that have not started, in the order received. */
   #waiting: Operation[] = [];
-  /** Answers that are made, and wait for those before them to be sent. */
+  /** Resolve functions of finished operations that wait until earlier results were sent. */
   #parked: (() => void)[] = [];
   readonly #kept: Reservation;
   #executing = 0;
@@ -71,12 +71,12 @@ export class Connection implements OperationHost {
     this.#protocol = protocol;
     this.#kept = deps.pool.open();
     this.#authorization = authorization;
-    // 4408 is a word of the newer protocol; the older one has none for a client that says nothing.
+    // Both protocols use 4408 here: the older one defines no code for a missing `connection_init`.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
   }
 
-  /** One message of the client, text or binary (R28). */
+  /** Receives one message of the client, text or binary (R28). */
   receive(bytes: Buffer): void {
     if (this.#state === 'closed' || !this.countMessage()) return;
     let act: Act;
@@ -89,7 +89,7 @@ export class Connection implements OperationHost {
     this.#act(act, bytes.length);
   }
 
-  /** Counts a message or a ping; false where it was one too many and the socket is closed. */
+  /** Counts a message or ping. Returns false if it exceeds the limit, and the socket was closed. */
   countMessage(): boolean {
     const second = Math.floor(this.#deps.now() / 1000);
     if (second !== this.#second) {
@@ -102,7 +102,7 @@ export class Connection implements OperationHost {
     return false;
   }
 
-  /** To be called at an interval. The first call after the acknowledgement says nothing (R28). */
+  /** Call it at an interval. The first call after the acknowledgement sends nothing (R28). */
   keepAlive(): void {
     const { keepAlive } = this.#protocol;
     if (this.#state !== 'ready' || keepAlive === undefined) return;
@@ -110,7 +110,7 @@ export class Connection implements OperationHost {
     this.#keepAliveDue = true;
   }
 
-  /** To be called when the socket has sent what waited. */
+  /** Call it when the socket has sent its queue. */
   drained(): void {
     if (!this.port.isBacklogged()) this.#parked.shift()?.();
     if (this.#waiting.length === 0) return;
@@ -126,7 +126,7 @@ export class Connection implements OperationHost {
     this.port.close(closing);
   }
 
-  /** The socket is gone or going: lets go of all that was running. */
+  /** Stops all operations; the socket is closed or closing. */
   ended(): void {
     this.#state = 'closed';
     clearTimeout(this.#initTimer);
@@ -149,7 +149,7 @@ export class Connection implements OperationHost {
     operation.bytes = bytes;
   }
 
-  /** Not by the id alone: a later operation may have it by now. */
+  /** The objects are compared too: a later operation may have the same id. */
   finished(operation: Operation): void {
     if (this.#operations.get(operation.id) !== operation) return;
     this.#operations.delete(operation.id);
@@ -187,7 +187,7 @@ export class Connection implements OperationHost {
     }
   }
 
-  /** Spec §4.1, R29. A payload of any other type than an object says nothing. */
+  /** Spec §4.1, R29. A payload that is not an object is ignored. */
   #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
     const [protocol, port] = [this.#protocol, this.port];
     if (this.#state === 'ready' && protocol.secondInit !== undefined) {
@@ -206,7 +206,7 @@ export class Connection implements OperationHost {
     clearTimeout(this.#initTimer);
     this.#initTimer = undefined;
     this.#state = 'ready';
-    // Choice: browsers cannot set headers on a WebSocket, so that the token may come here (R23).
+    // Choice: the token may be in the payload, because browsers cannot set headers (R23).
     const authorization = init['Authorization'] ?? init['authorization'];
     if (typeof authorization === 'string') this.#authorization = authorization;
     port.send(connectionAck);
@@ -245,8 +245,8 @@ export class Connection implements OperationHost {
   }
 
   /**
-   * One operation in each iteration of the event loop: a subscription that precedes a mutation
-   * has joined the topic before the mutation runs, and other sockets are served in between.
+   * Starts one operation per iteration of the event loop: a subscription then has joined its topic
+   * before a mutation after it runs, and other sockets are served in between.
    */
   #startWaiting(): void {
     if (!this.#mayStart()) return;

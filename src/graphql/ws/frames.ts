@@ -1,17 +1,17 @@
 /**
- * Frames of events, made once and written to many sockets. A socket of `ws` costs half as much
- * again when every message goes through `send()`, and an event that waits for a thousand slow
- * readers must be in memory once, not a thousand times (R30).
+ * Frames of events, which are encoded once and written to many sockets. Sending every message
+ * through `send()` of `ws` costs half as much again, and an event that is queued for a thousand
+ * slow readers must be in memory once, not a thousand times (R30).
  */
 
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 
-/** Different prefixes (ids) of one event whose bytes are kept until it is delivered. */
+/** Forms kept for one event, each for a different prefix (operation id), until it is delivered. */
 const formsMax = 64;
-/** The end of each message: the result is a member of an object. */
+/** Ends each message, because the result is the last member of an object. */
 export const brace: Buffer = Buffer.from('}');
 
-/** What to write for the text message `prefix`, event, `}`, where it is sent to many. */
+/** Encodes the text message `prefix`, event, `}`; the result is shared by equal prefixes. */
 export function toFrame(event: SharedEvent, prefix: string): EventForm {
   const known = event.forms.get(prefix);
   if (known !== undefined) return known;
@@ -21,7 +21,7 @@ export function toFrame(event: SharedEvent, prefix: string): EventForm {
   return frame;
 }
 
-/** The same for one reader. */
+/** The same for a message to one socket. */
 export function toSingleFrame(json: Buffer, prefix: string): EventForm {
   const text = Buffer.from(prefix);
   const header = toHeader(text.length + json.length + brace.length);

@@ -1,4 +1,4 @@
-/** What an upgrade request must be before it becomes a WebSocket (R27, R28). */
+/** Checks the upgrade request of a WebSocket (R27, R28). */
 
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config.ts';
@@ -13,7 +13,7 @@ import { transportWs } from './transport-ws.ts';
 
 const protocols: readonly Protocol[] = [transportWs, legacyWs];
 
-/** The protocol that the socket will speak. Throws an AppError for what is not let in. */
+/** Returns the sub-protocol of the socket. Throws an AppError for a request to refuse. */
 export function checkHandshake(
   incoming: IncomingMessage,
   config: Pick<Config, 'allowedOrigins' | 'publicUrl'>,
@@ -45,7 +45,7 @@ export function checkHandshake(
   return protocol;
 }
 
-/** The first that is known, in the client's order (R28). */
+/** Returns the first supported protocol in the client's order (R28). */
 export function chooseProtocol(offered: Iterable<string>): Protocol | undefined {
   for (const name of offered) {
     const protocol = protocols.find((known) => known.name === name);

@@ -1,7 +1,7 @@
 /**
- * The older protocol: sub-protocol `graphql-ws`, or none, as `subscriptions-transport-ws` has it.
- * It understands the verbs of the newer one too (R28). What it cannot use is told to the client
- * and leaves the socket open, as its reference server does.
+ * The older protocol: sub-protocol `graphql-ws`, or none, as in `subscriptions-transport-ws`. It
+ * also accepts the message types of the newer protocol (R28). After an invalid message it sends an
+ * error and keeps the socket open, as its reference server does.
  */
 
 import { DEPRECATED_GRAPHQL_WS_PROTOCOL } from 'graphql-ws';
@@ -60,7 +60,7 @@ function idOf({ id }: Fields): string | undefined {
   return typeof id === 'string' && id !== '' ? id : undefined;
 }
 
-/** With an id the operation is answered, without one the connection. */
+/** The error names the operation if the message has an id, otherwise it is for the connection. */
 function refuse(message: Fields, why: string): Act {
   const id = idOf(message);
   if (id === undefined) return unreadable(why);

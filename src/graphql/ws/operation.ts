@@ -22,36 +22,36 @@ import type { SocketPort } from './socket-port.ts';
 export interface OperationDeps {
   readonly engine: Engine;
   readonly subscriptions: Subscriptions;
-  /** The account of an `Authorization` value. Asked only where an operation needs it (R23). */
+  /** The account of an `Authorization` value. Called only if an operation needs it (R23). */
   readonly viewerOf: (authorization: string | undefined) => MaybePromise<Account | undefined>;
   readonly createRequestId: () => string;
   readonly log: Log;
 }
 
 /**
- * The connection, as its operations see it: methods, since functions of each operation would take
- * more memory than the rest of a subscription.
+ * The connection, as its operations use it. Methods of one object take less memory than functions
+ * for each operation.
  */
 export interface OperationHost {
   readonly port: Omit<SocketPort, 'close'>;
-  /** Resolves when less waits to be sent than may wait, or when the socket is gone. */
+  /** Resolves when the queue of the socket is below its limit, or the socket is closed. */
   room(): Promise<void>;
-  /** It keeps so many bytes from now on, in place of those that it kept until now. */
+  /** The operation has started, and keeps this many bytes from now on. */
   began(operation: Operation, bytes: number): void;
-  /** The client's id is free again. */
+  /** The operation has ended, so the client may use its id again. */
   finished(operation: Operation): void;
-  /** A query or mutation began (1) or came to its end (-1), also after the client stopped it. */
+  /** A query or mutation started (1) or ended (-1), even if the client stopped it before. */
   executing(change: 1 | -1): void;
-  /** Events come faster than the server can execute them, or than the client reads them. */
+  /** Closes the socket: events come faster than they can be executed, or than the client reads. */
   overloaded(reason: string): void;
 }
 
-/** What an operation takes beside its id, about. */
+/** Approximate memory of an operation without its id, in bytes. */
 const operationBytes = 512;
-/** Copies of an id: itself, and what its messages begin with, of two bytes a character. */
+/** The id is stored three times (by itself and in prefixes of messages), two bytes a character. */
 const idBytes = 6;
 
-/** What an operation keeps beside the message that it came with, about. */
+/** Approximate memory of an operation, without the message that started it, in bytes. */
 export function keptBytesOf(id: string): number {
   return operationBytes + id.length * idBytes;
 }
@@ -59,12 +59,12 @@ export function keptBytesOf(id: string): number {
 export class Operation implements Member {
   readonly id: string;
   readonly dialect: Dialect;
-  /** What it keeps in memory, about: at first also the message that it came with. */
+  /** Approximate memory in bytes; before it runs, with the message that started it. */
   bytes: number;
-  /** Until it runs. */
+  /** Undefined once it runs. */
   #request: Start['request'] | undefined;
   readonly #host: OperationHost;
-  /** Beside the rest: an event goes to thousands, and every step on the way to a socket counts. */
+  /** A copy of `host.port`, because each event is delivered to thousands of operations. */
   readonly #port: OperationHost['port'];
   readonly #prefix: string;
   #leave: (() => void) | undefined;
@@ -88,7 +88,7 @@ export class Operation implements Member {
     else void this.#execute(prepared, deps, authorization);
   }
 
-  /** From now on nothing of this operation is sent: not an event, not a `complete`. */
+  /** From now on nothing is sent for this operation: no event and no `complete`. */
   stop(): void {
     this.#stopped = true;
     this.#leave?.();
@@ -119,7 +119,7 @@ export class Operation implements Member {
         this.#fail(ending.error);
         break;
       case 'closing':
-        // `upgrade.ts` closes the socket itself, with 1001.
+        // `upgrade.ts` closes the socket, with 1001.
         break;
     }
   }
@@ -134,7 +134,7 @@ export class Operation implements Member {
     }
   }
 
-  /** Owned: whatever happens, it ends here. */
+  /** Never rejects: every error is sent to the client. */
   async #execute(
     operation: ReadyOperation,
     { engine, createRequestId, viewerOf, log }: OperationDeps,
@@ -146,7 +146,7 @@ export class Operation implements Member {
     this.#host.executing(1);
     try {
       const response = await engine.respond(operation, scope);
-      // While others wait to be sent, it waits here: the budget holds its place in the pool.
+      // Waits while earlier messages are queued; the budget accounts for the result meanwhile.
       if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();
       this.#answer(response);
     } catch (error) {
@@ -159,7 +159,7 @@ export class Operation implements Member {
 
   #answer({ result, json }: SerializedResult): void {
     if (this.#stopped) return;
-    // Without `data` it did not run: the operation is refused (GraphQL §7.1).
+    // Without `data` the operation did not run (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);
     else {
       this.#port.sendResult(json, this.#prefix);
@@ -167,7 +167,7 @@ export class Operation implements Member {
     }
   }
 
-  /** Of a query or mutation: where all requests hold too much, it is told so. */
+  /** Reports an error of a query or mutation; `overloaded` refuses only this operation. */
   #failAndLog(error: unknown, log: Log): void {
     if (this.#stopped) return;
     if (error instanceof AppError) this.#refuse([toRefusal(error)]);
@@ -182,7 +182,7 @@ export class Operation implements Member {
     this.#port.send(completeMessage(this.id));
   }
 
-  /** R31: the operation is answered, the socket stays open. */
+  /** R31: sends an error for this operation; the socket stays open. */
   #refuse(errors: readonly GraphqlError[]): void {
     this.#host.finished(this);
     this.#port.send(errorMessage(this.dialect, this.id, errors));

@@ -1,4 +1,4 @@
-/** One WebSocket: what it sends, what it receives, and what of both is in memory. */
+/** One WebSocket: sends and receives, and accounts for the memory of both. */
 
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
@@ -12,54 +12,54 @@ import { cutReason, type Closing } from './protocol.ts';
 import type { GraphqlWatch } from '../watch.ts';
 import type { SocketPort } from './socket-port.ts';
 
-/** The same as `closeMilliseconds`, while the server stops. */
+/** Like `closeMilliseconds`, but while the server is stopping. */
 const stopMilliseconds = 1_500;
-/** R30, also for one that goes on asking and does not read the answers. */
+/** R30. Also for a client that sends requests and does not read the results. */
 const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
 const full: Closing = { code: 1013, reason: 'The server is serving too much at once' };
-/** What a packet takes beside its bytes while it is in memory. */
+/** Memory of a received packet in addition to its bytes. */
 const packetBytes = 512;
-/** The heads of all frames of a message, at most; and the one of a ping or pong (RFC 6455 §5.2). */
+/** Upper limits for the frame headers of a message, and of a ping or pong (RFC 6455 §5.2). */
 const headsBytesMax = 4_096;
 const headBytes = 6;
-/** What `ws` holds beyond a message that is as long as it may be: the end of a read, twice. */
+/** What `ws` can buffer in addition to the longest message: two reads of 64 KiB. */
 const readBytesMax = 131_072;
-/** One message. Files, and larger bodies, go by HTTP. */
+/** Limit for one message. Files and larger requests are sent over HTTP. */
 export const messageBytesMax = 262_144;
 
-/** The same for all sockets: a copy of it would take more memory than the rest of a peer. */
+/** Shared by all sockets: a copy would take more memory than the rest of a peer. */
 export interface PeerDeps extends ConnectionDeps {
-  /** Bytes that may wait for this socket at this moment. */
+  /** The current limit for bytes queued for one socket. */
   readonly queueBytesMax: () => number;
   readonly watch?: GraphqlWatch | undefined;
 }
 
-/** A WebSocket and the socket below it. */
+/** A WebSocket and its TCP socket. */
 export interface PeerSockets {
   readonly webSocket: WebSocket;
   readonly socket: Socket;
 }
 
-/** Its connection's port to the world. */
+/** One client. It implements the port through which its connection sends. */
 export class Peer implements SocketPort {
   readonly connection: Connection;
   readonly #webSocket: WebSocket;
   readonly #socket: Socket;
   readonly #deps: PeerDeps;
   #heard = true;
-  /** A ping was sent, and no pong has come since. */
+  /** True if a ping was sent and no pong has arrived since. */
   #pinged = false;
   #sent = 0;
   #waited = false;
-  /** Bytes that wait to be sent, at most: of answers, and of events that are short. */
+  /** Upper bound of the queued bytes of results and short events. */
   #own = 0;
-  /** Those of short messages among them, at most: what a client gets for messages of its own. */
+  /** Upper bound of the queued bytes of short messages, which are replies to the client's own. */
   #said = 0;
-  /** Bytes received of messages that are not whole, about. */
+  /** Approximate bytes received of incomplete messages. */
   #received = 0;
-  /** What that keeps in memory: packets as they came. */
+  /** Memory of these, in which packets are kept as they came. */
   #kept = 0;
-  /** What of these is in memory, where it is much. */
+  /** The reservation for queued and received bytes, if they are many. */
   #held: Reservation | undefined;
 
   readonly #giveUp = (): void => {
@@ -81,11 +81,11 @@ export class Peer implements SocketPort {
     webSocket.on('pong', ({ length }) => {
       this.#heard = true;
       this.#consume(length + headBytes, 0);
-      // The answer to a ping is free, any other pong a message like all.
+      // The first pong after a ping is free; others count as messages.
       if (this.#pinged) this.#pinged = false;
       else this.connection.countMessage();
     });
-    // A frame that breaks the rules, or a reset: `ws` closes the socket by itself.
+    // An invalid frame or a reset; `ws` then closes the socket.
     webSocket.on('error', () => this.connection.ended());
     socket.on('data', ({ length }) => this.#hear(length));
     socket.on('drain', () => {
@@ -113,8 +113,8 @@ export class Peer implements SocketPort {
   }
 
   /**
-   * Past `ws`, straight to its socket: without compression `ws` has written every frame to the
-   * socket before `send()` returns, so that no frame can get between the parts of another one.
+   * Writes to the socket directly, without `ws`. Without compression `ws` writes every frame before
+   * `send()` returns, so that frames cannot be mixed.
    */
   deliver(event: Parameters<SocketPort['deliver']>[0], prefix: string): void {
     if (!this.#isOpen()) return;
@@ -122,7 +122,7 @@ export class Peer implements SocketPort {
     this.#write(form);
     this.#count(form.head.length);
     if (form.body === undefined || this.#socket.writableLength === 0) return;
-    // What is written last is through last, also where the socket ends before.
+    // The callback of this empty write is called after all bytes, or when the socket closes.
     this.#socket.write('', event.hold(this.#giveUp));
   }
 
@@ -136,8 +136,8 @@ export class Peer implements SocketPort {
   }
 
   /**
-   * Ends a peer that has answered nothing since the last call, unless it is still reading what
-   * waits for it: its answer stands behind that.
+   * Terminates a peer that has not responded since the last call. A peer that is still reading its
+   * queue is spared: its pong comes after that.
    */
   sweep(): void {
     const { writableLength, bytesWritten } = this.#socket;
@@ -155,7 +155,7 @@ export class Peer implements SocketPort {
     this.connection.keepAlive();
   }
 
-  /** The socket is closed. */
+  /** Call it when the socket is closed. */
   ended(): void {
     this.#held?.release();
     this.connection.ended();
@@ -185,14 +185,14 @@ export class Peer implements SocketPort {
     socket.uncork();
   }
 
-  /** Bytes that were written to this socket; a long event counts by itself, for all its readers. */
+  /** Counts queued bytes. Long events are not included: each counts once for all sockets. */
   #count(bytes: number): void {
     this.#own = Math.min(this.#own + bytes, this.#socket.writableLength);
     if (this.#bytes > uncountedBytesMax) this.#hold().set(this.#bytes);
     else this.#held?.release();
   }
 
-  /** Bytes that were read from this socket; `ws` keeps them until their message is whole. */
+  /** Counts received bytes; `ws` keeps them until their message is complete. */
   #hear(bytes: number): void {
     const max = messageBytesMax + readBytesMax;
     this.#received += bytes;
@@ -233,7 +233,7 @@ export class Peer implements SocketPort {
     try {
       this.connection.receive(message);
     } catch (error) {
-      // An internal error ends one socket, not the process.
+      // An internal error closes one socket, and does not end the process.
       const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
       this.#deps.log('error', 'websocket failed', { reason });
       this.connection.close({ code: 1011, reason: 'The server failed' });

@@ -1,18 +1,18 @@
-/** A socket as the protocol side sees it; `upgrade.ts` makes one of a WebSocket. */
+/** The socket, as the protocol code uses it; implemented in `peer.ts`. */
 
 import type { Answer } from '../../http/answer-cache.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import type { Closing } from './protocol.ts';
 
-/** What a connection needs of its socket. None of it throws. */
+/** None of its methods throws. */
 export interface SocketPort {
-  /** Queues a text message; nothing after `close`. */
+  /** Queues a text message. Nothing is sent after `close`. */
   send(text: string): void;
   /** Queues `prefix`, the result and `}` as one message. */
   sendResult(json: Answer, prefix: string): void;
-  /** The same for an event, made once for equal prefixes. */
+  /** The same for an event, which is encoded once for equal prefixes. */
   deliver(event: SharedEvent, prefix: string): void;
-  /** True while more waits to be sent than a subscriber may have waiting (R30). */
+  /** True if more bytes are queued than a subscriber may have (R30). */
   isBacklogged(): boolean;
   close(closing: Closing): void;
 }

@@ -1,4 +1,4 @@
-/** The newer protocol: sub-protocol `graphql-transport-ws`, as the `graphql-ws` library has it. */
+/** The newer protocol: sub-protocol `graphql-transport-ws`, as in the library `graphql-ws`. */
 
 import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, MessageType, validateMessage } from 'graphql-ws';
 import { isObject } from '../../http/json.ts';
@@ -16,11 +16,11 @@ export const transportWs: Protocol = {
     code: CloseCode.TooManyInitialisationRequests,
     reason: 'Too many initialisation requests',
   },
-  // The protocol has no such message; the pings of WebSocket itself do the work.
+  // The protocol needs no such message, because WebSocket has pings.
   keepAlive: undefined,
 };
 
-/** What a message of the newer protocol asks for; undefined where no client sends such a one. */
+/** Decodes a message of the newer protocol; undefined if it is invalid. */
 export function decodeTransport(value: unknown): Act | undefined {
   try {
     return toAct(value);
@@ -30,7 +30,7 @@ export function decodeTransport(value: unknown): Act | undefined {
   }
 }
 
-/** Throws for what is not valid. */
+/** Throws if the message is invalid. */
 function toAct(value: unknown): Act | undefined {
   const message = validateMessage(withQuery(value));
   switch (message.type) {
@@ -56,7 +56,7 @@ function toAct(value: unknown): Act | undefined {
   }
 }
 
-/** The library's check asks for a query, which a persisted document by its hash does not have. */
+/** The library requires a query, which a persisted operation sent by its hash does not have. */
 function withQuery(value: unknown): unknown {
   if (!isObject(value) || value['type'] !== MessageType.Subscribe) return value;
   const { payload } = value;

@@ -1,6 +1,6 @@
 /**
- * WebSockets at `/graphql`: accepts upgrades, counts the sockets, ends dead ones.
- * Nothing but this and `peer.ts` touches a WebSocket.
+ * WebSockets at `/graphql`: accepts upgrades, limits the number of sockets, terminates dead ones.
+ * Only this file and `peer.ts` touch a WebSocket.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -21,41 +21,41 @@ import type { GraphqlWatch } from '../watch.ts';
 
 export interface WebSocketEndpointDeps extends OperationDeps {
   readonly config: Config;
-  /** Told of each handshake, and of each socket that is closed. */
+  /** Receives each handshake, and each close of a socket. */
   readonly observer: Observer;
   readonly watch?: GraphqlWatch | undefined;
-  /** What operations, answers and events of all sockets take. */
+  /** Accounts for operations, results and events of all sockets. */
   readonly pool: MemoryPool;
-  /** Milliseconds of any clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
 export interface WebSocketEndpoint {
   /**
-   * For `upgrade` of a server whose sockets have a listener of `error`. Never throws; a refusal is
-   * a whole HTTP answer.
+   * A listener for the server's `upgrade` event. The socket must have a listener for `error`. Never
+   * throws; a refusal is a complete HTTP response.
    */
   upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
   close(): Promise<void>;
-  /** Open sockets. */
+  /** The number of open sockets. */
   readonly size: number;
 }
 
-/** What a peer gets to answer a close frame, before its socket is destroyed. */
+/** How long a client may take to answer a close frame before its socket is destroyed. */
 const closeMilliseconds = 5_000;
 /** Frames of one message; most clients send one. */
 const fragmentsMax = 256;
-/** Where sockets are opened. */
+/** The path on which sockets are accepted. */
 const endpoint = { route: '/graphql' };
-/** Packets that one frame may come in: 256 KiB take some two hundred of the usual size. */
+/** Packets of one frame: 256 KiB take about two hundred of the usual size. */
 const packetsMax = 1_024;
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketEndpoint {
   const { config, observer, createRequestId } = deps;
   const peers = new Set<Peer>();
   const server = createSocketServer();
-  // Without a listener `ws` would answer in HTML.
+  // Without a listener `ws` would send an HTML response.
   server.on('wsClientError', (_error, socket, incoming) => {
     const refusal = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
     refuseHandshake(incoming, socket, refusal);
@@ -63,7 +63,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
   const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
     const id = createRequestId();
     const answered = refuse(socket, refusal, id);
-    // A path that a client has made up is no route.
+    // A path chosen by a client must not become a route in the log.
     const found = refusal.code === 'not_found' ? undefined : endpoint;
     observeAtOnce(toObserved(incoming, id, found), answered, observer);
   };
@@ -122,10 +122,10 @@ function createSocketServer(): WebSocketServer {
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: messageBytesMax,
-    // Each takes memory beside its bytes, and a client can send each byte by itself.
+    // Each fragment takes memory in addition to its bytes, and a client can send single bytes.
     maxFragments: fragmentsMax,
     maxBufferedChunks: packetsMax,
-    // One message per loop iteration: a packet of a thousand messages does not delay other sockets.
+    // One message per iteration: a packet with a thousand messages must not delay other sockets.
     allowSynchronousEvents: false,
     closeTimeout: closeMilliseconds,
     handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
@@ -137,7 +137,7 @@ function busy(code: 'draining' | 'overloaded', message: string): AppError {
   return new AppError(code, message, { retryAfterSeconds: 5 });
 }
 
-/** An internal error: masked and logged. */
+/** The error for an internal failure, which is masked and logged. */
 function failed(error: unknown, log: Log): AppError {
   log('error', 'upgrade failed', { reason: String(error) });
   return new AppError('internal_error', 'The server failed.');
