@@ -6,7 +6,7 @@
  */
 
 import type { Stored } from './comment-order.ts';
-import { type FeedDeps, Follower, paceMilliseconds } from './follower.ts';
+import { type FeedDeps, Follower } from './follower.ts';
 import { createHints, type Hints } from './hints.ts';
 import type { Comment } from '../model.ts';
 import type { PostgresContext } from './pool.ts';
@@ -55,6 +55,8 @@ export interface CommentFeed {
 
 /** A comment is told of after so long, together with those that follow it. */
 const tellMilliseconds = 5;
+/** Between two of these: longer than readers let pass between two looks. */
+const tellPaceMilliseconds = 50;
 
 export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
   const feed = new Feed(deps);
@@ -106,8 +108,9 @@ class Feed implements CommentFeed {
 
   stored(stored: Stored): void {
     this.#follower?.stored(stored);
-    const wait = Math.max(tellMilliseconds, this.#toldAt + paceMilliseconds - performance.now());
-    this.#tellTimer ??= setTimeout(() => this.#tell(), wait);
+    if (this.#tellTimer !== undefined) return;
+    const rest = this.#toldAt + tellPaceMilliseconds - performance.now();
+    this.#tellTimer = setTimeout(() => this.#tell(), Math.max(tellMilliseconds, rest));
   }
 
   async close(): Promise<void> {

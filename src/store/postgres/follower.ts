@@ -28,8 +28,11 @@ const gapMilliseconds = 5;
 /** Between two looks that nothing asked for: where hints arrive, and where they do not. */
 const idleMilliseconds = 1_000;
 const deafMilliseconds = 100;
-/** Hints are sent no more often, and followed no more often: each is for many comments then. */
-export const paceMilliseconds = 20;
+/**
+ * Hints are followed no more often, so that each look is for many comments: it costs the same for
+ * one and for twenty. Shorter than the pace of one node that tells: its hints are not waited with.
+ */
+const paceMilliseconds = 40;
 /** Longer than any statement of a node: only a transaction of another program lasts so long. */
 const gapSecondsMore = 10;
 /** Of PostgreSQL's integers. */
@@ -51,6 +54,8 @@ export class Follower {
   /** Something happened since the look under way began. */
   #again = false;
   #lookedAt = 0;
+  /** When the next look is due that the timer makes. */
+  #dueAt = 0;
   #closed = false;
 
   constructor(deps: FeedDeps, hints: Hints, deliver: (comment: Comment) => void) {
@@ -93,16 +98,23 @@ export class Follower {
   }
 
   #ask(): void {
+    const dueAt = this.#lookedAt + paceMilliseconds;
+    const wait = dueAt - performance.now();
     if (this.#isLooking) this.#again = true;
-    else this.#lookIn(Math.max(0, this.#lookedAt + paceMilliseconds - performance.now()));
+    else if (wait <= 0) void this.#look();
+    // In front of a gap it may look sooner than that.
+    else if (dueAt < this.#dueAt) this.#lookIn(wait);
   }
 
   #lookIn(milliseconds: number): void {
+    this.#dueAt = performance.now() + milliseconds;
     clearTimeout(this.#timer);
     if (!this.#closed) this.#timer = setTimeout(() => void this.#look(), milliseconds);
   }
 
   async #look(): Promise<void> {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
     this.#isLooking = true;
     this.#again = false;
     this.#lookedAt = performance.now();
