@@ -23,6 +23,8 @@ export interface MemoryPool {
 /** What one holder (a body, an answer, a socket) has taken of the pool. */
 export interface Reservation {
   readonly bytes: number;
+  /** Whether it could take so many bytes more now; for that, others may have to give up theirs. */
+  hasRoom(bytes: number): boolean;
   /** Takes so many bytes more. False where there is no room for them: then nothing is taken. */
   grow(bytes: number): boolean;
   /** For what is in memory already and cannot be refused any more: holds exactly so many bytes. */
@@ -76,11 +78,14 @@ class PoolReservation implements Reservation {
     this.#giveUp = giveUp;
   }
 
+  hasRoom(bytes: number): boolean {
+    return this.#fits(bytes) || this.#reclaim(bytes);
+  }
+
   grow(bytes: number): boolean {
-    if (!this.#hasRoom(bytes)) this.#reclaim(bytes);
-    if (!this.#hasRoom(bytes)) return false;
-    this.set(this.bytes + bytes);
-    return true;
+    const hasRoom = this.hasRoom(bytes);
+    if (hasRoom) this.set(this.bytes + bytes);
+    return hasRoom;
   }
 
   set(bytes: number): void {
@@ -100,18 +105,21 @@ class PoolReservation implements Reservation {
     this.set(0);
   }
 
-  #hasRoom(bytes: number): boolean {
+  #fits(bytes: number): boolean {
     const free = this.#pool.bytesMax - this.#pool.bytes;
     return this.bytes + bytes <= (free + this.bytes) * holderShare;
   }
 
-  #reclaim(bytes: number): void {
+  /** Who has waited for long gives up its part until so many bytes fit; false where they do not. */
+  #reclaim(bytes: number): boolean {
     const { waiting, now } = this.#pool;
     const end = now() - patienceMilliseconds;
     for (const holder of waiting) {
-      if (holder.#since > end || this.#hasRoom(bytes)) return;
+      if (holder.#since > end) break;
       holder.release();
       holder.#giveUp?.();
+      if (this.#fits(bytes)) return true;
     }
+    return false;
   }
 }

@@ -23,6 +23,22 @@ test('one holder gets three quarters of what is free, and what it gives back is 
   assert.equal(pool.bytes, 0);
 });
 
+test('who asks whether there is room holds nothing, and others give up theirs for it', () => {
+  let now = 0;
+  const pool = createMemoryPool(1_000, () => now);
+  const waiting = pool.open(() => undefined);
+  waiting.set(500);
+  const asking = pool.open();
+  assert.equal(asking.hasRoom(376), false);
+  assert.equal(asking.hasRoom(375), true);
+  assert.deepEqual([asking.bytes, waiting.bytes], [0, 500]);
+  now = 5_000;
+  assert.equal(asking.hasRoom(751), false);
+  assert.equal(waiting.bytes, 0);
+  assert.equal(asking.hasRoom(750), true);
+  assert.equal(pool.bytes, 0);
+});
+
 test('who waits longest for its client gives up first, after its time, and no more than needed', () => {
   let now = 0;
   const pool = createMemoryPool(1_000, () => now);

@@ -51,7 +51,9 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): numbe
   if (typeof body === 'object' && body instanceof Readable) {
     if (reply.streamBytes !== undefined) headers.push('Content-Length', String(reply.streamBytes));
     try {
-      takeRoom(reply.streamBytesMax ?? 0, response, outlet.pool.open());
+      const room = outlet.pool.open();
+      if (!room.grow(reply.streamBytesMax ?? 0)) throw overloaded();
+      releaseAfter(response, room);
       response.writeHead(reply.status, headers);
     } catch (error) {
       body.destroy();
@@ -62,12 +64,8 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): numbe
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isLarge = length > uncountedBytesMax;
-  if (isLarge)
-    takeRoom(
-      length,
-      response,
-      (reply.pool ?? outlet.pool).open(() => response.destroy()),
-    );
+  const room = isLarge ? (reply.pool ?? outlet.pool).open(() => response.destroy()) : undefined;
+  if (room?.hasRoom(length) === false) throw overloaded();
   // RFC 9110 §8.6: these two have no content, and so no length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
@@ -75,12 +73,16 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): numbe
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
   if (unread) endSlowly(content, asked);
   else endWhole(content, response);
+  // Most clients take an answer at once: then there is nothing to hold, and nobody to listen to.
+  if (room !== undefined && response.writableLength > 0) {
+    room.set(length);
+    releaseAfter(response, room);
+  }
   return asked.incoming.method === 'HEAD' ? 0 : length;
 }
 
-/** Held until the client has taken the answer, or is gone; also where its headers are refused. */
-function takeRoom(bytes: number, response: ServerResponse, room: Reservation): void {
-  if (!room.grow(bytes)) throw overloaded();
+/** When the client has taken the answer, or is gone; also where its headers are refused. */
+function releaseAfter(response: ServerResponse, room: Reservation): void {
   response.once('close', () => room.release());
 }
 
