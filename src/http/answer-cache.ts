@@ -1,16 +1,16 @@
 /**
- * Whole replies, kept for as long as nothing was written to what they were made from: each belongs
- * to a reading of the records, which says whether it still is what would be read.
+ * A cache of whole replies. Each belongs to a reading of the records, which tells whether anything
+ * that it read has been written to since.
  */
 
 import { BoundedMap } from '../bounded-map.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { HttpReply } from './message.ts';
 
-/** JSON as it is sent: a short one as text, which goes out in one piece with its head. */
+/** JSON to send. A short one is a string, which Node writes in one piece with the head. */
 export type Answer = string | Buffer;
 
-/** From here on the bytes are kept: to encode a long text anew each time costs more. */
+/** Longer texts are kept as bytes: encoding them for each reply would cost more. */
 const textLengthMax = 2_048;
 
 export function toAnswer(text: string): Answer {
@@ -21,26 +21,26 @@ export function toBytes(answer: Answer): Buffer {
   return typeof answer === 'string' ? Buffer.from(answer) : answer;
 }
 
-/** A reply without its key and body: its places in maps, its reading and its headers. */
+/** Approximate memory of an entry without key and body, in bytes. */
 const entryBytes = 500;
 
-/** Records to make an answer from, which note what of them is read. */
+/** The records of one reply, which remember what was read. */
 export interface CurrentOrNot {
-  /** False for ever once something was written to what was read. */
+  /** False, permanently, once anything that was read has been written to. */
   isCurrent(): boolean;
-  /** Names what was read as it was then; undefined where that is not known. */
+  /** Identifies the state that was read; undefined if the store cannot tell. */
   readonly version: string | undefined;
 }
 
-/** Marks a reply, whose body is no stream, as one to be kept; gives it back. */
+/** Caches a reply whose body is not a stream, and returns it. */
 export type Keep = (reply: HttpReply) => HttpReply;
 
 export interface AnswerCache<R extends CurrentOrNot> {
-  /** The records as they are now, for one answer. */
+  /** Opens a reading of the present records, for one reply. */
   readonly read: () => R;
   /**
-   * The reply that is kept for the key, of Latin-1, or the one that `make` makes of the records
-   * which it is given, and of nothing else. Undefined is the key of nothing.
+   * Returns the cached reply for `key` (Latin-1 text), or the result of `make`, which must depend
+   * on nothing but `records`. Without a key nothing is cached.
    */
   get(
     key: string | undefined,
@@ -49,7 +49,7 @@ export interface AnswerCache<R extends CurrentOrNot> {
 }
 
 export interface AnswerCacheOptions<R extends CurrentOrNot> extends Pick<AnswerCache<R>, 'read'> {
-  /** Keys and replies together; 0 keeps nothing. */
+  /** The limit for keys and replies together; 0 disables the cache. */
   readonly bytesMax: number;
 }
 
@@ -65,9 +65,9 @@ export function createAnswerCache<R extends CurrentOrNot>(
   const entries = new BoundedMap<Entry>(bytesMax);
   const keep = (key: string, reading: CurrentOrNot, reply: HttpReply): void => {
     const bytes = entryBytes + key.length + bytesOf(reply);
-    // A write that came while the answer was made leaves it in doubt: it is given, not kept.
+    // If a write came while the reply was made, it is sent but not cached.
     if (bytes > bytesMax || !reading.isCurrent()) return;
-    // A copy: a key that was cut out of a target, or put together, would keep all of that alive.
+    // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
     entries.set(Buffer.from(key, 'latin1').toString('latin1'), { reply, reading }, bytes);
   };
 
@@ -85,7 +85,7 @@ export function createAnswerCache<R extends CurrentOrNot>(
   };
 }
 
-/** A character of a text takes two bytes at most. */
+/** A character of a string takes at most two bytes. */
 function bytesOf({ body }: HttpReply): number {
   if (typeof body === 'string') return 2 * body.length;
   return Buffer.isBuffer(body) ? body.length : Number.POSITIVE_INFINITY;

@@ -1,16 +1,16 @@
 /**
- * The address of a client (R34): the connection's own, or, where that is a trusted proxy's, the one
- * that the proxies name in `Forwarded` (RFC 7239) or `X-Forwarded-For`.
+ * Determines the address of a client (R34): that of the connection or, if that is a trusted proxy,
+ * the one in `Forwarded` (RFC 7239) or `X-Forwarded-For`.
  */
 
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import { BoundedMap } from '../bounded-map.ts';
 import type { HttpRequest } from './message.ts';
 
-/** Canonical text: an IPv4 address that is written as IPv6 is an IPv4 address. */
+/** Returns the address in canonical form; an IPv4-mapped IPv6 address becomes IPv4. */
 export type ClientAddress = (request: Pick<HttpRequest, 'remoteAddress' | 'header'>) => string;
 
-/** `trustedProxies`: checked addresses, and networks such as `10.0.0.0/8`. */
+/** `trustedProxies`: validated addresses, and networks such as `10.0.0.0/8`. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = new BlockList();
   for (const text of trustedProxies) {
@@ -19,7 +19,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
   const isTrusted = (address: string): boolean => trusted.check(address, familyOf(address));
 
-  // Every request asks, and most come from few addresses.
+  // A cache, because every request asks and most come from few addresses.
   const peers = new BoundedMap<Peer>(peersMax);
   const readPeer = (text: string): Peer => {
     const address = toAddress(text) ?? '';
@@ -35,7 +35,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     if (!isProxy) return peer;
     const forwarded = request.header('forwarded');
     const listed = request.header('x-forwarded-for');
-    // Proxies write one of the two and may pass on the other as a client sent it.
+    // Proxies set one of the two headers and may pass on the other from the client.
     const named = [
       ...(forwarded === undefined ? [] : [findClient(readForwarded(forwarded), isTrusted)]),
       ...(listed === undefined ? [] : [findClient(listed.split(','), isTrusted)]),
@@ -45,7 +45,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   };
 }
 
-/** Where connections come from. */
+/** A connection's address. */
 interface Peer {
   readonly address: string;
   readonly isTrusted: boolean;
@@ -54,9 +54,9 @@ interface Peer {
 const peersMax = 1_000;
 
 /**
- * Each proxy adds at the right whom it was asked by, so that the rightmost address that is not
- * trusted is the last one that a trusted proxy has seen. All to its left is the client's word.
- * Undefined where no address stands there; where all are trusted, the first of them is it.
+ * Each proxy appends the address of its client, so that the rightmost address that is not trusted
+ * is the last one that a trusted proxy has seen. A client can forge all to its left. Undefined if
+ * there is no address; the leftmost address if all are trusted.
  */
 function findClient(
   nodes: readonly string[],
@@ -70,7 +70,7 @@ function findClient(
   return address;
 }
 
-/** RFC 7239 §6: an address with or without a port; `unknown` and hidden names are none. */
+/** RFC 7239 §6: an address with an optional port; not `unknown` or an obfuscated identifier. */
 function readNode(node: string): string | undefined {
   const [, inBrackets, plain] = nodeForm.exec(node) ?? [];
   return toAddress(inBrackets ?? plain ?? node);
@@ -79,8 +79,8 @@ function readNode(node: string): string | undefined {
 const nodeForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::(?:[0-9]{1,5}|_[0-9A-Za-z._-]+))?$/;
 
 /**
- * The `for` of each element, from left to right; empty text where an element has none. No elements
- * where the header is malformed: a quote that a client leaves open must not hide what follows it.
+ * Returns `for` of each element, from left to right, or empty text for an element without it. A
+ * malformed header has no elements: an unclosed quote of a client must not hide what follows.
  */
 function readForwarded(header: string): readonly string[] {
   const nodes: string[] = [];
@@ -100,7 +100,7 @@ function readForwarded(header: string): readonly string[] {
   return nodes;
 }
 
-/** RFC 7239 §4, RFC 9110 §5.6: one pair, and the mark behind it. Reads nothing twice. */
+/** RFC 7239 §4, RFC 9110 §5.6: one pair and its separator. Matches in linear time. */
 const pairForm =
   /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z:[\]-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([,;]|$)/y;
 
@@ -108,7 +108,7 @@ function unquote(quoted: string): string {
   return quoted.replaceAll(/\\(.)/g, '$1');
 }
 
-/** Undefined for what is no address. */
+/** Returns the canonical form, or undefined if `text` is not an address. */
 function toAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return undefined;

@@ -1,34 +1,34 @@
 /**
- * Cross-origin resource sharing (Fetch §3.3): pages of allowed origins may read the answers. What a
- * browser keeps for this host is never shared: a token is a header that the page sets itself.
+ * Cross-origin resource sharing (Fetch §3.3): pages of allowed origins may read responses. They
+ * never get the browser's credentials for this host: a page sets the token header itself.
  */
 
 import { emptyReply, type HttpReply, type HttpRequest } from './message.ts';
 
 export interface Cors {
-  /** Adds to an answer's headers what they say to a request with this `Origin`. */
+  /** Adds the response headers for a request with this `Origin`. */
   addTo(headers: string[], origin: string | undefined): void;
-  /** The answer to a preflight from an allowed origin; undefined for any other OPTIONS. */
+  /** Returns the reply to a preflight from an allowed origin; undefined for any other OPTIONS. */
   preflight(request: Pick<HttpRequest, 'header'>): HttpReply | undefined;
 }
 
-/** Beside these and a few that are always shown, a page sees no header of an answer. */
+/** A page can read only these response headers and the CORS-safelisted ones. */
 const exposed =
   'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range';
 
-/** The methods are not those of the path: a page then sees a 404 or 405, not a failed preflight. */
+/** All methods, not those of the path: a page then gets a 404 or 405, not a failed preflight. */
 const preflightReply = emptyReply(
   204,
   [
     ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
-    // The asterisk stands for every name but this one (Fetch §4.9).
+    // The wildcard does not include `Authorization` (Fetch §4.9).
     ['Access-Control-Allow-Headers', '*, Authorization'],
-    // Two hours: the longest that Chromium takes.
+    // Two hours, the maximum in Chromium.
     ['Access-Control-Max-Age', '7200'],
   ].flat(),
 );
 
-/** Undefined where no origin is allowed: then nothing is added to any answer. */
+/** Returns undefined if no origin is allowed; responses then have no CORS headers. */
 export function createCors(allowedOrigins: readonly string[]): Cors | undefined {
   if (allowedOrigins.length === 0) return undefined;
   const isOpen = allowedOrigins.includes('*');
@@ -42,8 +42,8 @@ export function createCors(allowedOrigins: readonly string[]): Cors | undefined 
     addTo(headers, origin) {
       headers.push(...(headersFor(origin) ?? []));
       if (isOpen) return;
-      // A cache must not give one origin what was said to another, or to none. Some caches read one
-      // `Vary` only.
+      // A cache must not reuse a response for another origin. Some caches read only the first
+      // `Vary`, so there is only one.
       const at = headers.indexOf('Vary') + 1;
       if (at === 0) headers.push('Vary', 'Origin');
       else headers[at] = `Origin, ${headers[at]}`;

@@ -1,26 +1,26 @@
-/** Requests that a browser sends for a page of another site (R27). */
+/** Refuses requests that a browser sends for a page of another site (R27). */
 
 import { AppError } from '../errors.ts';
 import type { HttpRequest } from './message.ts';
 
 type Sender = Pick<HttpRequest, 'host' | 'header'>;
 
-/** Where pages come from that may send forms and open sockets, beside the host of the request. */
+/** Origins, in addition to the host of the request, whose pages may send forms and open sockets. */
 export interface OwnOrigins {
-  /** `*` among them: all. */
+  /** `*` allows every origin. */
   readonly allowedOrigins: readonly string[];
-  /** An origin, or empty. Behind a proxy that changes `Host`, the service's own pages have it. */
+  /** An origin, or empty. Own pages have this origin behind a proxy that changes `Host`. */
   readonly publicUrl: string;
 }
 
-/** Throws `foreign_origin` where the browser says that the page is neither own nor allowed. */
+/** Throws `foreign_origin` if the request comes from a page of an origin that is not allowed. */
 export function refuseForeign(request: Sender, own: OwnOrigins): void {
   if (isForeign(request, own)) {
     throw new AppError('foreign_origin', 'Pages of other sites may not send this request.');
   }
 }
 
-/** True where a browser sent it for a foreign page. Other clients name no origin: never true. */
+/** True if a browser sent it for a foreign page. Other clients send none of these headers. */
 function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): boolean {
   if (allowedOrigins.includes('*')) return false;
   const origin = request.header('origin');
@@ -31,8 +31,8 @@ function isForeign(request: Sender, { allowedOrigins, publicUrl }: OwnOrigins): 
 }
 
 /**
- * The scheme is left out of it: a proxy in front may speak another one. Both go through URL, so
- * that letter case and a default port do not make two hosts of one.
+ * The scheme is ignored, because a proxy may use another one. URL normalises letter case and
+ * default port.
  */
 function isOnHost(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false;

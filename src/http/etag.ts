@@ -7,13 +7,13 @@ import { emptyReply, type HttpReply, type HttpRequest, jsonTextReply } from './m
 
 type Headers = Pick<HttpRequest, 'header'>;
 
-/** A strong tag for some content; `version` names it where it is known by a shorter name. */
+/** Returns a strong tag. `version` identifies the content if a shorter identifier is known. */
 export function createEtag(content: string | Buffer, version?: string): string {
   if (version !== undefined) return `"${version}"`;
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 }
 
-/** JSON under its tag. */
+/** A JSON reply with its tag. */
 export function taggedReply(body: string | Buffer, version?: string): HttpReply {
   const etag = createEtag(body, version);
   const { status, headers } = jsonTextReply(200, body);
@@ -21,8 +21,8 @@ export function taggedReply(body: string | Buffer, version?: string): HttpReply 
 }
 
 /**
- * True where `If-None-Match` names the tag or `*`, by weak comparison (RFC 9110 §13.1.2). Our tags
- * hold no comma, so that splitting the list is exact.
+ * True if `If-None-Match` contains the tag or `*`, by weak comparison (RFC 9110 §13.1.2). Tags of
+ * this service contain no comma, so that the list can be split at commas.
  */
 function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
@@ -30,21 +30,21 @@ function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   return toTags(ifNoneMatch).some((tag) => tag === '*' || withoutWeakness(tag) === opaque);
 }
 
-/** True where a change depends on what there is: only then its tag need be made. */
+/** True if a request has conditions: only then the tag has to be computed. */
 export function isConditional(request: Headers): boolean {
   return request.header('if-match') !== undefined || request.header('if-none-match') !== undefined;
 }
 
 /**
- * For a method that changes what has this tag. Throws `precondition_failed` where `If-Match` does
- * not name it, by strong comparison (RFC 9110 §13.1.1), or `If-None-Match` does.
+ * For a method that changes the resource with this tag. Throws `precondition_failed` if `If-Match`
+ * does not contain it, by strong comparison (RFC 9110 §13.1.1), or if `If-None-Match` does.
  */
 export function checkConditions(request: Headers, etag: string): void {
   checkIfMatch(request, etag);
   if (matchesEtag(request.header('if-none-match'), etag)) throw preconditionFailed();
 }
 
-/** The answer to a GET or HEAD: 304 where the client has it. Throws `precondition_failed`. */
+/** Returns the reply to a GET or HEAD: 304 if the client has it. Throws `precondition_failed`. */
 export function toConditional(reply: HttpReply, request: Headers): HttpReply {
   const { etag, headers, body } = reply;
   if (etag === undefined || !isConditional(request)) return reply;
@@ -58,7 +58,7 @@ export function toConditional(reply: HttpReply, request: Headers): HttpReply {
   );
 }
 
-/** What tells of the content, which a 304 does not have (RFC 9110 §15.4.5). */
+/** Headers that describe the content, which a 304 does not have (RFC 9110 §15.4.5). */
 const ofContent: ReadonlySet<string> = new Set(['Content-Type', 'Content-Encoding']);
 
 export function preconditionFailed(): AppError {

@@ -1,7 +1,7 @@
 /**
- * A JSON array as an answer: one buffer as long as it is small; piece by piece where it is large,
- * so that no list takes the memory of all its records, or the time of everybody else. Its records
- * are read page by page, once, and a long list no faster than its client takes it.
+ * Replies with a JSON array. A short list is one buffer. A long one is streamed in pieces, so that
+ * it takes neither the memory of all records nor long time slices. Records are read page by page,
+ * and for a long list no faster than its client reads.
  */
 
 import { Readable } from 'node:stream';
@@ -20,38 +20,38 @@ import { createEtag, taggedReply } from './etag.ts';
 import { type HttpReply, jsonTextReply } from './message.ts';
 import type { RecordText } from './record-texts.ts';
 
-/** Some records of a list, and how the next ones are read, where there are more. */
+/** A page of records, and a function that reads the next page if there is one. */
 export interface ListPage<T> {
   readonly records: readonly T[];
   readonly next: (() => MaybePromise<ListPage<T>>) | undefined;
 }
 
 export interface JsonList<R, T> {
-  /** The answer's name in the cache; undefined: it is not kept. */
+  /** The cache key of the reply; undefined: it is not cached. */
   readonly key: string | undefined;
   readonly read: (records: R) => MaybePromise<ListPage<T>>;
-  /** The JSON text of one record. */
+  /** Returns the JSON text of one record. */
   readonly toJson: (record: T) => string;
 }
 
 /**
- * Throws, or rejects with, `overloaded` where too many long lists are under way, or the pool has no
- * room for what is gathered of one.
+ * Throws, or rejects with, `overloaded` if too many long lists are being sent, or the pool has no
+ * room for one.
  */
 export type ReplyWithList<R> = <T>(list: JsonList<R, T>) => MaybePromise<HttpReply>;
 
-/** Characters up to which a list is one buffer. */
+/** Up to this many characters a list is one buffer. */
 const bufferedLengthMax = 4 * 1024 * 1024;
-/** The records that were read before the list turned out to be long, and a page of others. */
+/** Memory of a stream in bytes: the records read before it started, and one more page. */
 const streamBytesMax = bufferedLengthMax + 2 * 1024 * 1024;
-/** Characters of one piece, at least: smaller ones cost more than they are worth. */
+/** Minimum length of a piece in characters: smaller pieces cost more than they save. */
 const pieceLength = 65_536;
-/** Long lists under way: each reads the store as fast as its client reads. */
+/** Long lists that are sent at the same time: each reads the store as fast as its client reads. */
 const streamsMax = 16;
 
 /**
- * `answers` keeps lists that are small; `pool` counts what is gathered over several pages; `toText`
- * may remember texts of records, so that a list after a change is made of what is there already.
+ * `answers` caches short lists; `pool` accounts for lists of several pages; `toText` may cache the
+ * texts of records, so that a list is made faster after a change.
  */
 export function createListReply<R extends CurrentOrNot>(
   answers: AnswerCache<R>,
@@ -85,8 +85,8 @@ export function createListReply<R extends CurrentOrNot>(
 }
 
 /**
- * The tag of the answer with these records, which are all of a list: empty where that is streamed,
- * and so has none. `version` as in a reading.
+ * Returns the tag of the reply with all records of a list; empty for a list that is streamed, which
+ * has no tag. `version` as in a reading.
  */
 export function tagOfList<T>(
   records: readonly T[],
@@ -110,7 +110,7 @@ interface Tools<T> {
 }
 
 function gatherWithin<T>(tools: Tools<T>, page: ListPage<T>): MaybePromise<Answer | Pieces> {
-  // Others run between two pages: what is held meanwhile is counted.
+  // Accounts for the memory that is held while other requests run between two pages.
   const room = tools.pool.open();
   const body = gather({ ...tools, room, texts: new ListTexts() }, page);
   return isPromise(body) ? body.finally(() => room.release()) : body;
@@ -126,7 +126,7 @@ interface Gathering<T> extends Tools<T> {
   readonly room: Reservation;
 }
 
-/** The whole array, or pieces of it from its start where it is too long for one. */
+/** Returns the whole array, or a stream of it if it is too long for one buffer. */
 function gather<T>(gathering: Gathering<T>, page: ListPage<T>): MaybePromise<Answer | Pieces> {
   const { texts, toJson, scheduler, room } = gathering;
   for (const [at, record] of page.records.entries()) {
@@ -138,7 +138,7 @@ function gather<T>(gathering: Gathering<T>, page: ListPage<T>): MaybePromise<Ans
   const { next } = page;
   if (next === undefined) return texts.end();
   texts.toBytes();
-  // The whole answer is made beside its pieces.
+  // The whole reply is made while its pieces still exist.
   if (!room.grow(2 * texts.bytes - room.bytes)) throw tooManyLists();
   return scheduler
     .yield()
@@ -152,7 +152,7 @@ async function* toPieces<T>({ texts, toJson, scheduler }: Gathering<T>, rest: Li
       texts.add(toJson(record));
       for (const piece of texts.take()) {
         yield piece;
-        // Others are served between two pieces, also where the client is fast.
+        // Other requests run between two pieces, also if the client reads fast.
         await scheduler.yield();
       }
     }
@@ -161,11 +161,11 @@ async function* toPieces<T>({ texts, toJson, scheduler }: Gathering<T>, rest: Li
   yield toBytes(texts.end());
 }
 
-/** The texts of an array, turned into bytes piece by piece: all at once hold the event loop. */
+/** The texts of an array. They are encoded piece by piece, to keep the event loop free. */
 class ListTexts {
-  /** Characters so far. */
+  /** Characters added so far. */
   length = 0;
-  /** Bytes of the pieces. */
+  /** Bytes of the encoded pieces. */
   bytes = 0;
   #pieces: Buffer[] = [];
   #texts: string[] = [];
@@ -187,14 +187,14 @@ class ListTexts {
     [this.#texts, this.#textsLength, this.#start] = [[], 0, ','];
   }
 
-  /** The pieces that have not been taken yet. */
+  /** Removes and returns the encoded pieces. */
   take(): readonly Buffer[] {
     const pieces = this.#pieces;
     if (pieces.length > 0) this.#pieces = [];
     return pieces;
   }
 
-  /** What has not been taken yet, and the end of the array. */
+  /** Returns the rest, with the end of the array. */
   end(): Answer {
     const start = this.#texts.length === 0 && this.#start === ',' ? '' : this.#start;
     const last = toAnswer(`${start}${this.#texts.join(',')}]`);

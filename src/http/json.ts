@@ -1,7 +1,7 @@
 /**
- * The one reader of JSON (R10). What it returns was valid UTF-8 and JSON, at most 64 levels deep,
- * without a member named `__proto__`, without lone surrogates (they are no Unicode text), and
- * without a number that a double cannot hold: nothing is rounded behind the client's back.
+ * Parses JSON (R10). A parsed value was valid UTF-8 and JSON, has at most 64 levels, no member
+ * named `__proto__`, no lone surrogates (they are not Unicode text), and no number that a double
+ * cannot hold: nothing is rounded silently.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -11,8 +11,8 @@ import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
 /**
- * The JSON body of a request. Another media type: 415 with `accept` in the `Accept` header.
- * More than `bytesMax`: 413. Not JSON as above: 400.
+ * Reads the JSON body of a request. 415 for another media type, with `accept` for the `Accept`
+ * header; 413 beyond `bytesMax`; 400 if it is not JSON as defined above.
  */
 export function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
   if (!isJsonType(request.header('content-type'))) {
@@ -23,13 +23,13 @@ export function readJson(request: HttpRequest, bytesMax: number): Promise<unknow
   return request.readBody(bytesMax).then(parseJson);
 }
 
-/** JSON bytes → value. Throws `invalid_json`. */
+/** Parses JSON in UTF-8. Throws `invalid_json`. */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('it is not valid UTF-8');
   return parseJsonText(bytes.toString('utf8'));
 }
 
-/** JSON text → value. Throws `invalid_json`. A byte order mark in front is ignored. */
+/** Parses JSON. Throws `invalid_json`. Ignores a byte order mark at the start. */
 export function parseJsonText(text: string): unknown {
   const json = text.charCodeAt(0) === 0xfe_ff ? text.slice(1) : text;
   let value: unknown;
@@ -39,12 +39,12 @@ export function parseJsonText(text: string): unknown {
     throw invalid('it is not JSON');
   }
   checkTokens(json);
-  // Both faults need an escape or the very name in the text: the walk is for these texts only.
+  // Both faults need an escape or this name in the text, so other texts are not walked.
   if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value);
   return value;
 }
 
-/** Depth and numbers, on text that is known to be JSON. */
+/** Checks depth and numbers of valid JSON. */
 function checkTokens(json: string): void {
   let depth = 0;
   for (let at = 0; at < json.length; at += 1) {
@@ -62,7 +62,7 @@ function checkTokens(json: string): void {
   }
 }
 
-/** The index of the closing quote: one with an even number of backslashes in front. */
+/** Returns the index of the closing quote, which follows an even number of backslashes. */
 function endOfString(json: string, start: number): number {
   for (let quote = json.indexOf('"', start + 1); ; quote = json.indexOf('"', quote + 1)) {
     let backslashes = 0;
@@ -72,16 +72,16 @@ function endOfString(json: string, start: number): number {
 }
 
 /**
- * Two decimals of so many digits are never the same double, as long as they are neither tiny nor
- * huge: such a number is always written as it was read (the `DBL_DIG` of C, `float.h`).
+ * Different decimals of this many digits are different doubles, and are printed as they were read
+ * (`DBL_DIG` in `float.h`), unless they are tiny or huge.
  */
 const exactDigitsMax = 15;
-/** Doubles below hold fewer digits (`DBL_MIN`). */
+/** Doubles below this have fewer digits (`DBL_MIN`). */
 const exactMin = 2.2250738585072014e-308;
-/** The letter and two more: an exponent of that length makes nothing tiny or huge. */
+/** The length of `e` and two characters: such an exponent cannot make a number tiny or huge. */
 const exponentLengthMax = 3;
 
-/** The index of the number's last character. */
+/** Checks the number at `start`. Returns the index of its last character. */
 function checkNumber(json: string, start: number): number {
   let end = start + 1;
   let exponentAt = -1;
@@ -92,7 +92,7 @@ function checkNumber(json: string, start: number): number {
     // '.', '+', '-'
     else if (code !== 0x2e && code !== 0x2b && code !== 0x2d) break;
   }
-  // The sign and the point count as digits: the rule need not be sharp.
+  // The sign and the point are counted as digits, which only makes the fast path rarer.
   const digits = (exponentAt === -1 ? end : exponentAt) - start;
   const isPlain = exponentAt === -1 || end - exponentAt <= exponentLengthMax;
   if (isPlain && digits <= exactDigitsMax) return end - 1;
@@ -102,7 +102,7 @@ function checkNumber(json: string, start: number): number {
   return end - 1;
 }
 
-/** Whether a double, when it is written, has exactly the decimal value of `token`. */
+/** True if the printed double has exactly the decimal value of `token`. */
 function isKept(token: string, digits: number): boolean {
   const value = Number(token);
   const magnitude = Math.abs(value);
@@ -114,19 +114,19 @@ function isKept(token: string, digits: number): boolean {
 
 const numberForm = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** Sign, digits without zeros at either end, and exponent: equal for equal decimal values. */
+/** Sign, digits without zeros at either end, and exponent: the same text for the same value. */
 function toDecimal(token: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberForm.exec(token) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
   if (digits === '') return '0';
-  // Not by a pattern: one for zeros at the end looks at each run of zeros anew.
+  // Not a regular expression: one for trailing zeros takes quadratic time.
   let end = digits.length;
   while (digits.charCodeAt(end - 1) === 0x30) end -= 1;
   const moved = digits.length - end - fraction.length;
   return `${sign}${digits.slice(0, end)}e${Number(exponent) + moved}`;
 }
 
-/** At most `jsonDepthMax` levels: the recursion is bounded. */
+/** The recursion is at most `jsonDepthMax` levels deep. */
 function checkStrings(value: unknown): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw invalid('it holds a lone surrogate');
@@ -145,7 +145,7 @@ function invalid(why: string): AppError {
   return new AppError('invalid_json', `The body cannot be read as JSON: ${why}.`);
 }
 
-/** A JSON object, not an array. */
+/** True for a JSON object, not for an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

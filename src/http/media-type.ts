@@ -1,12 +1,9 @@
-/**
- * Media types as headers carry them: `Content-Type` read, `Accept` matched (RFC 9110 §8.3 and
- * §12.5.1).
- */
+/** Parses `Content-Type` (RFC 9110 §8.3) and matches `Accept` (RFC 9110 §12.5.1). */
 
 export interface MediaType {
   /** `type/subtype` in lower case. */
   readonly essence: string;
-  /** Parameter values by lower-case name; of a repeated one the first counts. */
+  /** Parameter values by lower-case name; the first value of a repeated parameter. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
@@ -17,7 +14,7 @@ const parameterPattern = new RegExp(
   'y',
 );
 
-/** The media type that `text` holds, or undefined where it is none. */
+/** Parses a media type; undefined if it is malformed. */
 export function parseMediaType(text: string): MediaType | undefined {
   const found = essencePattern.exec(text);
   if (found?.[1] === undefined) return undefined;
@@ -46,22 +43,22 @@ export function isJsonType(contentType: string | undefined): boolean {
   return hasUtf8Charset(type);
 }
 
-/** True where a type names no charset or UTF-8. */
+/** True if the charset is absent or UTF-8. */
 export function hasUtf8Charset(type: MediaType): boolean {
   const charset = type.parameters.get('charset')?.toLowerCase();
   return charset === undefined || charset === 'utf-8' || charset === 'utf8';
 }
 
 /**
- * Which of `offered` an `Accept` header likes best; the first of `offered` where there is no
- * header, undefined where none will do. Of equals the one offered first wins.
+ * Returns the type of `offered` that an `Accept` header prefers, or undefined if it accepts none.
+ * The first type wins without a header, and between equal weights.
  */
 export function negotiate<const T extends string>(
   accept: string | undefined,
   offered: readonly T[],
 ): T | undefined {
   if (accept === undefined || accept === '*/*') return offered[0];
-  // An empty list asks for nothing (RFC 9110 §5.6.1).
+  // An empty list has no preference (RFC 9110 §5.6.1).
   if (accept.trim() === '') return offered[0];
   const ranges = accept.split(',').map(parseRange);
   let best: T | undefined;
@@ -81,18 +78,18 @@ interface Range {
   readonly quality: number;
 }
 
-/** A range that is malformed accepts nothing. */
+/** A malformed range accepts nothing. */
 function parseRange(text: string): Range {
   const type = parseMediaType(text.trim());
   if (type === undefined) return { essence: '', quality: 0 };
   const weight = type.parameters.get('q');
   if (weight === undefined) return { essence: type.essence, quality: 1 };
-  // `.2` without its zero is not in the grammar, yet Java's HttpURLConnection has always sent it.
+  // `.2` is invalid (RFC 9110 §12.4.2), but Java's HttpURLConnection has always sent it.
   const valid = /^(?:0(?:\.[0-9]{0,3})?|\.[0-9]{1,3}|1(?:\.0{0,3})?)$/.test(weight);
   return { essence: type.essence, quality: valid ? Number(weight) : 0 };
 }
 
-/** The most specific range decides (RFC 9110 §12.5.1). */
+/** The most specific range applies (RFC 9110 §12.5.1). */
 function qualityOf(type: string, ranges: readonly Range[]): number {
   const wider = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
   for (const essence of wider) {

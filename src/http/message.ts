@@ -1,84 +1,84 @@
 /**
- * What a handler sees of HTTP: a request as plain values, and a reply as a value to give back.
- * No handler touches a socket; only `listener.ts` turns these into bytes.
+ * HTTP as handlers see it: a request as plain values, and a reply as a value. Handlers never touch
+ * a socket; only `listener.ts` converts from and to bytes.
  */
 
 import type { Readable } from 'node:stream';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 
-/** One request. Nothing in it changes while the request lives. */
+/** One request. Its values do not change. */
 export interface HttpRequest {
-  /** The request id, also sent back as `X-Request-Id` and written into every log line. */
+  /** Also sent as `X-Request-Id` and written to log lines. */
   readonly id: string;
   readonly method: string;
-  /** The path as it was sent, still percent-encoded, without the query. */
+  /** The path as sent: percent-encoded, without the query. */
   readonly path: string;
-  /** What follows the first `?`, still percent-encoded; empty where there is none. */
+  /** What follows the first `?`, percent-encoded; empty if there is none. */
   readonly query: string;
-  /** The path's parameters by their name in the route, percent-decoded. */
+  /** The path parameters by name, percent-decoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** The connection's, which may be a proxy's (R34); empty where the socket is already gone. */
+  /** The address of the connection, which may be a proxy's (R34); empty if the socket is closed. */
   readonly remoteAddress: string;
-  /** The value of `Host`, checked (RFC 9112 §3.2). */
+  /** The validated value of `Host` (RFC 9112 §3.2). */
   readonly host: string;
-  /** A header by its lower-case name; repeated ones joined or refused as RFC 9110 has it. */
+  /** Returns a header by lower-case name. Repeated ones are joined or refused (RFC 9110). */
   header(name: string): string | undefined;
   /**
-   * The whole body. More than `bytesMax` bytes: `content_too_large`. A body that ends early
-   * rejects and is answered to nobody.
+   * Reads the whole body. Rejects with `content_too_large` beyond `bytesMax`, and with ClientGone
+   * if the body ends early; nothing is sent then.
    */
   readBody(bytesMax: number): Promise<Buffer>;
   /**
-   * Gives the body to `sink` while it comes, for endpoints that must not hold it in memory. Nothing
-   * is given before this returns.
+   * Passes the body to `sink` as it arrives, for endpoints that must not hold it in memory. The
+   * sink is not called before this returns.
    */
   streamBody(sink: BodySink): BodyFlow;
 }
 
-/** Takes a body while it comes. Must not throw. */
+/** Receives a body in chunks. Its methods must not throw. */
 export interface BodySink {
   take(bytes: Buffer): void;
-  /** The last call, unless it is `cut`. */
+  /** The body is complete. No call follows. */
   end(): void;
-  /** The last call: the client went away before its body was whole. */
+  /** The client went away before the body was complete. No call follows. */
   cut(): void;
 }
 
-/** Where a sink has its bytes from. */
+/** Controls the flow of a body to its sink. */
 export interface BodyFlow {
-  /** Stops reading from the client. Nothing is given until `resume` but, perhaps, `cut`. */
+  /** Stops reading from the client. Until `resume`, only `cut` may be called. */
   pause(): void;
   resume(): void;
-  /** Nothing is given any more, and what still comes is thrown away. */
+  /** The sink is not called any more, and the rest of the body is discarded. */
   leave(): void;
 }
 
-/** One answer. `headers` is flat: name, value, name, value, and holds no `Content-Length`. */
+/** One reply. `headers` is flat: name, value, name, value; without `Content-Length`. */
 export interface HttpReply {
   readonly status: number;
   readonly headers: readonly string[];
-  /** Text and bytes are sent with their length; a stream is sent chunked, with back-pressure. */
+  /** Strings and buffers are sent with their length; streams are chunked, with back-pressure. */
   readonly body: string | Buffer | Readable | undefined;
-  /** Of a stream, where it is known before: sent as `Content-Length`, and not chunked. */
+  /** The length of a stream, if known: it is sent as `Content-Length` instead of chunked. */
   readonly streamBytes?: number;
-  /** The tag among the headers, where a request may depend on it (RFC 9110 §13). */
+  /** The entity tag among the headers, if requests may be conditional (RFC 9110 §13). */
   readonly etag?: string;
-  /** Where its room is taken, if not of what clients have. */
+  /** The pool for the memory of the reply; default: the pool of the clients. */
   readonly pool?: MemoryPool;
-  /** What a stream holds in memory at a time, in bytes; 0 where it counts that by itself. */
+  /** Memory that a stream holds, in bytes; 0 if it accounts for that itself. */
   readonly streamBytesMax?: number;
 }
 
-/** Whatever it throws becomes a problem answer (R5). */
+/** Anything it throws becomes a problem reply (R5). */
 export type Handler = (request: HttpRequest) => MaybePromise<HttpReply>;
 
-/** What a route leads to. */
+/** The target of a route. */
 export interface Endpoint {
   readonly handler: Handler;
-  /** The one media type of a GET's answer: another `Accept` is 406 (R6). */
+  /** The only media type of a GET's reply; 406 if `Accept` excludes it (R6). */
   readonly produces?: string;
-  /** The pattern of its path, such as `/posts/{id}`. */
+  /** The path pattern, such as `/posts/{id}`. */
   readonly route?: string;
 }
 
@@ -86,22 +86,22 @@ const jsonHeaders: readonly string[] = ['Content-Type', 'application/json; chars
 const textHeaders: readonly string[] = ['Content-Type', 'text/plain; charset=utf-8'];
 const noHeaders: readonly string[] = [];
 
-/** JSON text or bytes that are ready to be sent. */
+/** A reply with serialised JSON. */
 export function jsonTextReply(status: number, text: string | Buffer): HttpReply {
   return { status, headers: jsonHeaders, body: text };
 }
 
-/** Any JSON value. */
+/** A reply with a JSON value. */
 export function jsonReply(status: number, value: unknown): HttpReply {
   return jsonTextReply(status, JSON.stringify(value));
 }
 
-/** Plain text in UTF-8. */
+/** A reply with plain text in UTF-8. */
 export function textReply(status: number, text: string): HttpReply {
   return { status, headers: textHeaders, body: text };
 }
 
-/** An answer without content. */
+/** A reply without content. */
 export function emptyReply(status: number, headers: readonly string[] = noHeaders): HttpReply {
   return { status, headers, body: undefined };
 }

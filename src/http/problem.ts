@@ -1,4 +1,4 @@
-/** Anything thrown → an answer: `application/problem+json` (RFC 9457) in the shape of R5. */
+/** Errors → replies: `application/problem+json` (RFC 9457) with the members of R5. */
 
 import { STATUS_CODES } from 'node:http';
 import { AppError, httpStatusOf } from '../errors.ts';
@@ -6,8 +6,8 @@ import type { Log } from '../log.ts';
 import type { HttpReply } from './message.ts';
 
 /**
- * An AppError becomes what it says. Anything else is a fault of the service: masked, and logged
- * once with the request's id, so that the two can be brought together.
+ * An AppError is reported as it is. Any other error is a fault of the service: it is masked, and
+ * logged once with the request id, by which the two can be matched.
  */
 export function toProblem(error: unknown, requestId: string, log: Log): HttpReply {
   if (error instanceof AppError) return problemReply(error);
@@ -25,7 +25,7 @@ function problemReply(error: AppError): HttpReply {
   return { status, headers, body: text };
 }
 
-/** The response to an AppError, where there is no HttpReply to return. */
+/** The response to an AppError where no HttpReply can be returned. */
 export interface ProblemText {
   readonly status: number;
   /** Flat, as in HttpReply. */
@@ -60,7 +60,7 @@ export function toProblemText({ code, message, facts }: AppError): ProblemText {
   return { status, headers, text: JSON.stringify(body) };
 }
 
-/** RFC 6750 §3: the error is named only where a token was sent. */
+/** RFC 6750 §3: the error is named only if a token was sent. */
 function challenge(error: string | undefined): string {
   return error === undefined
     ? 'Bearer realm="inkwell"'

@@ -1,4 +1,4 @@
-/** Records as answers: one by its id, or a list, whole or by pages. */
+/** Replies with records: one by its id, or a list, whole or in pages. */
 
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -7,20 +7,20 @@ import { taggedReply } from './etag.ts';
 import type { ListPage, ReplyWithList } from './json-list.ts';
 import type { Handler, HttpReply, HttpRequest } from './message.ts';
 
-/** Records that are found by the `{id}` of a path. */
+/** How a route finds the record of the path's `{id}`. */
 export interface RecordRoute<R, I, T> {
-  /** The route without `/{id}`: names the answers in the cache. */
+  /** The route without `/{id}`: the prefix of its cache keys. */
   readonly key: string;
-  /** What a 404 calls such a record. */
+  /** The name of such a record in a 404. */
   readonly noun: string;
-  /** An id out of a text; undefined where it is none. */
+  /** Parses an id; undefined if it is malformed. */
   readonly toId: (text: string) => I | undefined;
   readonly find: (records: R, id: I) => MaybePromise<T | undefined>;
-  /** The JSON text of one record. */
+  /** Returns the JSON text of one record. */
   readonly toJson: (record: T) => string;
 }
 
-/** `GET` of one record, under its tag. */
+/** `GET` of one record, with its entity tag. */
 export function createFind<R extends CurrentOrNot, I extends string | number, T>(
   answers: AnswerCache<R>,
   route: RecordRoute<R, I, T>,
@@ -28,14 +28,14 @@ export function createFind<R extends CurrentOrNot, I extends string | number, T>
   const { key, noun, find, toJson } = route;
   return (request) => {
     const id = getId(request, route);
-    // By the id alone: one record has one answer, however its path is spelled.
+    // The key has the parsed id, because a path can spell it in several ways.
     return answers.get(`${key}/${id}`, (records, keep) =>
       andThen(find(records, id), (record) => keep(taggedReply(toJson(getFound(record, noun))))),
     );
   };
 }
 
-/** R4: an id that is not well formed names nothing that exists. */
+/** R4: a malformed id is a 404. */
 export function getId<I>(
   request: HttpRequest,
   { toId, noun }: Pick<RecordRoute<never, I, never>, 'toId' | 'noun'>,
@@ -43,14 +43,14 @@ export function getId<I>(
   return getFound(toId(request.params['id'] ?? ''), noun);
 }
 
-/** What was found, or 404. */
+/** Returns what was found; 404 for undefined. */
 export function getFound<T>(found: T | undefined, noun: string): T {
   if (found === undefined) throw new AppError('not_found', `There is no ${noun} with this id.`);
   return found;
 }
 
 export interface ListRoute<R, T> {
-  /** The name of the whole list in the cache. */
+  /** The cache key of the whole list. */
   readonly key: string;
   readonly list: (records: R) => MaybePromise<PagedList<T>>;
   readonly toJson: (record: T) => string;
@@ -59,7 +59,7 @@ export interface ListRoute<R, T> {
 
 type Id = string | number;
 
-/** Records in one order, and the way to read them from behind one of them. */
+/** Records in a fixed order, which can be read from any record on. */
 interface PagedList<T> {
   read(range: Range): MaybePromise<ListPage<T>>;
 }
@@ -69,16 +69,16 @@ interface Range {
   readonly after: Id | undefined;
 }
 
-/** Records of a page that is asked for. */
+/** Limit for the records of a page. */
 export const limitMax = 1_000;
 
-/** What the parameters must be. */
+/** The valid values of the parameters, for messages. */
 export const oneLimit = `one whole number from 1 to ${limitMax}`;
 export const oneId = 'one id';
 
 /**
- * `?limit=` asks for a page, `?after=` for what comes behind a record; where more follow, `Link`
- * leads to them (RFC 8288). Throws `invalid_parameter` where one of the two is not well formed.
+ * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page (RFC
+ * 8288). Throws `invalid_parameter` if one of them is malformed.
  */
 export function replyWithList<R, T extends { readonly id: Id }>(
   { path, query }: HttpRequest,

@@ -1,10 +1,10 @@
 /**
- * Serves a folder that ships with the program. The folder is listed once, at the first request;
- * from then on a client's path is only ever a key to look up in that list and never a path of the
- * machine. Each file is read once and kept: the folder's own size is the bound.
+ * Serves a folder that is part of the build. The folder is listed at the first request; from then
+ * on a client's path is only a key in that list, never a path of the file system. Each file is read
+ * once and cached, so that the folder's size is the limit.
  *
- * A file named `name.gz` is the text `name`, stored compressed: it is sent as it is to clients
- * that accept gzip and unpacked to all others (RFC 9110 §8.4).
+ * A file named `name.gz` is the file `name`, stored compressed. Clients that accept gzip get it as
+ * it is, others decompressed (RFC 9110 §8.4).
  */
 
 import { readdir, readFile } from 'node:fs/promises';
@@ -15,13 +15,13 @@ import { createEtag } from './etag.ts';
 import type { HttpReply, HttpRequest } from './message.ts';
 
 export interface StaticFilesOptions {
-  /** The folder, absolute. Where it does not exist there are no files. */
+  /** The absolute path of the folder. If it does not exist, there are no files. */
   readonly folder: string;
-  /** Headers of every answer, flat: name, value, name, value. */
+  /** Headers of every response, flat: name, value, name, value. */
   readonly headers: readonly string[];
 }
 
-/** The file of that name (`/` between folders) under its tag, or 404. */
+/** Returns the file of that name (`/` between folders) with its entity tag. Throws 404. */
 export type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpReply>;
 
 interface File {
@@ -31,7 +31,7 @@ interface File {
   readonly packed: boolean;
 }
 
-/** The media types that browsers need; `nosniff` keeps them from guessing. */
+/** The media types that browsers need; `nosniff` prevents guessing. */
 const typeOf: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],
@@ -45,19 +45,19 @@ const typeOf: ReadonlyMap<string, string> = new Map([
   ['.woff2', 'font/woff2'],
 ]);
 
-/** What unpacking holds in memory at a time: the window, and two pieces on their way. */
+/** Memory of a decompression, in bytes: its window, and two chunks. */
 const unpackBytesMax = 128 * 1024;
 
 /**
- * Only as fast as the client reads: unpacked, a text has five times its bytes. Loaded with the
- * first client that takes no gzip: `node:zlib` takes a tenth of the start.
+ * Decompresses only as fast as the client reads, because the text is five times as long. Loaded
+ * when needed: loading `node:zlib` takes a tenth of the start.
  */
 async function unpack(bytes: Buffer): Promise<Readable> {
   const { createGunzip } = await import('node:zlib');
   return createGunzip().end(bytes);
 }
 
-/** Touches no file until the first request. */
+/** Reads no file before the first request. */
 export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
   const files = keepOnce(() => listFiles(options.folder));
   return async (request, name) => {
@@ -65,7 +65,7 @@ export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
     if (read === undefined) throw new AppError('not_found', 'There is no such file.');
     const { etag, type, bytes, packed } = await read();
     const headers = [...options.headers, 'ETag', etag, 'Vary', 'Accept-Encoding'];
-    // Kept, but asked for again each time: a new build shows at once.
+    // Cached but revalidated each time, so that a new build is visible at once.
     headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
     const takesBytes = !packed || takesGzip(request.header('accept-encoding'));
     if (packed && takesBytes) headers.push('Content-Encoding', 'gzip');
@@ -74,7 +74,7 @@ export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
   };
 }
 
-/** The result of one act, shared by all who ask; a failed act is tried again by the next. */
+/** Calls `act` once and shares its result. After a failure, the next call tries again. */
 function keepOnce<T>(act: () => Promise<T>): () => Promise<T> {
   let kept: Promise<T> | undefined;
   return () => {
@@ -86,7 +86,7 @@ function keepOnce<T>(act: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Name in a URL → how the file is read, for all files under `folder`. */
+/** Maps the name in a URL to a function that reads the file, for all files under `folder`. */
 async function listFiles(folder: string): Promise<ReadonlyMap<string, () => Promise<File>>> {
   const files = new Map<string, () => Promise<File>>();
   try {
@@ -100,20 +100,20 @@ async function listFiles(folder: string): Promise<ReadonlyMap<string, () => Prom
       );
     }
   } catch (error) {
-    // A build without the folder (tsc alone) is a whole program without these files.
+    // A build without the folder (by tsc alone) works without these files.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   return files;
 }
 
-/** The tag is weak: the same whether the text is sent packed or plain (RFC 9110 §8.8.3.3). */
+/** The tag is weak: it is the same for compressed and plain content (RFC 9110 §8.8.3.3). */
 async function readShipped(name: string, path: string): Promise<File> {
   const bytes = await readFile(path);
   const type = typeOf.get(extname(name)) ?? 'application/octet-stream';
   return { type, etag: `W/${createEtag(bytes)}`, bytes, packed: path.endsWith('.gz') };
 }
 
-/** RFC 9110 §12.5.3: gzip named with a weight above 0, or not named and `*` with one. */
+/** RFC 9110 §12.5.3: true if gzip has a weight above 0, or `*` has one and gzip is absent. */
 function takesGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false;
   const takes = new Map<string, boolean>();

@@ -1,12 +1,12 @@
-/** A queue between a source that pushes and one reader that takes all that has come so far. */
+/** A queue between a source that pushes items and a reader that takes all queued items at once. */
 
 import type { MaybePromise } from '../../maybe-promise.ts';
 
 export interface BatchesOptions {
-  /** The queue is full with so many items, or with items of so many bytes. */
+  /** The queue is full with this many items, or with items of `bytesMax` bytes. */
   readonly countMax: number;
   readonly bytesMax: number;
-  /** Called when there is room again. */
+  /** Called when the queue has room again. */
   readonly onTaken: () => void;
 }
 
@@ -16,14 +16,14 @@ export class Batches<T> {
   #bytes = 0;
   #ended = false;
   #error: Error | undefined;
-  /** Settles the promise of the reader. */
+  /** The pending promise of the reader. */
   #waiting: { resolve(batch: readonly T[]): void; reject(error: Error): void } | undefined;
 
   constructor(options: BatchesOptions) {
     this.#options = options;
   }
 
-  /** Where this is true, the source should stop until `onTaken`. */
+  /** While true, the source should pause until `onTaken`. */
   get isFull(): boolean {
     const { countMax, bytesMax } = this.#options;
     return this.#items.length >= countMax || this.#bytes >= bytesMax;
@@ -40,7 +40,7 @@ export class Batches<T> {
     this.#give();
   }
 
-  /** The reader gets this error instead of what it has not taken. */
+  /** Discards the queued items; the reader gets this error instead. */
   fail(error: Error): void {
     this.#error = error;
     this.#items = [];
@@ -48,7 +48,7 @@ export class Batches<T> {
     this.#waiting = undefined;
   }
 
-  /** All items once the queue is full or at its end; empty after the end. One call at a time. */
+  /** All items, once the queue is full or ended; empty after the end. One call at a time. */
   next(): MaybePromise<readonly T[]> {
     if (this.#error !== undefined) throw this.#error;
     if (this.#ended || this.isFull) return this.#take();

@@ -1,31 +1,31 @@
 /**
- * Stands in front of busboy, which drops a part without a word where it cannot read its header
- * block, and decodes one without a file name as text. Here every delimiter line must be exactly one
- * and every header block bounded. busboy gets the contents as they were sent, each as a file whose
- * name is the number of the part, between delimiters that are made here.
+ * Checks a multipart body before busboy, which silently drops a part whose header block it cannot
+ * parse, and decodes a part without a file name as text. The guard refuses lines that only begin
+ * like a delimiter and limits header blocks. busboy gets the unchanged contents, each as a file
+ * named after the number of its part, between delimiters made here.
  */
 
 import { randomBytes } from 'node:crypto';
 import { invalidMultipart } from './head.ts';
 
 export interface GuardSink {
-  /** The header lines of the next part, without the empty line that ends them. */
+  /** Receives the header lines of the next part, without the empty line after them. */
   head(block: Buffer): void;
-  /** The next bytes for busboy. A chunk that is content only is passed on as it is. */
+  /** Receives the next bytes for busboy. A chunk with only content is not copied. */
   write(bytes: Buffer): void;
 }
 
 /**
- * The boundary of what busboy gets. No content holds it: 192 bits of it are random. It is long,
- * since busboy's search skips as many bytes at a time: with a client's own boundary it took 12 %
- * of an upload, with this one 3 %.
+ * The boundary of busboy's input. It has 192 random bits, so that no content contains it. It is
+ * long, because busboy's search skips that many bytes at a time: a client's own boundary took 12 %
+ * of an upload, this one takes 3 %.
  */
 export const busboyBoundary = `${randomBytes(24).toString('hex')}${'~'.repeat(150)}`;
 const busboyDelimiter = `\r\n--${busboyBoundary}`;
 
 /**
- * A header block; also the text before the first and after the last delimiter, which is ignored
- * (RFC 2046 §5.1.1).
+ * Limit for a header block, and for the text before the first and after the last delimiter, which
+ * is ignored (RFC 2046 §5.1.1).
  */
 const unseenBytesMax = 8_192;
 
@@ -37,9 +37,9 @@ export class MultipartGuard {
   readonly #delimiter: Buffer;
   readonly #sink: GuardSink;
   #state: 'preamble' | 'head' | 'content' | 'epilogue' = 'preamble';
-  /** Bytes that are not decided yet. The first delimiter needs no line end before it. */
+  /** Bytes that may begin a delimiter. The first delimiter needs no line end before it. */
   #held: Buffer = crlf;
-  /** The line end of a header block may be that of a delimiter; it is no content. */
+  /** The line end after a header block can belong to a delimiter; it is not content. */
   #lineEndBytes = 0;
   #parts = 0;
 
@@ -48,12 +48,12 @@ export class MultipartGuard {
     this.#sink = sink;
   }
 
-  /** How many were announced to busboy. */
+  /** The number of parts passed to busboy. */
   get parts(): number {
     return this.#parts;
   }
 
-  /** Takes the next bytes; throws `invalid_multipart` and whatever the sink throws. */
+  /** Receives the next bytes. Throws `invalid_multipart`, and the errors of the sink. */
   push(chunk: Buffer): void {
     let data = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     this.#held = noBytes;
@@ -67,12 +67,12 @@ export class MultipartGuard {
     }
   }
 
-  /** The body has ended: throws `invalid_multipart` where its close has not been seen. */
+  /** Call it at the end of the body. Throws `invalid_multipart` without a closing delimiter. */
   end(): void {
     if (this.#state !== 'epilogue') throw invalidMultipart('it ends before its closing delimiter');
   }
 
-  /** The number of bytes that are done with; 0 where more are needed. */
+  /** Returns the number of bytes processed; 0 if more are needed. */
   #take(data: Buffer): number {
     if (this.#state === 'content') return this.#content(data);
     if (this.#state === 'head') return this.#head(data);
@@ -83,7 +83,7 @@ export class MultipartGuard {
     return found + this.#delimiter.length;
   }
 
-  /** What follows a delimiter: two dashes that close the body, or a line end and a header block. */
+  /** After a delimiter: two dashes, which close the body, or a line end and a header block. */
   #head(data: Buffer): number {
     if (data.length < crlf.length) return 0;
     const start = data.toString('latin1', 0, crlf.length);
@@ -93,7 +93,7 @@ export class MultipartGuard {
       return start.length;
     }
     if (start !== '\r\n') throw invalidMultipart('a line begins with the delimiter but is none');
-    // From the line end of the delimiter on, so that an empty block is found like any other.
+    // The search includes the delimiter's line end, so that it finds an empty block too.
     const found = findNear(data, headEnd);
     if (found === -1) return 0;
     this.#sink.head(data.subarray(crlf.length, found));
@@ -115,7 +115,7 @@ export class MultipartGuard {
     return end + this.#delimiter.length;
   }
 
-  /** Up to where no delimiter can begin, whatever comes next. A boundary holds no line end. */
+  /** The end of what cannot begin a delimiter. A boundary contains no line end. */
   #certainEnd(data: Buffer): number {
     const tail = data.subarray(Math.max(0, data.length - this.#delimiter.length + 1));
     const start = tail.lastIndexOf('\r');
@@ -124,7 +124,7 @@ export class MultipartGuard {
   }
 }
 
-/** Where `needle` begins, -1 where it may come yet; throws where it is too far away. */
+/** Returns the index of `needle`, or -1 if more bytes are needed. Throws beyond the limit. */
 function findNear(data: Buffer, needle: Buffer): number {
   const found = data.indexOf(needle);
   if ((found === -1 ? data.length : found) > unseenBytesMax + crlf.length) {

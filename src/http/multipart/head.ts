@@ -1,7 +1,7 @@
 /**
- * The header block of one part (Spec §2.7, RFC 7578 §4). It is read strictly, since a part that
- * is misread is a part that is lost; what is not understood is refused, never skipped. busboy would
- * take the first of two names, an empty name for none, and `%22` for three characters.
+ * Parses the header block of a part (Spec §2.7, RFC 7578 §4) strictly: what is not understood is
+ * refused, because a part that is misread is lost. busboy would accept duplicate names, an empty
+ * name as none, and `%22` unchanged.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -9,13 +9,13 @@ import { AppError } from '../../errors.ts';
 import { parseMediaType } from '../media-type.ts';
 
 export interface PartHead {
-  /** Every part has one (RFC 7578 §4.2); it may be empty. */
+  /** Required for every part (RFC 7578 §4.2); may be empty. */
   readonly name: string;
-  /** As the client sent it: data, never a path. Undefined where the part has none. */
+  /** As the client sent it, never used as a path. Undefined if the part has none. */
   readonly fileName: string | undefined;
-  /** `type/subtype` in lower case; `text/plain` where none was sent (RFC 7578 §4.4). */
+  /** `type/subtype` in lower case; default `text/plain` (RFC 7578 §4.4). */
   readonly contentType: string;
-  /** As sent; undefined where the media type names none. */
+  /** As sent; undefined if the media type has none. */
   readonly charset: string | undefined;
 }
 
@@ -24,8 +24,8 @@ export function invalidMultipart(fault: string): AppError {
 }
 
 /**
- * Header lines, without the empty line that ends them → what the part says of itself. Throws
- * `invalid_multipart`. Names are raw UTF-8, as browsers send them.
+ * Parses header lines, without the empty line after them. Throws `invalid_multipart`. Names are raw
+ * UTF-8, as browsers send them.
  */
 export function parsePartHead(block: Buffer): PartHead {
   if (!isUtf8(block)) throw invalidMultipart('a part header is not UTF-8');
@@ -39,10 +39,10 @@ export function parsePartHead(block: Buffer): PartHead {
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const headerPattern = new RegExp(`^(${token}):([^\\x00-\\x08\\x0a-\\x1f\\x7f]*)$`);
 
-/** The two headers that count, by name; all others carry nothing (RFC 7578 §4.8). */
+/** The two headers that are used, by name; others are ignored (RFC 7578 §4.8). */
 function parseHeaders(block: string): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
-  // A folded line goes on behind a blank (RFC 5322 §2.2.3).
+  // A folded line continues after white space (RFC 5322 §2.2.3).
   for (const line of block.replaceAll(/\r\n[ \t]+/g, ' ').split('\r\n')) {
     const [, given, value] = headerPattern.exec(line) ?? [];
     if (given === undefined || value === undefined) {
@@ -56,7 +56,7 @@ function parseHeaders(block: string): ReadonlyMap<string, string> {
   return headers;
 }
 
-/** A media type that cannot be read counts as unknown; it is no reason to refuse bytes. */
+/** A malformed media type counts as unknown: the file is still accepted. */
 function parseType(given = 'text/plain'): Pick<PartHead, 'contentType' | 'charset'> {
   const type = parseMediaType(given);
   const contentType = type?.essence ?? 'application/octet-stream';
@@ -72,15 +72,15 @@ function parseDisposition(given: string | undefined): Pick<PartHead, 'name' | 'f
   const name = parameters.get('name');
   if (name === undefined) throw invalidMultipart('a part has no name');
   const extended = parameters.get('filename*');
-  // RFC 6266 §4.3: the extended form wins where both are there.
+  // RFC 6266 §4.3: the extended form takes precedence.
   const fileName = extended === undefined ? parameters.get('filename') : decodeExtended(extended);
   return { name, fileName };
 }
 
 /**
- * One parameter, or an empty place as old clients leave it. A value is quoted with backslashes
- * before `"` and `\` (RFC 2183), quoted the browsers' way, where a backslash is a character like
- * any other, or bare.
+ * One parameter, or an empty one as old clients send. A value is quoted with backslashes before `"`
+ * and `\` (RFC 2183), quoted as browsers do, where a backslash has no special meaning, or not
+ * quoted.
  */
 const parameterPattern = new RegExp(
   `;[ \\t]*(?:(${token})=(?:"((?:[^"\\\\]|\\\\.)*)"|"([^"]*)"|([^ \\t";]+))[ \\t]*)?(?=;|$)`,
@@ -95,7 +95,7 @@ function parseParameters(text: string): ReadonlyMap<string, string> {
     if (given === undefined) continue;
     const name = given.toLowerCase();
     if (parameters.has(name)) throw invalidMultipart('a disposition has a parameter twice');
-    // A backslash before any other character is the separator of a Windows path.
+    // Any other backslash separates the folders of a Windows path.
     const quoted = escaped?.replaceAll(/\\(["\\])/g, '$1') ?? plain;
     parameters.set(name, quoted === undefined ? (bare ?? '') : decodeBrowser(quoted));
   }

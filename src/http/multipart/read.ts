@@ -1,6 +1,6 @@
 /**
- * Reads a multipart/form-data body part by part, each as raw bytes (Spec §4.4, §2.7): bytes pass
- * the guard, busboy makes a stream of each part, and its chunks are gathered for the reader.
+ * Reads a multipart/form-data body part by part, as raw bytes (Spec §4.4, §2.7). The guard checks
+ * the bytes, busboy separates the parts, and their chunks are batched for the reader.
  */
 
 import type { Readable } from 'node:stream';
@@ -19,23 +19,23 @@ import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
 export type { PartHead } from './head.ts';
 
 export interface MultipartRules extends OwnOrigins {
-  /** The whole body, and so also one part. */
+  /** The limit for the whole body. */
   readonly uploadBytesMax: number;
 }
 
 /**
- * Is given one part after the other. The next part comes when the promise is settled; content
- * that was not read is then thrown away. A rejection ends the reading.
+ * Called with each part in turn. When its promise resolves, content that it did not read is
+ * discarded and the next part follows. A rejection ends the reading.
  */
 export type PartReader = (part: PartHead, content: ByteSource) => Promise<void>;
 
 /**
  * Reads all parts. Rejects with `unsupported_media_type`, `foreign_origin`, `invalid_multipart`,
- * `content_too_large`, ClientGone, or with what `onPart` rejected with; by then no part is being
- * read and nothing listens to the request any more.
+ * `content_too_large`, ClientGone, or the error of `onPart`; by then no part is being read and the
+ * request has no listeners.
  *
- * A browser sends forms of this type to other sites without asking them first, so that R27 stands
- * here, where no route that takes one can leave it out.
+ * Browsers send forms of this type to other sites without a preflight. R27 is checked here, so that
+ * no route can omit it.
  */
 export async function readMultipart(
   request: HttpRequest,
@@ -52,7 +52,7 @@ export async function readMultipart(
     for (let batch = await reading.parts.next(); batch.length > 0;) {
       for (const { head, content } of batch) {
         await onPart(head, content);
-        // What is left of it is thrown away.
+        // Discards the rest of the content.
         while ((await content.next()).length > 0);
       }
       batch = await reading.parts.next();
@@ -62,7 +62,7 @@ export async function readMultipart(
   }
 }
 
-/** The content of a part that is no file, whole: at most `bytesMax` bytes. */
+/** Reads the whole content of a text part, at most `bytesMax` bytes. */
 export async function readPart(content: ByteSource, bytesMax: number): Promise<Buffer> {
   const bytes = new GatheredBytes();
   for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
@@ -72,7 +72,7 @@ export async function readPart(content: ByteSource, bytesMax: number): Promise<B
   return bytes.take();
 }
 
-/** RFC 2046 §5.1.1: 1 to 70 characters of a short list, the last of them no blank. */
+/** RFC 2046 §5.1.1: 1 to 70 characters of a short list; the last one is not a space. */
 const boundaryPattern = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
 
 function findBoundary(contentType: string | undefined): string {
@@ -98,23 +98,23 @@ interface Part {
   readonly content: Batches<Buffer>;
 }
 
-/** Parts of one body: each opens a file, and is stored or removed with the others. */
+/** Parts of one body: each opens a file, and all are stored or removed together. */
 const partsMax = 1_000;
-/** One write of 1 MiB costs two thirds of sixteen writes of 64 KiB. */
+/** Writing 1 MiB at once takes two thirds of the time of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
-/** Tiny chunks are counted too: each costs memory beside its bytes. */
+/** Limits tiny chunks: each takes memory in addition to its bytes. */
 const batchChunksMax = 256;
 
-/** One body on its way: source → guard → busboy → `parts`. */
+/** The reading of one body: source → guard → busboy → `parts`. */
 class MultipartReading implements BodySink {
   readonly parts: Batches<Part>;
   readonly #source: BodyFlow;
   readonly #rules: MultipartRules;
   readonly #guard: MultipartGuard;
   readonly #busboy: Busboy;
-  /** What the announced parts say of themselves, until busboy hands them out. */
+  /** The heads of parts that busboy has not delivered yet. */
   readonly #heads: PartHead[] = [];
-  /** Of the part that arrives. Those before it have arrived whole. */
+  /** The content of the part that is arriving. Earlier parts are complete. */
   #content: Batches<Buffer> | undefined;
   #bodyBytes = 0;
   #delivered = 0;
@@ -122,11 +122,11 @@ class MultipartReading implements BodySink {
 
   constructor(request: HttpRequest, boundary: string, rules: MultipartRules) {
     this.#rules = rules;
-    // No more is taken while a part waits.
+    // The source pauses while a part waits.
     this.parts = new Batches({ countMax: 1, bytesMax: Infinity, onTaken: this.#resume });
     this.#busboy = createBusboy({
       headers: { 'content-type': `multipart/form-data; boundary=${busboyBoundary}` },
-      // `drain` comes after each write.
+      // So that `drain` follows each write.
       highWaterMark: 1,
     });
     this.#busboy
@@ -141,7 +141,7 @@ class MultipartReading implements BodySink {
     this.#source = request.streamBody(this);
   }
 
-  /** Ends it for this reason; gives the first one where it has ended before. */
+  /** Stops the reading with this error. Returns the error of the first call. */
   stop(error: unknown): Error {
     if (this.#failure !== undefined) return this.#failure;
     this.#failure = error instanceof Error ? error : new Error('a part was refused');
@@ -172,7 +172,7 @@ class MultipartReading implements BodySink {
     }
   }
 
-  /** The connection broke: there is no client to answer, but the parts must be released. */
+  /** The connection broke: no reply is possible, but the parts must be released. */
   cut(): void {
     this.stop(new ClientGone('The request ended early.'));
   }
@@ -193,7 +193,7 @@ class MultipartReading implements BodySink {
     this.#heads.push(parsePartHead(block));
   }
 
-  /** What busboy gives must be the part that was announced. */
+  /** The part from busboy must be the next one announced. */
   #deliver(name: string, stream: Readable): void {
     const head = this.#heads.shift();
     this.#delivered += 1;
@@ -203,7 +203,7 @@ class MultipartReading implements BodySink {
       bytesMax: batchBytesMax,
       onTaken: this.#resume,
     });
-    // Never paused: the source is, as soon as the batch is full.
+    // Never paused: the source pauses when the batch is full.
     stream
       .on('data', (chunk: Buffer) => content.push(chunk, chunk.length))
       .on('end', () => content.end())
@@ -217,7 +217,7 @@ class MultipartReading implements BodySink {
     else this.#refuse();
   }
 
-  /** busboy's own messages stay here. */
+  /** Messages of busboy are not shown to clients. */
   #refuse(): void {
     this.stop(invalidMultipart('a part cannot be read'));
   }

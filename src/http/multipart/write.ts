@@ -1,4 +1,4 @@
-/** Writes a multipart/form-data body as a stream, one part after the other (Spec §4.4 rule 3). */
+/** Writes a multipart/form-data body as a stream, part by part (Spec §4.4 rule 3). */
 
 import { randomBytes } from 'node:crypto';
 
@@ -9,15 +9,15 @@ export interface OutgoingPart {
   readonly content: AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
-/** 192 random bits: no content holds it by chance, and it cannot be uploaded in advance. */
+/** 192 random bits: no content contains it by chance, and no client can predict it. */
 export function createBoundary(): string {
   return `inkwell-${randomBytes(24).toString('hex')}`;
 }
 
-/** Small pieces are joined up to this size, so that many small files do not make many writes. */
+/** Small pieces are joined up to this size, so that many small files do not cause many writes. */
 const pieceBytes = 64 * 1024;
 
-/** The whole body. Takes each part when the one before it has been read. */
+/** The whole body. Each part is requested when the previous one was read. */
 export async function* writeMultipart(
   boundary: string,
   parts: Iterable<OutgoingPart>,
@@ -57,7 +57,7 @@ function toHead(boundary: string, { name, fileName, contentType }: OutgoingPart)
   );
 }
 
-/** The browsers' way (HTML, "multipart/form-data encoding algorithm"): raw UTF-8 otherwise. */
+/** Escapes as browsers do (HTML, "multipart/form-data encoding algorithm"); else raw UTF-8. */
 function escape(name: string): string {
   return name.replaceAll(/["\r\n]/g, (character) => encodeURIComponent(character));
 }

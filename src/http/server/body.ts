@@ -1,4 +1,4 @@
-/** A request's body: read whole within a limit, or handed on as a stream. */
+/** The body of a request: read whole within a limit, or passed on as a stream. */
 
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.ts';
@@ -6,32 +6,32 @@ import { uncountedBytesMax } from '../../memory-pool.ts';
 import type { BodyFlow, BodySink } from '../message.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
 
-/** True where the message says that a body follows (RFC 9112 §6.3). */
+/** True if a body follows the head (RFC 9112 §6.3). */
 export function hasBody(incoming: IncomingMessage): boolean {
   const { headers } = incoming;
   if (headers['transfer-encoding'] !== undefined) return true;
   return headers['content-length'] !== undefined && headers['content-length'] !== '0';
 }
 
-/** The length that the message declares; 0 for a chunked one. */
+/** The declared length in bytes; 0 for a chunked body. */
 export function declaredLength(incoming: IncomingMessage): number {
   return Number(incoming.headers['content-length'] ?? 0);
 }
 
-/** The client went away before its request was whole, or reads no answer: nobody is left. */
+/** The client went away before its request was complete, or does not read: no reply is possible. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
-/** Takes so many bytes of memory for a body. Throws `overloaded` where there is no room. */
+/** Reserves memory for a body. Throws `overloaded` if there is no room. */
 export type TakeRoom = (bytes: number) => void;
 
-/** What the values of a JSON text can take beside it, as a multiple of its bytes. */
+/** The memory of parsed JSON values, as a multiple of the bytes of the text. */
 const parsedBytesPerByte = 8;
 
-/** What is read of a body that nobody takes. */
+/** Bytes that are read of a body before a handler takes it. */
 const aheadBytesMax = 16_384;
-/** Pieces below this are given together, when the packets of this iteration are read. */
+/** Chunks smaller than this are passed on together, after the packets of this iteration. */
 const smallPieceBytes = 1_024;
 
 interface Reader {
@@ -42,13 +42,13 @@ interface Reader {
 }
 
 /**
- * A body on its way. It is gathered from the start, also while its request waits: Node would keep
- * each piece as an object, and a client can send each byte by itself.
+ * A body that is being received. It is copied together from the start, also while its request
+ * waits: Node would keep each chunk as an object, and a client can send each byte separately.
  */
 export class RequestBody implements BodyFlow {
   readonly #incoming: IncomingMessage;
   readonly #bytes = new GatheredBytes();
-  /** Who waits for all of it, or takes it while it comes. */
+  /** The handler that waits for the whole body, or takes it as a stream. */
   #reader: Reader | undefined;
   #sink: BodySink | undefined;
   #state: 'coming' | 'whole' | 'cut' | 'left' = 'coming';
@@ -59,14 +59,14 @@ export class RequestBody implements BodyFlow {
   constructor(incoming: IncomingMessage) {
     this.#incoming = incoming;
     if (!hasBody(incoming)) this.#state = 'whole';
-    // Before that Node would keep each chunk as an object, and one read can bring ten thousand.
+    // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
     else if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
     else setImmediate(RequestBody.#begin, this);
   }
 
   /**
-   * Most bodies come in the packets of their head, which Node has read by now: they are taken in
-   * one call, without the events of a stream.
+   * Most bodies arrive in the packets of their head, which Node has read by now. They are taken in
+   * one call, which is faster than the events of a stream.
    */
   static #begin(this: void, body: RequestBody): void {
     const incoming = body.#incoming;
@@ -88,9 +88,9 @@ export class RequestBody implements BodyFlow {
   }
 
   /**
-   * The whole body. A declared length over `bytesMax` is refused before more of it is read, a
-   * longer chunked one as soon as it is too long: `content_too_large`. `takeRoom` is asked before a
-   * large body is held; what it throws is passed on. Rejects with ClientGone where the body ends
+   * Reads the whole body. Rejects with `content_too_large` for a declared length over `bytesMax`,
+   * before more is read, and for a chunked body as soon as it is longer. Calls `takeRoom` before a
+   * large body is held, and rejects with what that throws. Rejects with ClientGone if the body ends
    * early.
    */
   read(bytesMax: number, takeRoom: TakeRoom): Promise<Buffer> {
@@ -103,7 +103,7 @@ export class RequestBody implements BodyFlow {
     });
   }
 
-  /** For who must not hold it in memory. Nothing is given to `sink` before this returns. */
+  /** For handlers that must not hold it in memory. The sink is not called before this returns. */
   stream(sink: BodySink): BodyFlow {
     this.#sink = sink;
     this.resume();
@@ -113,10 +113,10 @@ export class RequestBody implements BodyFlow {
   pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    // No earlier: after each piece, Node 20 resumes the socket in a tick of its own.
+    // Deferred: after each chunk, Node 20 resumes the socket in a tick of its own.
     queueMicrotask(() => {
       const { complete, socket } = this.#incoming;
-      // Behind a whole body another request may wait to be read.
+      // After a complete body the socket may carry the next request.
       if (this.#isPaused && !complete) socket.pause();
     });
   }
@@ -155,7 +155,7 @@ export class RequestBody implements BodyFlow {
     else this.#advance(this.#reader);
   }
 
-  /** Gives the sink what has come. With what it takes it may pause, or leave. */
+  /** Passes on what was received. The sink may pause or leave when it gets it. */
   #flush(): void {
     if (this.#state === 'cut') this.#endSink()?.cut();
     if (this.#isPaused) return;
@@ -178,7 +178,7 @@ export class RequestBody implements BodyFlow {
     return sink;
   }
 
-  /** Settling twice does nothing. */
+  /** May settle the promise again, which has no effect. */
   #advance({ bytesMax, takeRoom, resolve, reject }: Reader): void {
     const { length, capacity } = this.#bytes;
     try {

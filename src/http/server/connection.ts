@@ -1,6 +1,6 @@
 /**
- * One connection. Its requests are carried out one after the other, in their order, each when the
- * answer before it has been handed over whole (RFC 9112 §9.3.2, R33).
+ * One connection. Its requests run one after the other, in their order: each starts when the
+ * response before it was written completely (RFC 9112 §9.3.2, R33).
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -8,27 +8,27 @@ import type { Socket } from 'node:net';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { hasBody } from './body.ts';
 
-/** What a request that waits takes of memory: objects of Node, and the strings of each header. */
+/** Memory of a waiting request: objects of Node, and the strings of each header. */
 const waitingRequestBytes = 4_096;
 const waitingHeaderBytes = 128;
-/** The rest of the read that brought the head: more of a body is not read while it waits. */
+/** The rest of the read that contained the head: the body is not read further while it waits. */
 const waitingBodyBytes = 65_536;
-/** No read of 64 KiB brings more: reading stops while a request waits. */
+/** More than a read of 64 KiB can contain: reading stops while a request waits. */
 const waitingRequestsMax = 4_096;
 
 export class Connection {
   readonly socket: Socket;
-  /** From then on it is no HTTP, and has limits of its own. */
+  /** True when the socket no longer carries HTTP, and has limits of its own. */
   isUpgraded = false;
-  /** What it brings is no HTTP any more, and is refused once. */
+  /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
   readonly #pool: MemoryPool;
-  /** The response that was asked for last. */
+  /** The response to the last request received. */
   #last: ServerResponse | undefined;
-  /** The response whose turn it is. */
+  /** The response to the request that is running. */
   #current: ServerResponse | undefined;
   #waiting = 0;
-  /** Made with the first request that waits: most connections never have one. */
+  /** Created with the first request that waits: most connections never have one. */
   #reservation: Reservation | undefined;
 
   constructor(socket: Socket, pool: MemoryPool) {
@@ -36,24 +36,24 @@ export class Connection {
     this.#pool = pool;
   }
 
-  /** The last response that is due and not handed over whole yet; its request may still wait. */
+  /** The last response, unless it was written completely. Its request may still wait. */
   get due(): ServerResponse | undefined {
     const last = this.#last;
     return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
   }
 
-  /** Lets go of a response that has been sent. */
+  /** Releases a response that was sent. */
   tidy(): void {
     this.#last = this.due;
     if (this.#last === undefined) this.#current = undefined;
   }
 
-  /** Calls `run` when it is the request's turn; never, where the connection ends before it. */
+  /** Calls `run` when the request may start; never, if the connection ends before. */
   enter(response: ServerResponse, run: () => void): void {
-    // The last answer has ended the connection: what comes until it is closed is not looked at.
+    // The last response ended the connection; what follows until it is closed is ignored.
     if (!this.socket.writable) return;
     this.#last = response;
-    // Node gives a response its socket when the one before it has been handed over whole.
+    // Node assigns the socket to a response when the one before it was written completely.
     if (response.socket === null) this.#wait(response, run);
     else {
       this.#current = response;
@@ -61,7 +61,7 @@ export class Connection {
     }
   }
 
-  /** Calls `act` once all answers that are due are sent; never, where one ends the connection. */
+  /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
   afterAnswers(act: () => void): void {
     const { due } = this;
     if (due === undefined) act();
@@ -73,8 +73,8 @@ export class Connection {
   }
 
   /**
-   * The same where Node has let go of the socket, for an upgrade or CONNECT: the answers in front
-   * still have to hear when the socket takes more, and the idle limit has to end them.
+   * Like `afterAnswers`, after Node has detached the socket (upgrade, CONNECT): the pending
+   * responses still need its `drain` events, and the idle limit must end them.
    */
   afterAnswersAlone(act: () => void): void {
     const { socket } = this;
@@ -87,7 +87,7 @@ export class Connection {
     });
   }
 
-  /** For a fault within the last request: `act` in place of its `run`, where that still waits. */
+  /** After invalid bytes in the last request: replaces its `run` by `act` if it still waits. */
   insteadOfDue(act: () => void): void {
     const { due } = this;
     if (due?.socket === null) {
@@ -109,7 +109,7 @@ export class Connection {
     });
   }
 
-  /** In a later turn of the event loop, so that other connections get theirs in between. */
+  /** Runs in a later iteration of the event loop, so that other connections run in between. */
   #runAtTurn(response: ServerResponse, run: () => void): void {
     response.once('socket', () => {
       this.#current = response;

@@ -1,6 +1,6 @@
 /**
- * Pieces of a body, copied together as they come. A client can send each byte by itself, and a
- * piece takes about 250 bytes of memory beside its own.
+ * Copies the chunks of a body into one buffer as they arrive. A client can send each byte
+ * separately, and each chunk would take about 250 bytes in addition to its own.
  */
 
 const noBytes = Buffer.alloc(0);
@@ -13,14 +13,14 @@ export class GatheredBytes {
     return this.#length;
   }
 
-  /** The memory that they take. */
+  /** The memory in use, in bytes. */
   get capacity(): number {
     return this.#space.length;
   }
 
   add(piece: Buffer): void {
     const length = this.#length + piece.length;
-    // Nearly every body is one piece, which stays what it is.
+    // Most bodies are a single chunk, which is not copied.
     if (this.#length === 0) this.#space = piece;
     else {
       if (length > this.#space.length) this.#grow(length);
@@ -29,7 +29,7 @@ export class GatheredBytes {
     this.#length = length;
   }
 
-  /** All that was added, once. */
+  /** Returns all bytes, and starts again without any. */
   take(): Buffer {
     const space = this.#space;
     const bytes = space.length === this.#length ? space : space.subarray(0, this.#length);
@@ -38,7 +38,7 @@ export class GatheredBytes {
     return bytes;
   }
 
-  /** By doubling: however many pieces there are, each byte is copied about twice. */
+  /** Doubles the buffer, so that each byte is copied about twice. */
   #grow(length: number): void {
     const space = Buffer.allocUnsafeSlow(2 * length);
     this.#space.copy(space, 0, 0, this.#length);

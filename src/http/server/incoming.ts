@@ -1,12 +1,12 @@
-/** Checks what arrives before anything else sees it: RFC 9112 for an origin server. */
+/** Checks of a request's head: RFC 9112 for an origin server. */
 
 import { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.ts';
 
 /**
- * Node hands every request with an `Upgrade` header to the upgrade listener, also the `h2c` that
- * common clients send. A server ignores an upgrade that it does not know (RFC 9110 §7.8): only a
- * GET for `websocket`, and CONNECT, count as one here. Node asks through the property `upgrade`.
+ * Node passes every request with `Upgrade` to the upgrade listener, even the `h2c` of common
+ * clients. A server ignores an upgrade that it does not support (RFC 9110 §7.8): only a GET for
+ * `websocket`, and CONNECT, are upgrades here. Node reads the property `upgrade` to decide.
  */
 export class Incoming extends IncomingMessage {
   declare private upgradeAsked: boolean;
@@ -20,7 +20,7 @@ export class Incoming extends IncomingMessage {
     this.upgradeAsked = asked;
   }
 
-  /** Node skips what follows such a request and reads on from the middle of the next packet. */
+  /** The connection must then end: Node skips the rest of the packet after such a request. */
   get isUpgradeIgnored(): boolean {
     return this.upgradeAsked && !this.upgrade;
   }
@@ -28,15 +28,15 @@ export class Incoming extends IncomingMessage {
 
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
 
-/** A name or an address, with or without a port (RFC 3986 §3.2.2). */
+/** True for a host name or address with an optional port (RFC 3986 §3.2.2). */
 function isHost(text: string): boolean {
   return hostPattern.test(text);
 }
 
-/** Header lines of a request. Browsers and proxies send some thirty. */
+/** Header lines of a request. Browsers and proxies send about thirty. */
 export const headerLinesMax = 200;
 
-/** Throws what RFC 9112 refuses and Node lets through. */
+/** Throws for messages that RFC 9112 forbids and Node accepts. */
 export function checkMessage(incoming: IncomingMessage): void {
   if (incoming.rawHeaders.length >= 2 * headerLinesMax) {
     throw new AppError('headers_too_large', 'The request has too many header lines.', {
@@ -56,7 +56,7 @@ export function checkMessage(incoming: IncomingMessage): void {
   }
   checkSingle(incoming.rawHeaders);
   const { host } = incoming.headers;
-  // HTTP/1.0 knows no Host; where it sends one, it must be a valid one too.
+  // HTTP/1.0 does not require Host, but if it is sent it must be valid.
   if (host === undefined ? incoming.httpVersionMinor !== 0 : !isHost(host)) {
     throw new AppError('invalid_host', 'A request needs one valid Host.', { close: true });
   }
@@ -79,7 +79,7 @@ function checkCoding(coding: string, minorVersion: number): void {
   }
 }
 
-/** Of these headers Node keeps the first and forgets the rest: two of one are refused. */
+/** Node keeps the first of these headers and drops others, so that duplicates are refused. */
 function checkSingle(rawHeaders: readonly string[]): void {
   let hosts = 0;
   let authorizations = 0;
@@ -102,17 +102,17 @@ function checkSingle(rawHeaders: readonly string[]): void {
   }
 }
 
-/** A request target in its parts; `host` only where the absolute form brings one. */
+/** A parsed request target; `host` is defined only for the absolute form. */
 export interface Target {
   readonly path: string;
   readonly query: string;
   readonly host: string | undefined;
 }
 
-/** What a server should read at least (RFC 9110 §4.1): half of what all headers may have. */
+/** The minimum that a server should support (RFC 9110 §4.1); half of the limit for all headers. */
 const targetBytesMax = 8_000;
 
-/** `*` stands for the server itself (OPTIONS only, RFC 9112 §3.2.4). */
+/** `*` means the server itself (OPTIONS only, RFC 9112 §3.2.4). */
 export function parseTarget(target: string): Target {
   if (target.length > targetBytesMax) {
     throw new AppError('target_too_long', `A request target has at most ${targetBytesMax} bytes.`);

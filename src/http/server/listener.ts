@@ -1,6 +1,6 @@
 /**
- * The one place that turns messages into values and values into bytes: request → endpoint →
- * reply. Nothing else writes to a ServerResponse.
+ * Converts messages to requests, calls the endpoint, and sends its reply. Nothing else writes to a
+ * ServerResponse.
  */
 
 import type { ServerResponse } from 'node:http';
@@ -29,30 +29,30 @@ export interface ListenerDeps {
   readonly find: (method: string, path: string) => Found<Endpoint>;
   readonly allowed: (path: string) => string | undefined;
   readonly log: Log;
-  /** Bounds what requests hold while they are served. */
+  /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
-  /** Undefined: answers are for pages of this host alone. */
+  /** Undefined: pages of other origins cannot read replies. */
   readonly cors?: Cors | undefined;
-  /** Told of each request that is over; left out: nobody is. */
+  /** Notified of each finished request. */
   readonly observer?: Observer | undefined;
-  /** First part of every request id of this process. */
+  /** The first part of every request id of this process. */
   readonly idPrefix: string;
 }
 
 export interface Listener {
-  /** For `request`. Also for `checkContinue`, with `expectsContinue`. */
+  /** For the events `request` and, with `expectsContinue`, `checkContinue`. */
   answer(connection: Connection, message: Message): void;
-  /** For `checkExpectation`: something else than 100-continue is expected (RFC 9110 §10.1.1). */
+  /** For `checkExpectation`: an expectation other than 100-continue (RFC 9110 §10.1.1). */
   refuseExpectation(connection: Connection, message: Message): void;
-  /** From now on every answer ends its connection, so that a drain finds few that are idle. */
+  /** From now on every response ends its connection, so that a drain finds few idle ones. */
   announceStop(): void;
-  /** From now on: 503. */
+  /** From now on requests are refused with 503. */
   drain(): void;
-  /** Answers what never becomes a request, and ends the connection. */
+  /** Answers bytes that are not a request, and ends the connection. */
   refuse(socket: Socket, error: AppError): void;
 }
 
-/** What Node has read of a request, and where its answer goes. */
+/** A message from Node, and the response to it. */
 export interface Message {
   readonly incoming: Incoming;
   readonly response: ServerResponse;
@@ -67,7 +67,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const sendNow = (answered: Answered): void => sendAnswer(answered, outlet, observer);
   const batch = createReplyBatch(sendNow);
   const send = (request: Request, reply: HttpReply): void => {
-    // A stream can fail at any time, and a connection can be ended as soon as the server stops.
+    // Not batched: a stream can fail at any time, and a stopping server may end the connection.
     if (outlet.closing || reply.body instanceof Readable) sendNow({ request, reply });
     else batch.send({ request, reply });
   };
@@ -133,13 +133,13 @@ function createIds(prefix: string): () => string {
   };
 }
 
-/** An answer that is made, and not sent yet. */
+/** A reply that was not sent yet. */
 interface Answered {
   readonly request: Request;
   readonly reply: HttpReply;
 }
 
-/** Sends the reply or, where that is not possible, why. */
+/** Sends the reply or, if that fails, a reply with the reason. */
 function sendAnswer(
   { request, reply }: Answered,
   outlet: Outlet,
@@ -151,7 +151,7 @@ function sendAnswer(
     sent = toConditional(reply, request);
     bytes = sendReply(sent, request, outlet);
   } catch (error) {
-    // No room for it, a condition, or headers that Node refuses: nothing has been written.
+    // No memory, a failed condition, or headers that Node refuses: nothing was written yet.
     if (reply.body instanceof Readable) reply.body.destroy();
     sent = toProblem(error, request.id, outlet.log);
     bytes = sendReply(sent, request, outlet);
@@ -173,7 +173,7 @@ function refuseSocket(
 
 const noHeader = (): undefined => undefined;
 
-/** Finds the endpoint and calls it. Throws for what no endpoint has to check. */
+/** Checks the message, finds the endpoint and calls it. */
 function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply> {
   const { incoming, method } = request;
   checkMessage(incoming);
@@ -198,14 +198,14 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply>
   return handler(request);
 }
 
-/** R6: a type that does not matter is never a reason to refuse. */
+/** R6: called only for a route whose reply has one fixed media type. */
 function checkAccept(accept: string | undefined, produces: string): void {
   if (accept === undefined || accept === '*/*' || accept === produces) return;
   if (negotiate(accept, [produces]) !== undefined) return;
   throw new AppError('not_acceptable', `The answer is ${produces} and nothing else.`);
 }
 
-/** HTTP/1.0 needs no Host: then it is the address that the client has called. */
+/** The address that the client connected to, for HTTP/1.0 without Host. */
 function ownAddress({ socket }: Incoming): string {
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;

@@ -1,6 +1,6 @@
 /**
- * Each request, once it is over: the one place that tells the log and the metrics of it. A listener
- * without an `Observer` does none of this.
+ * Reports each finished request to the log and the metrics. Without an `Observer` the listener
+ * reports nothing.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -8,42 +8,42 @@ import { Readable } from 'node:stream';
 import type { Endpoint, HttpReply } from '../message.ts';
 import type { Request } from './request.ts';
 
-/** What is known of a request: also of a handshake, and of bytes that were none. */
+/** What is known of a request, a handshake, or bytes that are not a request. */
 export interface Observed {
   readonly id: string;
-  /** Empty where it is not known. */
+  /** Empty if unknown. */
   readonly method: string;
-  /** Undefined where it leads to none. */
+  /** Undefined if no route matched. */
   readonly endpoint: Pick<Endpoint, 'route'> | undefined;
   readonly remoteAddress: string;
   header(name: string): string | undefined;
 }
 
-/** A request that is over. */
+/** A finished request. */
 export interface Finished {
   readonly request: Observed;
-  /** 499 where the client left before its answer. */
+  /** 499 if the client left before its response. */
   readonly status: number;
-  /** Of the content; of a stream also those of its head and chunks. */
+  /** Bytes of the content; for a stream, of head and chunks too. */
   readonly bytes: number;
-  /** From the request's turn until its answer began. */
+  /** From the start of the request until its response began. */
   readonly waitedMilliseconds: number;
-  /** Until the answer was handed over, or its stream was at its end. */
+  /** Until the response was written, or its stream ended. */
   readonly milliseconds: number;
 }
 
 export interface Observer {
-  /** Its turn has come; `end` follows in any case. */
+  /** The request starts. `end` follows in any case. */
   begin?(): void;
   end(finished: Finished): void;
-  /** A WebSocket is open; what it gives back is to be called with the code of its closing. */
+  /** A WebSocket was opened. Call the returned function with its close code. */
   openSession(handshake: Observed): (code: number) => void;
 }
 
-/** No status of the protocol: what proxies write in their logs. */
+/** Not a status of HTTP; proxies use it in their logs. */
 const clientLeft = 499;
 
-/** To be called when an answer has been handed over, or has begun where it is a stream. */
+/** Call it when a reply was written or, for a stream, has begun. */
 export function observeAnswer(
   request: Request,
   { status, body }: HttpReply,
@@ -65,14 +65,14 @@ export function observeAnswer(
   }
 }
 
-/** To be called for a client that has left before its answer was made. */
+/** Call it for a client that left before its reply was made. */
 export function observeLeft(request: Request, observer: Observer): void {
   const milliseconds = performance.now() - request.startedAt;
   const waitedMilliseconds = milliseconds;
   observer.end({ request, status: clientLeft, bytes: 0, waitedMilliseconds, milliseconds });
 }
 
-/** For what is answered past the listener: a handshake, and bytes that are no request. */
+/** For what the listener does not handle: handshakes, and bytes that are not a request. */
 export function observeAtOnce(
   request: Observed,
   { status, bytes }: Pick<Finished, 'status' | 'bytes'>,
@@ -82,7 +82,7 @@ export function observeAtOnce(
   observer.end({ request, status, bytes, waitedMilliseconds: 0, milliseconds: 0 });
 }
 
-/** What is known of a message that no `Request` is made of. */
+/** The same values for a message without a `Request`. */
 export function toObserved(
   { method = '', headers, socket }: IncomingMessage,
   id: string,
@@ -92,7 +92,7 @@ export function toObserved(
   return { id, method, endpoint, remoteAddress, header: (name) => toText(headers[name]) };
 }
 
-/** Only Set-Cookie is ever a list. */
+/** Only Set-Cookie can be an array. */
 export function toText(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.join(', ');
 }

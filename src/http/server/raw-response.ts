@@ -1,18 +1,16 @@
-/**
- * An answer to a socket without a ServerResponse: a refused upgrade, or bytes that are no request.
- */
+/** Responses without a ServerResponse: to a refused upgrade, or to bytes that are not a request. */
 
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AppError } from '../../errors.ts';
 import { toProblemText } from '../problem.ts';
 
-/** How long the other side may take to read the answer. */
+/** How long the client may take to read the response. */
 const lingerMilliseconds = 1_000;
 
 /**
- * Writes the error as a whole HTTP answer, then ends the connection. Gives back the status, and how
- * many bytes of content it has.
+ * Writes the error as a complete HTTP response, then ends the connection. Returns its status and
+ * the bytes of its content.
  */
 export function refuse(
   socket: Duplex,
@@ -32,8 +30,8 @@ export function refuse(
 }
 
 /**
- * Sends what is still to be written, and ends. What still comes is read and dropped for a moment:
- * a socket closed over unread bytes is reset, and the reset could overtake the answer.
+ * Writes what is queued, and ends. Further input is read and discarded for a moment: closing a
+ * socket with unread input resets it, and the reset could overtake the response.
  */
 export function endGently(socket: Duplex): void {
   socket.end();

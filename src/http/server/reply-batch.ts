@@ -1,25 +1,25 @@
 /**
- * Replies that become ready in one iteration of the event loop leave together, where there are
- * many. The write that wakes a waiting peer costs twice as much as one to a peer that is awake; one
- * that waits for many replies, as a proxy does, is woken once for all of them. Measured on small
- * replies over 64 connections: 0.96 of a bare server's CPU per request, 1.04 without batches.
+ * Sends replies that become ready in one iteration of the event loop together, if there are many.
+ * Waking a waiting peer makes a write twice as expensive; a proxy that waits for many replies is
+ * then woken once for all of them. Measured with small replies on 64 connections: 0.96 of a bare
+ * server's CPU per request, 1.04 without batches.
  */
 
-/** An iteration with more replies than this is busy; most likely the next one is busy, too. */
+/** An iteration with more replies than this counts as busy, and the next one probably is too. */
 const fewRepliesMax = 8;
-/** At most so many replies of a busy iteration are held … */
+/** At most this many replies are held … */
 const heldMax = 32;
-/** … and for no longer than this, beside the one that is being made meanwhile. */
+/** … and for at most this long, plus the time to make the last of them. */
 const heldMillisecondsMax = 1;
 
 export interface ReplyBatch<T> {
-  /** Sends a reply: now or, in a busy iteration, by its end. The order is kept. */
+  /** Sends a reply: now or, in a busy iteration, by its end. Keeps the order. */
   send(reply: T): void;
-  /** Sends now what is held. */
+  /** Sends the held replies now. */
   flush(): void;
 }
 
-/** `write`: sends one reply; must not throw. `now`: milliseconds of a monotonic clock. */
+/** `write` sends one reply and must not throw. `now`: milliseconds of a monotonic clock. */
 export function createReplyBatch<T>(
   write: (reply: T) => void,
   now: () => number = () => performance.now(),

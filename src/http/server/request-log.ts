@@ -1,6 +1,6 @@
 /**
- * Which requests are logged when they are over: none, those that failed or took long, or all. What
- * was refused for the sake of security always is.
+ * Logs finished requests: none, those that failed or took long, or all. Requests refused for
+ * security are always logged.
  */
 
 import type { Config } from '../../config.ts';
@@ -35,7 +35,7 @@ export function createRequestLog(deps: RequestLogDeps): Observer {
     },
     openSession(handshake) {
       if (!isAll) return ignore;
-      // The headers are not kept for as long as the session lasts.
+      // Copied, so that the headers are not kept until the socket closes.
       const facts = { requestId: handshake.id, client: clientAddress(handshake) };
       const startedAt = performance.now();
       return (code) => {
@@ -47,17 +47,17 @@ export function createRequestLog(deps: RequestLogDeps): Observer {
 }
 
 function ignore(): void {
-  // Sessions are logged where all requests are.
+  // Sessions are logged only if all requests are.
 }
 
-/** Of a header that a client fills as it likes. */
+/** Limit for headers whose value the client chooses. */
 const givenLengthMax = 128;
 
 function cut(given: string | undefined): string | undefined {
   return given?.slice(0, givenLengthMax);
 }
 
-/** The path is not among them: the route is, and a path may hold what nobody should read. */
+/** The route is logged, not the path, which may contain private data. */
 function toFacts({ request, status, bytes, milliseconds }: Finished, client: string): LogFacts {
   return {
     method: request.method === '' ? undefined : request.method,
@@ -72,7 +72,7 @@ function toFacts({ request, status, bytes, milliseconds }: Finished, client: str
   };
 }
 
-/** With three decimals. */
+/** Rounded to three decimals. */
 function toMs(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
 }

@@ -1,4 +1,4 @@
-/** One request as handlers see it, around Node's own message. */
+/** A request as handlers see it, backed by Node's message. */
 
 import type { ServerResponse } from 'node:http';
 import { AppError } from '../../errors.ts';
@@ -8,22 +8,22 @@ import { declaredLength, RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { BodyFlow, BodySink, Endpoint, HttpRequest } from '../message.ts';
 
-/** The other half, and how the client waits for it. */
+/** The response, the body and how the client waits. */
 export interface Exchange {
   readonly response: ServerResponse;
   readonly expectsContinue: boolean;
-  /** Undefined where the message has none. */
+  /** Undefined if the message has none. */
   readonly body: RequestBody | undefined;
-  /** Where the memory comes from that the body takes. */
+  /** Accounts for the memory of the body. */
   readonly pool: MemoryPool;
 }
 
 const noBody = Promise.resolve(Buffer.alloc(0));
 
-/** A body that is handed on as a stream: batches for the disk, and what arrives meanwhile. */
+/** Memory of a streamed body, in bytes: batches for the disk, and what arrives meanwhile. */
 const streamedBytesMax = 2 * 1024 * 1024;
 
-/** What is empty here the listener fills in before the handler runs. */
+/** The listener sets the empty properties before the handler runs. */
 export class Request implements HttpRequest {
   readonly id: string;
   readonly incoming: Incoming;
@@ -33,15 +33,15 @@ export class Request implements HttpRequest {
   query = '';
   host = '';
   params: Params = {};
-  /** Undefined where the request leads to none. */
+  /** Undefined if no route matched. */
   endpoint: Endpoint | undefined;
-  /** By the clock of `performance`. */
+  /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
   /** True while the client waits for `100 Continue` before it sends its body. */
   awaited: boolean;
   readonly body: RequestBody | undefined;
   readonly #pool: MemoryPool;
-  /** Held until the request is answered. */
+  /** Released when the request is answered. */
   #room: Reservation | undefined;
 
   constructor(id: string, incoming: Incoming, exchange: Exchange) {
@@ -64,21 +64,21 @@ export class Request implements HttpRequest {
   }
 
   readBody(bytesMax: number): Promise<Buffer> {
-    // A body that is declared too long is refused before the client is asked to send it.
+    // A body that is declared too long is refused before the client sends it.
     if (this.awaited && declaredLength(this.incoming) <= bytesMax) this.invite();
     return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
   }
 
   streamBody(sink: BodySink): BodyFlow {
     const { 'content-length': length } = this.incoming.headers;
-    // Who sends slowly holds this room for long: the connection ends where others need it.
+    // A slow sender holds this memory for long: its connection is closed if others need it.
     this.#room = this.#pool.open(() => this.incoming.socket.destroy());
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
     if (this.awaited) this.invite();
     return (this.body ?? new RequestBody(this.incoming)).stream(sink);
   }
 
-  /** Gives back the memory of the body. */
+  /** Releases the memory of the body. */
   release(): void {
     this.#room?.release();
   }
@@ -94,7 +94,7 @@ export class Request implements HttpRequest {
   }
 }
 
-/** The pool is used up: a later try will find room. */
+/** The pool is full; a later request may succeed. */
 export function overloaded(): AppError {
   return new AppError('overloaded', 'The server is serving too much at once.', {
     retryAfterSeconds: 1,

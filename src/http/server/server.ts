@@ -1,4 +1,4 @@
-/** A `node:http` server with the limits on, around a listener: what Node leaves open, shut here. */
+/** Creates a `node:http` server around a listener, with limits that Node leaves off by default. */
 
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
@@ -12,45 +12,45 @@ import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
 
-/** The socket has a listener of `error`: a reset does not end the process. */
+/** The socket has a listener for `error`, so that a reset does not end the process. */
 export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
 
 export interface HttpServerDeps {
   readonly listener: Listener;
   readonly upgrade: UpgradeListener;
-  /** Bounds what requests hold while they are served. */
+  /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
   readonly config: Pick<
     Config,
     'connectionsMax' | 'requestTimeoutSeconds' | 'idleTimeoutSeconds' | 'keepAliveSeconds'
   >;
-  /** What requests in flight get to finish after the stop; eight seconds where left out. */
+  /** How long requests in flight may take after the stop; default: eight seconds. */
   readonly drainSeconds?: number;
 }
 
 export interface HttpServer {
-  /** Resolves with the place once it listens; rejects with Node's error where it cannot. */
+  /** Resolves with the address when the server listens. Rejects with Node's error. */
   listen(port: number, host: string): Promise<AddressInfo>;
-  /** Open at this moment. */
+  /** The number of open connections. */
   readonly connections: number;
   /**
-   * Stops listening. A connection that is open has one more request answered, and ends with it: so
-   * none is reset on which a client is just sending. Resolves when all have ended, sockets that are
-   * no HTTP any more not counted, and after so long in any case.
+   * Stops listening. Each open connection may send one more request and ends with its response, so
+   * that no connection is reset while a client sends. Resolves when all are closed (upgraded
+   * sockets are not counted), or after `millisecondsMax`.
    */
   settle(millisecondsMax: number): Promise<void>;
   /**
-   * Answers in flight get `drainSeconds` to finish; connections without one end at once.
-   * `beforeEnd` is awaited in between: it ends what is no HTTP any more.
+   * Requests in flight may take `drainSeconds`; idle connections are closed at once. `beforeEnd` is
+   * awaited in between: it closes upgraded sockets.
    */
   close(beforeEnd: () => Promise<void>): Promise<void>;
 }
 
-/** Request line and headers together: Node's own default. */
+/** Limit for request line and headers together: Node's default. */
 const headerBytesMax = 16_384;
-/** Until the headers of a request are complete: they come in one packet or a few. */
+/** Time limit for the headers, which usually arrive in one packet. */
 const headersTimeoutSeconds = 10;
-/** Docker kills a process ten seconds after it has asked it to stop. */
+/** Shorter than the ten seconds after which Docker kills a process that it has asked to stop. */
 const defaultDrainSeconds = 8;
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
@@ -58,27 +58,27 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const server = createServer({
     IncomingMessage: Incoming,
     maxHeaderSize: headerBytesMax,
-    // Node refuses to start with the first of these two above the second.
+    // Node requires headersTimeout to be at most requestTimeout.
     headersTimeout: Math.min(headersTimeoutSeconds, config.requestTimeoutSeconds) * 1000,
     requestTimeout: config.requestTimeoutSeconds * 1000,
     keepAliveTimeout: config.keepAliveSeconds * 1000,
-    // Node's default is to look for late requests every 30 s.
+    // Node's default is to check the two timeouts every 30 s.
     connectionsCheckingInterval: 500,
-    // `checkMessage` checks it: it knows HTTP/1.0, and its errors have the shape of R5.
+    // `checkMessage` checks it: it allows HTTP/1.0 without Host, and reports errors as in R5.
     requireHostHeader: false,
     noDelay: true,
   });
   server.maxConnections = config.connectionsMax;
-  // Node leaves out what comes beyond, also of a head that never ends: each line takes memory
-  // beside its bytes. `checkMessage` refuses a message with so many.
+  // Node drops further header lines as they arrive, because each takes memory in addition to its
+  // bytes. `checkMessage` refuses a message with this many.
   server.maxHeadersCount = headerLinesMax;
-  // A client that has sent its request whole may end its side and wait for the answer.
+  // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   const connections = watchConnections(server, pool);
   const idle = { connections, pool, limit: config.idleTimeoutSeconds * 1000 };
   const timer = setInterval(limitIdleTime, 1_000, idle).unref();
   server.once('close', () => clearInterval(timer));
-  // One that is closed already may still have something said of it.
+  // Node can still emit events for a connection that is closed.
   const of = (socket: Socket): Connection =>
     connections.get(socket) ?? new Connection(socket, pool);
 
@@ -92,7 +92,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     const message = { incoming, response, expectsContinue: false };
     listener.refuseExpectation(of(incoming.socket), message);
   });
-  // The three below get the socket of the connection: Node's types are wider for other servers.
+  // Always a TCP socket: Node's types of the next three events are wider for other servers.
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
     const connection = of(socket as Socket);
     connection.afterAnswersAlone(() => {
@@ -137,20 +137,20 @@ function watchConnections(server: Server, pool: MemoryPool): Connections {
   const connections: Connections = new Map();
   server.on('connection', (socket: Socket) => {
     connections.set(socket, new Connection(socket, pool));
-    // Node takes its own listener away with an upgrade: a reset would then end the process.
+    // Node removes its own listener at an upgrade; without one a reset would end the process.
     socket.on('error', ignoreReset);
     socket.once('close', () => connections.delete(socket));
   });
   return connections;
 }
 
-/** A socket with an error is destroyed by Node. */
+/** Node destroys a socket after an error. */
 function ignoreReset(): void {
-  // Nobody is left to be answered.
+  // There is no client to answer.
 }
 
 async function settle(server: Server, connections: Connections, max: number): Promise<void> {
-  // That of HTTP would also destroy idle connections, and what is on its way on them.
+  // `close` of the HTTP server would also destroy idle connections, with requests in transit.
   TcpServer.prototype.close.call(server);
   const end = performance.now() + max;
   const isOpen = ({ isUpgraded }: Connection): boolean => !isUpgraded;
@@ -160,17 +160,17 @@ async function settle(server: Server, connections: Connections, max: number): Pr
 interface IdleLimit {
   readonly connections: Connections;
   readonly pool: MemoryPool;
-  /** In milliseconds. */
+  /** Milliseconds. */
   readonly limit: number;
 }
 
-/** Idle time of a client that is waited for while the pool is more than half used up. */
+/** Idle limit while more than half of the pool is in use. */
 const scarceMilliseconds = 5_000;
 
 /**
- * Sets the idle timeout of connections with an answer that is due. Node would set it, and take it
- * back, for every request; most are answered before the timer fires and need none. Between two
- * requests, and before one is whole, other limits count.
+ * Sets the idle timeout of connections with a pending response. Node would set and reset it for
+ * every request, although most are answered long before. Between requests, and until a request is
+ * complete, other limits apply.
  */
 function limitIdleTime({ connections, pool, limit }: IdleLimit): void {
   const isScarce = pool.bytes > pool.bytesMax / 2;
@@ -180,7 +180,7 @@ function limitIdleTime({ connections, pool, limit }: IdleLimit): void {
     if (connection.isUpgraded) continue;
     const { due } = connection;
     if (due === undefined && socket.writableLength === 0) continue;
-    // Not one whose answer is being made: that may take longer while there is much to do.
+    // Not while the server makes the response: under load that may take longer.
     const isAwaited = socket.writableLength > 0 || due?.req.complete === false;
     const milliseconds = isScarce && isAwaited ? Math.min(limit, scarceMilliseconds) : limit;
     if (socket.timeout !== milliseconds) socket.setTimeout(milliseconds);
@@ -206,23 +206,23 @@ async function drain(stop: Drain): Promise<void> {
   }, drainSeconds * 1000);
   await beforeEnd();
   for (const connection of connections.values()) {
-    // An answer that began before the stop has promised to keep the connection open.
+    // A response that began before the stop has promised to keep the connection open.
     connection.afterAnswers(() => connection.socket.destroySoon());
   }
   await closed;
   clearTimeout(deadline);
 }
 
-/** Bytes that are no HTTP request, too long headers, or a request that took too long. */
+/** Invalid bytes, headers that are too long, or a request that took too long. */
 function refuseBadMessage(error: BadMessage, connection: Connection, listener: Listener): void {
   const { socket, due } = connection;
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
-    // One that is being ended has a time limit of its own; the parser fails on every packet.
+    // A closing socket has a time limit of its own; the parser fails on every packet.
     if (!socket.writableEnded) socket.destroy();
     return;
   }
-  // The parser fails on every packet that follows: nothing more is read. Node reads on all the same
-  // when an answer in front goes on.
+  // The parser fails on every further packet, so nothing more is read. Node resumes reading when an
+  // earlier response continues.
   socket.pause();
   if (connection.isRefused) return;
   connection.isRefused = true;
@@ -238,7 +238,7 @@ function toAppError({ code, rawPacket, bytesParsed }: BadMessage): AppError {
     return new AppError('request_timeout', 'The request did not arrive in time.');
   }
   if (code === 'HPE_HEADER_OVERFLOW') {
-    // Without a line end so far, it is the first line that is too long.
+    // Without a line end so far, the request line is too long.
     return rawPacket?.subarray(0, bytesParsed).includes('\n') === false
       ? new AppError('target_too_long', 'The request target is too long.')
       : new AppError('headers_too_large', 'The headers are too large.');
@@ -248,7 +248,7 @@ function toAppError({ code, rawPacket, bytesParsed }: BadMessage): AppError {
     : new AppError('malformed_request', 'This is not a valid HTTP/1.1 request.');
 }
 
-/** A request line that is right but for its version: the parser knows few of them. */
+/** A valid request line except for its version, of which the parser knows few. */
 const otherVersion = /^[A-Z]+ \S+ HTTP\/(?!1\.[01]$)[0-9]\.[0-9]$/;
 
 function firstLine(packet: Buffer | undefined): string {
