@@ -11,7 +11,7 @@ import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { adviseOn } from './commands/advice.ts';
-import type { Asked } from './commands/arguments.ts';
+import type { Invocation } from './commands/arguments.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
 import { AppError, toReason } from './errors.ts';
@@ -28,14 +28,14 @@ const newSpace = newSpaceBytes(process.versions.v8);
 
 const args = process.argv.slice(2);
 // Most starts have none, and need not load what reads them.
-const asked: Asked =
+const invocation: Invocation =
   args.length === 0
     ? { environment: process.env, run: undefined }
     : (await import('./commands/arguments.ts')).parseArguments(args, process.env, getVersion);
-if (asked.run === undefined) await start(asked.environment);
+if (invocation.run === undefined) await start(invocation.environment);
 else {
-  process.exitCode = await asked.run({
-    environment: asked.environment,
+  process.exitCode = await invocation.run({
+    environment: invocation.environment,
     input: process.stdin,
     output: process.stdout,
     errors: process.stderr,

@@ -8,7 +8,7 @@ import { commands } from './commands.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface Asked {
+export interface Invocation {
   /** `--port` and `--host` override the variables of the same names. */
   readonly environment: Environment;
   /** Undefined if the program is to start the server. */
@@ -28,7 +28,7 @@ export function parseArguments(
   args: readonly string[],
   environment: Environment,
   getVersion: () => string,
-): Asked {
+): Invocation {
   const [name = '', ...rest] = args;
   const load = commands.get(name);
   if (load !== undefined) {

@@ -37,14 +37,14 @@ export class Connection {
   }
 
   /** The last response, unless it was written completely. Its request may still wait. */
-  get due(): ServerResponse | undefined {
+  get pending(): ServerResponse | undefined {
     const last = this.#last;
     return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
   }
 
   /** Releases a response that was sent. */
-  tidy(): void {
-    this.#last = this.due;
+  releaseSent(): void {
+    this.#last = this.pending;
     if (this.#last === undefined) this.#current = undefined;
   }
 
@@ -63,10 +63,10 @@ export class Connection {
 
   /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
   afterAnswers(act: () => void): void {
-    const { due } = this;
-    if (due === undefined) act();
+    const { pending } = this;
+    if (pending === undefined) act();
     else {
-      due.once('close', () => {
+      pending.once('close', () => {
         if (this.socket.writable) act();
       });
     }
@@ -76,7 +76,7 @@ export class Connection {
    * Like `afterAnswers`, after Node has detached the socket (upgrade, CONNECT): the pending
    * responses still need its `drain` events, and the idle limit must end them.
    */
-  afterAnswersAlone(act: () => void): void {
+  afterAnswersDetached(act: () => void): void {
     const { socket } = this;
     const tell = (): void => void this.#current?.emit('drain');
     const end = (): void => void socket.destroy();
@@ -88,11 +88,11 @@ export class Connection {
   }
 
   /** After invalid bytes in the last request: replaces its `run` by `act` if it still waits. */
-  insteadOfDue(act: () => void): void {
-    const { due } = this;
-    if (due?.socket === null) {
-      due.removeAllListeners('socket');
-      this.#runAtTurn(due, act);
+  replacePending(act: () => void): void {
+    const { pending } = this;
+    if (pending?.socket === null) {
+      pending.removeAllListeners('socket');
+      this.#runAtTurn(pending, act);
     } else act();
   }
 

@@ -9,20 +9,20 @@ import { AppError } from '../../errors.ts';
  * `websocket`, and CONNECT, are upgrades here. Node reads the property `upgrade` to decide.
  */
 export class Incoming extends IncomingMessage {
-  declare private upgradeAsked: boolean;
+  declare private upgradeRequested: boolean;
 
   get upgrade(): boolean {
-    if (!this.upgradeAsked || this.method === 'CONNECT') return this.upgradeAsked;
+    if (!this.upgradeRequested || this.method === 'CONNECT') return this.upgradeRequested;
     return this.method === 'GET' && this.headers.upgrade?.toLowerCase() === 'websocket';
   }
 
-  set upgrade(asked: boolean) {
-    this.upgradeAsked = asked;
+  set upgrade(requested: boolean) {
+    this.upgradeRequested = requested;
   }
 
   /** The connection must then end: Node skips the rest of the packet after such a request. */
   get isUpgradeIgnored(): boolean {
-    return this.upgradeAsked && !this.upgrade;
+    return this.upgradeRequested && !this.upgrade;
   }
 }
 

@@ -64,7 +64,7 @@ export function createListener(deps: ListenerDeps): Listener {
   const outlet = { log, pool, cors, closing: false };
   let isDraining = false;
   const nextId = createIds(deps.idPrefix);
-  const sendNow = (answered: Answered): void => sendAnswer(answered, outlet, observer);
+  const sendNow = (pending: PendingReply): void => sendPending(pending, outlet, observer);
   const batch = createReplyBatch(sendNow);
   const send = (request: Request, reply: HttpReply): void => {
     // Not batched: a stream can fail at any time, and a stopping server may end the connection.
@@ -134,14 +134,14 @@ function createIds(prefix: string): () => string {
 }
 
 /** A reply that was not sent yet. */
-interface Answered {
+interface PendingReply {
   readonly request: Request;
   readonly reply: HttpReply;
 }
 
 /** Sends the reply or, if that fails, a reply with the reason. */
-function sendAnswer(
-  { request, reply }: Answered,
+function sendPending(
+  { request, reply }: PendingReply,
   outlet: Outlet,
   observer: Observer | undefined,
 ): void {

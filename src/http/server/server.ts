@@ -95,14 +95,14 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   // Always a TCP socket: Node's types of the next three events are wider for other servers.
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
     const connection = of(socket as Socket);
-    connection.afterAnswersAlone(() => {
+    connection.afterAnswersDetached(() => {
       connection.isUpgraded = true;
       deps.upgrade(incoming, socket, head);
     });
   });
   server.on('connect', (_incoming, socket) => {
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
-    of(socket as Socket).afterAnswersAlone(() => listener.refuse(socket as Socket, error));
+    of(socket as Socket).afterAnswersDetached(() => listener.refuse(socket as Socket, error));
   });
   server.on('clientError', (error, socket) => {
     refuseBadMessage(error, of(socket as Socket), listener);
@@ -176,12 +176,12 @@ function limitIdleTime({ connections, pool, limit }: IdleLimit): void {
   const isScarce = pool.bytes > pool.bytesMax / 2;
   for (const connection of connections.values()) {
     const { socket } = connection;
-    connection.tidy();
+    connection.releaseSent();
     if (connection.isUpgraded) continue;
-    const { due } = connection;
-    if (due === undefined && socket.writableLength === 0) continue;
+    const { pending } = connection;
+    if (pending === undefined && socket.writableLength === 0) continue;
     // Not while the server makes the response: under load that may take longer.
-    const isAwaited = socket.writableLength > 0 || due?.req.complete === false;
+    const isAwaited = socket.writableLength > 0 || pending?.req.complete === false;
     const milliseconds = isScarce && isAwaited ? Math.min(limit, scarceMilliseconds) : limit;
     if (socket.timeout !== milliseconds) socket.setTimeout(milliseconds);
   }
@@ -215,7 +215,7 @@ async function drain(stop: Drain): Promise<void> {
 
 /** Invalid bytes, headers that are too long, or a request that took too long. */
 function refuseBadMessage(error: BadMessage, connection: Connection, listener: Listener): void {
-  const { socket, due } = connection;
+  const { socket, pending } = connection;
   if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'EPIPE') {
     // A closing socket has a time limit of its own; the parser fails on every packet.
     if (!socket.writableEnded) socket.destroy();
@@ -227,8 +227,8 @@ function refuseBadMessage(error: BadMessage, connection: Connection, listener: L
   if (connection.isRefused) return;
   connection.isRefused = true;
   const refuseNow = (): void => listener.refuse(socket, toAppError(error));
-  if (due === undefined || due.req.complete) connection.afterAnswers(refuseNow);
-  else connection.insteadOfDue(() => (due.headersSent ? endGently(socket) : refuseNow()));
+  if (pending === undefined || pending.req.complete) connection.afterAnswers(refuseNow);
+  else connection.replacePending(() => (pending.headersSent ? endGently(socket) : refuseNow()));
 }
 
 type BadMessage = NodeJS.ErrnoException & { rawPacket?: Buffer; bytesParsed?: number };
