@@ -1,32 +1,32 @@
 /** How deep JSON may be nested (R10), and how much memory a value takes. */
 
-/** `JSON.stringify` fails near 5,000 levels: what is stored must stay far below. */
+/** `JSON.stringify` overflows the stack near 5,000 levels; stored values must stay far below. */
 export const jsonDepthMax = 64;
 
-/** At least what V8 takes: usually it takes less, but a client chooses the shapes. In bytes. */
+/** An upper estimate in bytes. V8 usually takes less, but a client chooses the shapes. */
 export interface JsonMeasure {
   bytes: number;
-  /** Nested deeper than `jsonDepthMax`: what lies below was not measured. */
+  /** Nested deeper than `jsonDepthMax`; the deeper values were not measured. */
   isTooDeep: boolean;
-  /** It has members that are named like indices: made otherwise than by a parser they take more. */
+  /** It has members named like indices, which take more memory unless a parser created them. */
   isIndexed: boolean;
 }
 
-/** A number that is no small integer. */
+/** A number that is not a small integer. */
 const numberBytes = 16;
-/** A string without its characters. */
+/** A string, without its characters. */
 const stringBytes = 24;
-/** An array without its items, an object without its members. */
+/** An array without its items, or an object without its members. */
 const containerBytes = 64;
 const itemBytes = 8;
-/** Where no two objects have the same names, each member brings a description of its own. */
+/** If no two objects have the same names, each member adds to a hidden class of its own. */
 const memberBytes = 128;
-/** The table of members that are named like indices, or the gaps in an array of them. */
+/** The hash table of members named like indices, or the holes of an array. */
 const indexedBytes = 192;
 
 /**
- * Measures a JSON value. Three times its bytes are never less than the bytes of its JSON text, in
- * which a character takes six at most.
+ * Measures a JSON value. Three times the result is at least the length of its JSON text in bytes,
+ * in which a character takes up to six.
  */
 export function measureJson(value: unknown): JsonMeasure {
   const measure = { bytes: 0, isTooDeep: false, isIndexed: false };
@@ -61,12 +61,12 @@ function addMembers(
   }
 }
 
-/** Names that are like indices come first (ECMA-262, OrdinaryOwnPropertyKeys). */
+/** Names like indices are enumerated first (ECMA-262, OrdinaryOwnPropertyKeys). */
 export function hasIndices([first]: readonly string[]): boolean {
   return first !== undefined && isLikeIndex(first);
 }
 
-/** True for every name that V8 takes for an index, and for more. */
+/** True for every name that V8 treats as an index, and for some others. */
 export function isLikeIndex(name: string): boolean {
   const code = name.charCodeAt(0);
   return code >= 0x30 && code <= 0x39;

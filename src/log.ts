@@ -1,13 +1,13 @@
 /**
- * The log: one line per event, bounded under a flood. Values are data: JSON.stringify escapes
- * their control characters, so that no client can forge a line.
+ * The log: one line per event, with a limit per second. Facts are data: JSON.stringify escapes
+ * control characters, so that no client can forge a line.
  */
 
 import type { Writable } from 'node:stream';
 
 export type LogLevel = 'info' | 'warn' | 'error';
 
-/** Facts of an event; `requestId` where a request caused it. Never a password or a token. */
+/** Facts of an event, with `requestId` if a request caused it. Never a password or a token. */
 export type LogFacts = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Log {
@@ -17,27 +17,27 @@ export interface Log {
 export type LogFormat = 'json' | 'pretty';
 
 export interface LogOptions {
-  /** Lines let through in one second; those beyond are counted and reported in one line. */
+  /** Lines written in one second; further lines are counted, and the count is logged. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
-  /** What is less than this is left out. */
+  /** Events below this level are not logged. */
   readonly level?: LogLevel;
-  /** `pretty` is for a person at a terminal. */
+  /** `pretty` is for terminals. */
   readonly format?: LogFormat;
 }
 
-/** Where finished lines go, with their line feed; false where one is not taken. */
+/** Receives each line with its line feed. Returns false if the line was dropped. */
 export type LineWriter = (line: string) => boolean;
 
 const rankOf = { info: 0, warn: 1, error: 2 } as const;
 
-/** A line that `write` does not take is counted and reported like those beyond the limit. */
+/** Lines that `write` drops are counted and reported like those beyond the limit. */
 export function createLog(write: LineWriter, options: LogOptions): Log {
   const { linesPerSecondMax, now, level: levelMin = 'info', format = 'json' } = options;
   const toText = format === 'json' ? toJson : toPretty;
   let second = 0;
   let lines = 0;
-  // Many lines share a millisecond, and its text takes as long as half a line.
+  // Cached for the lines of one millisecond: formatting it takes half the time of a line.
   let stamp = { milliseconds: Number.NaN, text: '' };
   let dropped = 0;
   const put = (level: LogLevel, event: string, facts: LogFacts): boolean =>
@@ -65,8 +65,8 @@ const countedSeconds = 60;
 const countedMax = 10_000;
 
 /**
- * For what anybody can cause as often as they like: of an event with the same facts the 1st, 2nd,
- * 4th, 8th … within a minute is a line, which counts it. `now`: milliseconds.
+ * A log for events that clients can cause at will. Of equal events within a minute, only the 1st,
+ * 2nd, 4th, 8th … is logged, with their count. `now`: milliseconds.
  */
 export function createCountedLog(log: Log, now: () => number): CountedLog {
   const counts = new Map<string, number>();
@@ -89,7 +89,7 @@ interface LogRecord {
   readonly facts: LogFacts;
 }
 
-/** By hand: `JSON.stringify` takes twice as long, and every request may have a line. */
+/** Not `JSON.stringify`, which takes twice as long: every request may write a line. */
 function toJson(time: string, { level, event, facts }: LogRecord): string {
   let text = `{"time":"${time}","level":"${level}","event":${quote(event)}`;
   for (const name in facts) {
@@ -113,7 +113,7 @@ function toWord(value: unknown): string {
   return /^[^\s"=\p{Cc}]+$/u.test(text) ? text : quote(text);
 }
 
-/** A value longer than this is cut: a log line is for reading. */
+/** Longer values are truncated: log lines are for reading. */
 const valueLengthMax = 2_000;
 
 function toCut<T>(value: T): T | string {
@@ -121,9 +121,9 @@ function toCut<T>(value: T): T | string {
   return `${value.slice(0, valueLengthMax)}…`;
 }
 
-/** Text that JSON, a terminal and a reader of lines all take as it is. */
+/** Text that needs no escapes in JSON, at a terminal or in a line reader. */
 const plain = /^[ !#-[\]-~]*$/;
-/** What JSON leaves as it is, and the other two do not: DEL, C1, U+2028/9. */
+/** Not escaped by JSON.stringify, but special elsewhere: DEL, C1, U+2028 and U+2029. */
 const terminalControls = /[\u007f-\u009f\u2028\u2029]/g;
 
 function quote(text: string): string {
@@ -135,23 +135,23 @@ function toEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Where lines go: each at once, or those of many requests together. */
+/** Writes lines immediately, or several lines together. */
 export interface LogOutput {
-  /** At once, behind what is held. */
+  /** Writes immediately, after the lines that are held. */
   readonly write: LineWriter;
-  /** Within a moment, or when the process exits: a write costs more than the line. */
+  /** Writes soon, or when the process exits: a write costs more than formatting the line. */
   readonly hold: LineWriter;
 }
 
-/** What may wait in memory for a reader of the log, in characters. */
+/** Characters that may be queued in memory for the reader of the log. */
 const unreadLengthMax = 1024 * 1024;
-/** What is held at most, in characters, and for how long. */
+/** Limits for held lines: characters, and time. */
 const heldLengthMax = 65_536;
 const heldMilliseconds = 50;
 
 /**
- * Call `flush` when the process exits. An output that is closed, or a pipe that nobody reads, must
- * not stop the service, nor fill its memory: the log falls silent instead.
+ * Call `flush` when the process exits. A closed output, or a pipe that nobody reads, must neither
+ * stop the service nor fill its memory: lines are dropped instead.
  */
 export function createLogOutput(output: Writable): LogOutput & { readonly flush: () => void } {
   let isOpen = true;

@@ -1,16 +1,16 @@
 /**
- * A value now, or a promise of it: the memory store answers at once, other drivers later, and
- * the caller does not pay for a promise that is not needed.
+ * A value, or a promise of it. The memory store returns values, other drivers promises. Values
+ * avoid the cost of a promise.
  */
 
 export type MaybePromise<T> = T | Promise<T>;
 
-/** True for a promise or any other thenable: the test that keeps values on the fast path. */
+/** True for a promise or another thenable. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** `step(value)`, at once where the value is there, else as a promise. */
+/** Returns `step(value)`, as a promise only if `value` is one. */
 export function andThen<T, U>(
   value: MaybePromise<T>,
   step: (value: T) => MaybePromise<U>,

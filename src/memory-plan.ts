@@ -1,31 +1,31 @@
-/** What the process can hold in memory at most: the sum of all bounds, at what each costs. */
+/** The maximum memory of the process: the sum of all limits, each with its cost. */
 
 import { connectionBytes, documentsKeptMax } from './config-limits.ts';
 import type { Config } from './config.ts';
 import { adminPoolBytes } from './memory-pool.ts';
 import { MiB } from './settings.ts';
 
-/** The program with all its parts loaded, and garbage that waits for its collection. */
+/** The loaded program, and garbage that is not collected yet. */
 const programBytes = 190 * MiB;
-/** Two passwords that are being checked; a hash with the largest parameters takes 128 MiB. */
+/** Two password checks; a hash with the largest parameters takes 128 MiB instead. */
 const passwordBytes = 2 * 16 * MiB;
-/** A document of the average length that is kept: 200 bytes a character parsed, and its text. */
+/** A cached document of average length: 200 bytes per character when parsed, and its text. */
 const documentBytes = 256 * 200 + 1_024;
-/** Connections to ADMIN_PORT: of a few that watch. */
+/** Connections to ADMIN_PORT: monitoring needs few. */
 export const adminConnectionsMax = 100;
-/** The names of a stored file, and its places in maps and lists. */
+/** Names and index entries of a stored file. */
 const fileBytes = 1_024;
-/** Pages that a database's driver keeps, where the records are not in memory. */
+/** Page cache of a database driver, if the records are not in memory. */
 const driverBytes = 64 * MiB;
 
 const adminBytes = adminConnectionsMax * connectionBytes + adminPoolBytes;
 
-/** V8's space for new objects at its largest, in bytes: it grew with version 13 (Node 24). */
+/** The maximum of V8's new space in bytes, which is larger since version 13 (Node 24). */
 export function newSpaceBytes(v8Version: string): number {
   return Number.parseInt(v8Version, 10) >= 13 ? 192 * MiB : 48 * MiB;
 }
 
-/** In bytes. `newSpace`: what `newSpaceBytes` says of the running V8. */
+/** Bytes. `newSpace` comes from `newSpaceBytes`. */
 export function sumOfBounds(config: Config, newSpace: number): number {
   const isInMemory = config.storeUrl === '' || config.storeUrl === 'memory:';
   return (

@@ -1,50 +1,49 @@
 /**
- * One bound on what all requests together hold in memory while they are served: bodies that are
- * being received, operations that run or wait, and answers that their clients have not taken yet.
+ * One limit on the memory of all requests while they are served: bodies being received, operations
+ * that run or wait, and responses that clients have not read yet.
  *
- * Two rules keep a few clients from having all of it. Nobody gets more than three quarters of what
- * is free: what is large leaves room for what is small. And where room is missing, those whose
- * clients have not taken their answers within some seconds give up theirs: the longest waiting
- * first.
+ * Two rules keep a few clients from using all of it. A holder gets at most three quarters of the
+ * free memory, so that large items leave room for small ones. If memory is short, clients that have
+ * not read their responses for some seconds are disconnected, the longest waiting first.
  */
 
 export interface MemoryPool {
   /** In bytes. */
   readonly bytesMax: number;
-  /** What is held now. May pass `bytesMax` by what was counted with `set`. */
+  /** The bytes held now. `set` can raise it above `bytesMax`. */
   readonly bytes: number;
   /**
-   * A holder of nothing so far. The opener releases it, on every way out. `giveUp`: for what
-   * waits for a client only; it ends that client's connection when others need the room.
+   * Opens an empty reservation, which the caller must release. `giveUp` is for what only waits for
+   * a client: it is called when others need the memory, and must close the client's connection.
    */
   open(giveUp?: () => void): Reservation;
 }
 
-/** What one holder (a body, an answer, a socket) has taken of the pool. */
+/** The memory held for one body, response or socket. */
 export interface Reservation {
   readonly bytes: number;
-  /** Whether it could take so many bytes more now; for that, others may have to give up theirs. */
+  /** True if this many more bytes could be taken now. May make other holders give up. */
   hasRoom(bytes: number): boolean;
-  /** Takes so many bytes more. False where there is no room for them: then nothing is taken. */
+  /** Takes this many more bytes. Returns false, and takes nothing, if there is no room. */
   grow(bytes: number): boolean;
-  /** For what is in memory already and cannot be refused any more: holds exactly so many bytes. */
+  /** Sets the bytes held, without a limit: for what is in memory already and cannot be refused. */
   set(bytes: number): void;
-  /** Gives everything back. May be called twice. */
+  /** Returns all bytes to the pool. May be called twice. */
   release(): void;
 }
 
-/** A body, an answer or a queue up to this size is counted as a part of its connection. */
+/** A body, response or queue up to this size is counted as part of its connection. */
 export const uncountedBytesMax = 16_384;
 
-/** The pool of who watches the server: some tens of answers of `/metrics`. */
+/** The pool of ADMIN_PORT: enough for some tens of replies of `/metrics`. */
 export const adminPoolBytes = 4 * 1024 * 1024;
 
-/** Of what is free, one holder may take so much. */
+/** The share of the free memory that one holder may take. */
 const holderShare = 0.75;
-/** A client has at least this long to take what waits for it, however scarce the room is. */
+/** A client has at least this long to read its response, even if memory is short. */
 const patienceMilliseconds = 5_000;
 
-/** A pool of `bytesMax` bytes. `now`: milliseconds of a clock that only rises. */
+/** Creates a pool of `bytesMax` bytes. `now`: milliseconds of a monotonic clock. */
 export function createMemoryPool(
   bytesMax: number,
   now: () => number = () => performance.now(),
@@ -62,11 +61,11 @@ export function createMemoryPool(
 interface Pool extends MemoryPool {
   bytes: number;
   readonly now: () => number;
-  /** Those that can give up, in the order in which they began to hold something. */
+  /** The holders that can give up, in the order in which they began to hold memory. */
   readonly waiting: Set<PoolReservation>;
 }
 
-/** A class, because one is made for each request that waits. */
+/** A class takes less memory: one is made for each request that waits. */
 class PoolReservation implements Reservation {
   readonly #pool: Pool;
   readonly #giveUp: (() => void) | undefined;
@@ -110,7 +109,7 @@ class PoolReservation implements Reservation {
     return this.bytes + bytes <= (free + this.bytes) * holderShare;
   }
 
-  /** Who has waited for long gives up its part until so many bytes fit; false where they do not. */
+  /** Makes the longest waiting holders give up until `bytes` fit; false if they do not. */
   #reclaim(bytes: number): boolean {
     const { waiting, now } = this.#pool;
     const end = now() - patienceMilliseconds;

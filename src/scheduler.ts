@@ -1,10 +1,10 @@
 /**
- * Shares the event loop between long tasks: each yields after a few milliseconds, and one of those
- * that wait goes on in each iteration of the loop, so that other requests run in between.
+ * Shares the event loop between long tasks. Each yields after a few milliseconds, and one waiting
+ * task continues in each iteration of the loop, so that other requests run in between.
  */
 
 export interface Scheduler {
-  /** Resolves in a later iteration of the loop, one caller in each, first come first served. */
+  /** Resolves in a later iteration of the loop; one caller in each, first come, first served. */
   yield(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export function createScheduler(): Scheduler {
   };
 }
 
-/** Work in many small steps that yields when its time in this iteration of the loop is over. */
+/** Makes work of many small steps yield when its time in this iteration of the loop is used up. */
 export class Pace {
   readonly #scheduler: Scheduler;
   #end = 0;
@@ -38,7 +38,7 @@ export class Pace {
     this.#scheduler = scheduler;
   }
 
-  /** To be called between two steps: what to await, or undefined where there is time left. */
+  /** Call it between two steps, and await what it returns; undefined if there is time left. */
   wait(): Promise<void> | undefined {
     const now = performance.now();
     if (this.#isOpen && now >= this.#end) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * The process: settings → app → listen → signals → drain. The only user of `process`. Every way
- * out is one line in the log and an exit code: 0 after a clean stop, 1 after a failure. With
- * arguments it is a command instead, which is loaded then; 2 says that there is none like it.
+ * The process: settings → app → listen → signals → drain. Only this file uses `process`. Exit
+ * codes: 0 after a clean stop or a command, 1 after a failure, 2 for invalid arguments. With
+ * arguments it runs a command, which is loaded on demand, instead of serving.
  */
 
 import { readFileSync } from 'node:fs';
@@ -21,13 +21,13 @@ import { createLog, createLogOutput, type LineWriter, type Log, type LogOutput }
 import { adminConnectionsMax, newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
 
-/** Of the log: enough to see what happens, and no flood fills a disk. */
+/** Limit for the log: enough to follow what happens, without filling the disk in a flood. */
 const linesPerSecondMax = 200;
 
 const newSpace = newSpaceBytes(process.versions.v8);
 
 const args = process.argv.slice(2);
-// Most starts have none, and need not load what reads them.
+// Most starts have no arguments, and need not load the parser.
 const invocation: Invocation =
   args.length === 0
     ? { environment: process.env, run: undefined }
@@ -39,7 +39,7 @@ else {
     input: process.stdin,
     output: process.stdout,
     errors: process.stderr,
-    // A person at a terminal is told in a sentence.
+    // At a terminal the message on standard error is enough.
     log: process.stderr.isTTY
       ? (): void => undefined
       : createLog(writeError, { linesPerSecondMax, now }),
@@ -54,7 +54,7 @@ function writeError(line: string): true {
 
 function readSettings(environment: Environment, memoryBytes: number): Config {
   try {
-    // Shares are of what is left beside the space for new objects.
+    // Shares are computed from the memory that V8's new space leaves.
     return readConfig(environment, memoryBytes - newSpace);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -73,8 +73,8 @@ async function start(environment: Environment): Promise<void> {
   const fail = createFail(output.write);
   process.on('uncaughtException', (error) => fail('unexpected failure', error));
   process.on('unhandledRejection', (reason) => fail('unexpected failure', reason));
-  // Ours has been read. graphql-js, which is loaded later, reads it too, and checks each value that
-  // it meets once more unless this is `production`: a list takes it half as long again.
+  // Set for graphql-js, which is loaded later and checks each value again unless this is
+  // `production`: lists take half as long again. The service's own settings are already read.
   process.env['NODE_ENV'] ||= 'production';
   const logs = createLogs(config, output);
   await serve(config, { ...logs, fail, memoryBytes });
@@ -90,7 +90,7 @@ function createLogs(
   const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
   const log = createLog(write, { ...options, linesPerSecondMax });
   if (config.logRequests !== 'all') return { log, requestLog: log };
-  // Where every request is asked for, a limit would leave out most of them.
+  // With a limit, most requests would not be logged.
   return {
     log,
     requestLog: createLog(hold, {
@@ -105,7 +105,7 @@ interface Outlets {
   readonly log: Log;
   readonly requestLog: Log;
   readonly fail: Fail;
-  /** What the process may take. */
+  /** The memory that the process may use. */
   readonly memoryBytes: number;
 }
 
@@ -130,7 +130,7 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
   try {
     const { port, address } = await listenOn('PORT', server, config);
     const adminPort = await openAdmin(app, config);
-    // Before the line: who reads it may send a signal at once.
+    // Before the log line, because its reader may send a signal at once.
     stopOnSignals(server, app, { config, log, fail });
     const memoryMaxMiB = Math.ceil(sumOfBounds(config, newSpace) / MiB);
     const adminUrl = adminPort === undefined ? undefined : toUrl(address, adminPort);
@@ -148,7 +148,7 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
   }
 }
 
-/** It goes on to answer until the process ends. Resolves with its port, if one is asked for. */
+/** Starts the server of ADMIN_PORT, which runs until the process ends. Returns its port. */
 async function openAdmin(app: App, config: Config): Promise<number | undefined> {
   const { adminPort } = config;
   if (typeof adminPort !== 'number') return undefined;
@@ -162,7 +162,7 @@ async function openAdmin(app: App, config: Config): Promise<number | undefined> 
   return port;
 }
 
-/** Resolves with where it listens; rejects with an Error that names the setting. */
+/** Resolves with the address. Rejects with an Error that names the setting. */
 async function listenOn(
   name: string,
   server: HttpServer,
@@ -177,7 +177,7 @@ async function listenOn(
 
 type Place = Pick<Config, 'host' | 'port'>;
 
-/** What a bundle puts in place of package.json beside `dist/`. */
+/** Defined by the bundler, because a bundle has no package.json beside it. */
 declare const bundledVersion: string | undefined;
 
 function getVersion(): string {
@@ -186,7 +186,7 @@ function getVersion(): string {
   return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-/** So that a later run can tell a folder in use from one that was left behind. */
+/** Identifies the process, so that a later run can tell a folder in use from a leftover. */
 function describeRun(): AppDeps['run'] {
   return {
     host: hostname(),
@@ -196,21 +196,21 @@ function describeRun(): AppDeps['run'] {
       try {
         return process.kill(pid, 0);
       } catch (error) {
-        // Any other answer than "no such process" is one by a process.
+        // ESRCH means that there is no such process; EPERM means that there is one.
         return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
       }
     },
   };
 }
 
-/** Beyond its heap limit V8 ends the process, beyond the container's memory the system does. */
+/** V8 ends the process at its heap limit, the system ends it at the container's limit. */
 function getMemoryBytes(): number {
   const heap = getHeapStatistics().heap_size_limit;
   const container = process.constrainedMemory(); // 0 where there is none
   return container > 0 ? Math.min(heap, container) : heap;
 }
 
-/** Where all addresses are listened to, one of them is as good as another. */
+/** A wildcard address is shown as localhost. */
 function toUrl(address: string, port: number): string {
   const isAll = address === '::' || address === '0.0.0.0';
   return `http://${isAll ? 'localhost' : toHost(address)}:${port}`;
@@ -228,10 +228,10 @@ function whyNotListening(error: unknown, name: string, { port, host }: Place): s
   return `HOST, ${name}: it is not possible to listen on ${place} (${code}).`;
 }
 
-/** A connection that is in use has its next request within this. */
+/** A connection in use sends its next request within this time. */
 const settleMilliseconds = 1_000;
 
-/** The first signal drains, after a delay where one is set; a second one ends at once. */
+/** The first signal starts the drain, after DRAIN_DELAY_SECONDS; a second one exits at once. */
 function stopOnSignals(
   server: HttpServer,
   app: App,
@@ -261,7 +261,7 @@ function stopOnSignals(
 
 type Fail = (event: string, reason: unknown) => never;
 
-/** The last line gets a log of its own: no flood before it can push it out. */
+/** A log of its own, so that a flood cannot suppress the last line. */
 function createFail(write: LineWriter): Fail {
   return (event, reason) => {
     const log = createLog(write, { linesPerSecondMax: 1, now });
@@ -272,7 +272,7 @@ function createFail(write: LineWriter): Fail {
   };
 }
 
-/** The clock, read once in an iteration of the event loop: to read it costs as much as a line. */
+/** Reads the clock once per iteration of the event loop: reading it costs as much as a log line. */
 function oncePerIteration(read: () => Date): () => Date {
   let time: Date | undefined;
   const forget = (): void => void (time = undefined);

@@ -1,20 +1,20 @@
-/** How one setting is read from the environment: its kind, default, unit, bounds and meaning. */
+/** Definition and parsing of one setting: its type, default, unit, limits and meaning. */
 
 import { isIP } from 'node:net';
 
-/** In bytes. */
+/** Bytes of a mebibyte. */
 export const MiB = 1024 * 1024;
 
 export interface Setting<T> {
   /** The environment variable. */
   readonly name: string;
-  /** The default as a person would write it; docs/settings.md shows it. */
+  /** The default, as docs/settings.md shows it. */
   readonly fallback: string;
   readonly unit: string;
   readonly meaning: string;
   /**
-   * The value, or an Error whose message says what is wrong with the text. `memoryBytes`: what the
-   * process may take; some defaults are a share of it.
+   * Returns the value, or an Error that describes the fault. `memoryBytes` is the memory that the
+   * process may use; some defaults are a share of it.
    */
   readonly parse: (given: string, memoryBytes?: number) => T | Error;
 }
@@ -30,7 +30,7 @@ interface Bounded extends Described {
   readonly max?: number;
 }
 
-/** A whole number between `min` (0 where left out) and `max` (2^53 - 1 where left out). */
+/** A whole number from `min` (default 0) to `max` (default 2^53 - 1). */
 export function integer(name: string, options: Bounded): Setting<number> {
   const { fallback, min = 0, max = Number.MAX_SAFE_INTEGER, unit = '', meaning } = options;
   const parse = (given: string): number | Error => {
@@ -41,7 +41,7 @@ export function integer(name: string, options: Bounded): Setting<number> {
   return { name, fallback: String(fallback), unit, meaning, parse };
 }
 
-/** The number of a port; undefined where none is asked for. */
+/** A port number, `main` for the main port, or undefined for none. */
 export function adminPort(
   name: string,
   { meaning }: Described,
@@ -54,7 +54,7 @@ export function adminPort(
   return { ...setting, fallback: '', parse };
 }
 
-/** What a timer can hold: 2^31 - 1 milliseconds, in whole seconds. */
+/** The maximum of a timer: 2^31 - 1 milliseconds, in whole seconds. */
 const timerSecondsMax = 2_147_483;
 
 /** A number of bytes. */
@@ -62,22 +62,22 @@ export function bytes(name: string, options: Omit<Bounded, 'unit'>): Setting<num
   return integer(name, { ...options, unit: 'bytes' });
 }
 
-/** Whole seconds from 1 on. */
+/** Whole seconds, at least 1. */
 export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): Setting<number> {
   return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
 }
 
 interface Shared extends Described {
-  /** The divisor of the process's memory that is the default. */
+  /** The default is the memory of the process divided by this. */
   readonly share: number;
-  /** What one of them takes, where they are no bytes. */
+  /** Bytes of one item, if the setting is not in bytes. */
   readonly bytesEach?: number;
   readonly min: number;
-  /** The largest default. */
+  /** The upper limit of the default. */
   readonly fallbackMax: number;
 }
 
-/** A bound whose default is a share of the memory that the process may take. */
+/** A limit whose default is a share of the memory that the process may use. */
 export function shareOfMemory(name: string, options: Shared): Setting<number> {
   const { share, bytesEach = 1, min, fallbackMax, unit = 'bytes', meaning } = options;
   const setting = integer(name, { fallback: fallbackMax, min, unit, meaning });
@@ -97,7 +97,7 @@ export function flag(name: string, options: Described & { fallback: boolean }): 
   return { name, fallback: String(options.fallback), unit: '', meaning: options.meaning, parse };
 }
 
-/** One word out of a list. */
+/** One of a list of words. */
 export function choice<const W extends string>(
   name: string,
   options: Described & { words: readonly W[]; fallback: NoInfer<W> },
@@ -108,7 +108,7 @@ export function choice<const W extends string>(
   return { name, fallback, unit: words.join(' or '), meaning, parse };
 }
 
-/** Any text that `check` has nothing against. `check` gives back what is wrong, or undefined. */
+/** Text. `check` returns what is wrong with it, or undefined. */
 export function text(
   name: string,
   options: Described & { check?: (given: string) => string | undefined },
@@ -122,8 +122,8 @@ export function text(
 }
 
 /**
- * Scheme and host, and nothing else of a URL; empty where left out. The value is written as
- * browsers write an origin: ASCII, in lower case, without a default port.
+ * Scheme and host of a URL; empty by default. The value is normalised as browsers write an origin:
+ * ASCII, in lower case, without a default port.
  */
 export function baseUrl(name: string, { meaning }: Described): Setting<string> {
   const parse = (given: string): string | Error => {
@@ -135,7 +135,7 @@ export function baseUrl(name: string, { meaning }: Described): Setting<string> {
   return { name, fallback: '', unit: '', meaning, parse };
 }
 
-/** Values separated by commas; blanks around them do not count. */
+/** Values separated by commas; surrounding white space is ignored. */
 export function list(
   name: string,
   options: Described & { check: (item: string) => string | undefined },
@@ -151,16 +151,16 @@ export function list(
   return { name, fallback: '', unit: options.unit ?? '', meaning: options.meaning, parse };
 }
 
-// What may be wrong with a text: each check gives that back, or undefined.
+// Checks of a text: each returns what is wrong with it, or undefined.
 
-/** An origin as browsers write it, or `*` for every one. */
+/** An origin as browsers write it, or `*` for every origin. */
 export function origin(value: string): string | undefined {
   return value === '*' || (URL.canParse(value) && new URL(value).origin === value)
     ? undefined
     : 'must be an origin such as https://example.org, or *';
 }
 
-/** An address, or a network: an address, a slash and the number of its leading bits. */
+/** An address, or a network in CIDR notation. */
 export function network(value: string): string | undefined {
   const found = /^([0-9A-Fa-f.:]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(value);
   const version = isIP(found?.[1] ?? '');
@@ -169,7 +169,7 @@ export function network(value: string): string | undefined {
     : 'must be an address or a network, such as 192.0.2.1 or 2001:db8::/32';
 }
 
-/** As long as a hash of SHA-256, below which HMAC loses strength (RFC 7518 §3.2). */
+/** As long as the output of SHA-256: HMAC is weaker with a shorter key (RFC 7518 §3.2). */
 export function secret(value: string): string | undefined {
   return Buffer.byteLength(value) < 32 ? 'must be at least 32 bytes' : undefined;
 }
@@ -186,12 +186,12 @@ export function listenUrl(value: string): string | undefined {
     : 'must be postgres://user@host/database';
 }
 
-/** The value of every setting of a table, under its key there. */
+/** The value of every setting under its key in the table. */
 export type SettingValues<S extends Readonly<Record<string, Setting<unknown>>>> = {
   readonly [K in keyof S]: Exclude<ReturnType<S[K]['parse']>, Error>;
 };
 
-/** Reads a table of settings: one sentence for each fault; the values count if there is none. */
+/** Reads a table of settings. `values` is valid only if `faults`, one sentence each, is empty. */
 export function readSettings<S extends Readonly<Record<string, Setting<unknown>>>>(
   settings: S,
   environment: Readonly<Record<string, string | undefined>>,
@@ -205,6 +205,6 @@ export function readSettings<S extends Readonly<Record<string, Setting<unknown>>
     if (value instanceof Error) faults.push(`${setting.name} ${value.message}.`);
     return [key, value] as const;
   });
-  // Each value went through its parse.
+  // Each value was returned by `parse`.
   return { values: Object.freeze(Object.fromEntries(values)) as SettingValues<S>, faults };
 }

@@ -1,26 +1,26 @@
 /**
- * Metrics in the text format of Prometheus. The values of labels are the program's own words, and
- * few: nothing that a client writes.
+ * Metrics in the text format of Prometheus. Label values come from the program, never from a
+ * client, and are few.
  */
 
 export interface Metrics {
-  /** A number that only rises: gives back what counts one more, by the values of its labels. */
+  /** A number that only increases. The returned function adds one, for a value of the label. */
   readonly counter: (name: string, help: string, label: string) => (value: string) => void;
-  /** How long something takes: gives back what finds the series for the values of its labels. */
+  /** A duration. The returned function finds the series for the values of the labels. */
   readonly histogram: (name: string, help: string, labels: readonly string[]) => FindSeries;
-  /** A number that is read when it is asked for. */
+  /** A number that `read` returns when the metrics are requested. */
   readonly gauge: (name: string, help: string, read: () => number) => void;
   toText(): string;
 }
 
-/** Series that are asked for again and again are better kept than found again. */
+/** Keep a series that is used often: finding it is slow. */
 export type FindSeries = (...values: readonly string[]) => Series;
 
 export interface Series {
   add(seconds: number): void;
 }
 
-/** Upper bounds in seconds. */
+/** Upper limits in seconds. */
 const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] as const;
 
 export function createMetrics(): Metrics {
@@ -64,7 +64,7 @@ export function createMetrics(): Metrics {
 
 class Histogram implements Series {
   readonly #labels: string;
-  /** Of each bucket by itself; the last one is of what took longer than all bounds. */
+  /** The count of each bucket, not cumulative; the last bucket has no upper limit. */
   readonly #counts: number[] = [...buckets, Infinity].map(() => 0);
   #sum = 0;
 

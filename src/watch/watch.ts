@@ -1,6 +1,6 @@
 /**
- * What is told of the service while it runs: the log of requests, events of security and, where
- * they are asked for, metrics. All metrics are declared here.
+ * Observability: the log of requests, security events and, if enabled, metrics. All metrics are
+ * declared here.
  */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -18,7 +18,7 @@ import type { StoreWatch } from '../store/timed-store.ts';
 export interface Watch {
   readonly security: CountedLog;
   readonly observer: Observer;
-  /** The rest only where metrics are asked for. */
+  /** This and the following are defined only if metrics are enabled. */
   readonly graphql?: GraphqlWatch;
   readonly store?: StoreWatch;
   /** `GET /metrics`. */
@@ -28,22 +28,22 @@ export interface Watch {
 
 export interface WatchDeps {
   readonly log: Log;
-  /** For requests where all are logged: it drops none beyond a number in a second. */
+  /** Log of requests when LOG_REQUESTS is `all`: it has no limit on lines per second. */
   readonly requestLog?: Log;
   readonly monotonicNow: () => number;
   readonly readings: Readings;
 }
 
-/** Numbers that are read when somebody asks for them. */
+/** Numbers that are read when metrics are requested. */
 export interface Readings {
-  /** What clients hold. */
+  /** The memory held for clients. */
   readonly pool: MemoryPool;
-  /** Has room for the answers of `/metrics`, whatever clients hold. */
+  /** The memory for replies of `/metrics`, which clients cannot use up. */
   readonly adminPool: MemoryPool;
   readonly graphql: () => GraphqlCounts;
-  /** Open connections to the main port. */
+  /** The number of open connections to the main port. */
   readonly connections?: () => number;
-  /** Of the process, in bytes. */
+  /** Memory of the process, in bytes. */
   readonly memory?: () => { readonly rss: number; readonly heapUsed: number };
 }
 
@@ -82,7 +82,7 @@ export function createWatch(
   };
 }
 
-/** Both are told. */
+/** Combines two observers. */
 function join(log: Observer, metrics: Required<Observer>): Observer {
   return {
     begin: () => metrics.begin(),
@@ -100,13 +100,13 @@ function join(log: Observer, metrics: Required<Observer>): Observer {
   };
 }
 
-/** Methods that are known: any other is one more label value that a client could choose. */
+/** Known methods: another one would be a label value chosen by a client. */
 const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** Of the protocol and of this server; clients send others too. */
+/** Close codes of the protocol and of this server; clients can send others. */
 const closeCodes: readonly number[] = [
   1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4408, 4409, 4429,
 ];
-/** More than any status. */
+/** Above every status, to combine method and status to one key. */
 const statusMax = 1_000;
 
 function declareRequests(metrics: Metrics): Required<Observer> {
@@ -122,7 +122,7 @@ function declareRequests(metrics: Metrics): Required<Observer> {
     'WebSockets that are closed, by the code.',
     'code',
   );
-  // To put labels together for each request would take as long as all the rest.
+  // Cached: building the labels for each request would double the cost.
   const known = new Map<unknown, Map<number, Series>>();
   const seriesOf = ({ request: { method, endpoint }, status }: Finished): Series => {
     let ofEndpoint = known.get(endpoint);
@@ -180,7 +180,7 @@ function declareStore(metrics: Metrics): StoreWatch {
   return (area, kind, milliseconds) => find(area, kind).add(milliseconds / 1000);
 }
 
-/** Gives back how to stop what is measured meanwhile. */
+/** Returns a function that stops measuring. */
 function declareReadings({ gauge }: Metrics, readings: Readings): () => void {
   const { pool, graphql, connections, memory } = readings;
   if (connections)

@@ -10,28 +10,28 @@ import type { Incoming } from './incoming.ts';
 import type { HttpReply } from '../message.ts';
 import { overloaded } from './request.ts';
 
-/** The request that a reply belongs to. */
+/** The request to answer. */
 export interface Asked {
   readonly id: string;
   readonly incoming: Incoming;
   readonly response: ServerResponse;
-  /** The client still waits for `100 Continue`: its body will not come. */
+  /** The client still waits for `100 Continue`, so it will not send its body. */
   readonly awaited: boolean;
   readonly body: RequestBody | undefined;
 }
 
-/** What all answers of a server share. */
+/** What all replies of a server share. */
 export interface Outlet {
   readonly log: Log;
   readonly pool: MemoryPool;
   readonly cors: Cors | undefined;
-  /** The server is stopping: connections end with their answers. */
+  /** The server is stopping: each connection ends with its response. */
   readonly closing: boolean;
 }
 
 /**
- * Gives back how many bytes of content it sends; 0 of a stream. Throws, before anything is written,
- * where Node refuses the headers or the pool has no room.
+ * Sends a reply. Returns the bytes of its content, 0 for a stream. Throws, before anything is
+ * written, if Node refuses the headers or the pool has no room.
  */
 export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): number {
   const { response } = asked;
@@ -42,7 +42,7 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): numbe
     return 0;
   }
   const unread = hasUnreadBody(asked);
-  // A rest that is short is read and thrown away.
+  // The rest of the body is read and discarded.
   if (!asked.incoming.complete) asked.body?.leave();
   const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
   outlet.cors?.addTo(headers, asked.incoming.headers.origin);
@@ -66,14 +66,14 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): numbe
   const isLarge = length > uncountedBytesMax;
   const room = isLarge ? (reply.pool ?? outlet.pool).open(() => response.destroy()) : undefined;
   if (room?.hasRoom(length) === false) throw overloaded();
-  // RFC 9110 §8.6: these two have no content, and so no length.
+  // RFC 9110 §8.6: these two statuses have no Content-Length.
   if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
   response.writeHead(reply.status, headers);
-  // As bytes: a socket counts the characters of a text that waits, not the memory it takes.
+  // Encoded, because a socket counts a queued string in characters, not in bytes.
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
   if (unread) endSlowly(content, asked);
   else endWhole(content, response);
-  // Most clients take an answer at once: then there is nothing to hold, and nobody to listen to.
+  // Usually the socket takes the whole response at once, and no memory is held.
   if (room !== undefined && response.writableLength > 0) {
     room.set(length);
     releaseAfter(response, room);
@@ -81,18 +81,18 @@ export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): numbe
   return asked.incoming.method === 'HEAD' ? 0 : length;
 }
 
-/** When the client has taken the answer, or is gone; also where its headers are refused. */
+/** Releases when the client has read the response or is gone, also if the headers are refused. */
 function releaseAfter(response: ServerResponse, room: Reservation): void {
   response.once('close', () => room.release());
 }
 
 /**
- * Head and body in one write. `end(body)` alone corks the socket and adds an empty piece behind
- * them, and two pieces are gathered by a slower way: a tenth of a small answer.
+ * Writes head and body at once. `end(body)` would cork the socket and add an empty chunk, and Node
+ * writes several chunks by a slower path: that takes a tenth of the time of a small response.
  */
 function endWhole(body: string | Buffer | undefined, response: ServerResponse): void {
   const { socket } = response;
-  // Over a closed socket it must not seem sent: Node would take the next request for this one.
+  // On a closed socket it must not seem sent: Node would start the next request.
   if (body === undefined || socket?.writable !== true) {
     response.end(body);
     return;
@@ -110,26 +110,26 @@ function sendStream(body: Readable, asked: Asked, log: Log): void {
     response.end();
     return;
   }
-  // A client that has ended its side may still read, or be gone: the stream knows what it expects.
+  // A client that half-closed may still read or be gone; the stream decides.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
   socket.once('end', tell);
   pipeline(body, response, (error) => {
     socket.off('end', tell);
     if (error) response.destroy();
-    // A client that leaves in the middle, or does not read, is no fault of the server.
+    // A client that leaves or does not read is not a fault of the server.
     const isTheirs = error instanceof ClientGone || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (error && !isTheirs)
       log('error', 'answer cut short', { requestId: id, reason: error.message });
   });
 }
 
-/** A small rest of a body is read away by Node, so that the connection can be used again. */
+/** Up to this size Node reads the rest of a body, so that the connection can be reused. */
 const restBytesMax = 65_536;
-/** Of a longer one so much is read before the connection is closed, for so long in all. */
+/** Of a longer rest this much is read, for at most this long, before the connection is closed. */
 const lingerBytesMax = 8_388_608;
 const lingerMillisecondsMax = 2_000;
-/** A client that sends nothing for so long, or is to send no more, is not waited for. */
+/** A client that is silent for this long, or need not send more, is not waited for. */
 const lingerSilenceMilliseconds = 1_000;
 
 function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
@@ -138,9 +138,9 @@ function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
 }
 
 /**
- * Answers first and closes then, but not at once: a socket closed over unread bytes is reset, and
- * the reset can overtake the answer (RFC 9112 §9.6). So the rest is read before the end, up to a
- * bound; a client that sends more than that has to wait, and so has the time to see the answer.
+ * Sends the response, and closes the connection later: closing a socket with unread input resets
+ * it, and the reset can overtake the response (RFC 9112 §9.6). The rest is therefore read first, up
+ * to a limit; a client that sends more is paused, which gives it time to read the response.
  */
 function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
   const { incoming, response } = asked;
