@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { runProgram as run } from './support/program.ts';
 import { connectRaw } from './support/raw-client.ts';
 import { assertWithin } from './support/pace.ts';
+import { until } from './support/until.ts';
 
 describe('a start', { concurrency: true }, () => {
   test('says in one line where it listens', async (t) => {
@@ -174,9 +175,10 @@ describe('whatever happens', { concurrency: true }, () => {
     for (let sent = 0; sent < requests; sent += 100) await flood(100);
     server.child.stdout?.resume();
     // What was dropped is told of with the first line of a later second.
-    while (!server.output().includes('"log lines dropped"')) {
+    await until(async () => {
       assert.equal((await fetch(`http://127.0.0.1:${port}/hello`)).status, 200);
-    }
+      return server.output().includes('"log lines dropped"');
+    });
     const records = server.output().split('\n').slice(0, -1);
     const taken = records.filter((line) => line.includes('"request"')).length;
     const { dropped } = JSON.parse(

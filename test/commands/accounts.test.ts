@@ -112,7 +112,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
       'a jar of black ink',
     );
     await succeeds(adding, 'Added "ann".\n');
-    await succeeds(accounts('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
+    await succeeds(here('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
   });
 
   it('lists pages: as many as --limit says, from behind --after', async (t) => {

@@ -11,6 +11,7 @@ import { skipPostgres, startPostgres } from '../support/postgres.ts';
 import { type Program, runProgram } from '../support/program.ts';
 import { connectRaw } from '../support/raw-client.ts';
 import { startServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 const ready = { status: 'ready', checks: { server: 'ok', store: 'ok' } };
 
@@ -100,22 +101,24 @@ test(
     let now = 0;
     const env = { STORE_URL: await database.createDatabase() };
     const server = await startServer(t, { env, monotonicNow: () => (now += 1_000) });
-    const until = async (status: number): Promise<unknown> => {
-      for (;;) {
+    const untilReady = async (status: number): Promise<unknown> => {
+      let body: unknown;
+      await until(async () => {
         const answer = await server.fetch('/readyz');
-        const body: unknown = await answer.json();
-        if (answer.status === status) return body;
-      }
+        body = await answer.json();
+        return answer.status === status;
+      });
+      return body;
     };
-    assert.deepEqual(await until(200), ready);
+    assert.deepEqual(await untilReady(200), ready);
     await database.stop();
-    assert.deepEqual(await until(503), {
+    assert.deepEqual(await untilReady(503), {
       status: 'not ready',
       checks: { server: 'ok', store: 'does not answer' },
     });
     for (const path of ['/livez', '/hello']) assert.equal((await server.fetch(path)).status, 200);
     await database.start();
-    assert.deepEqual(await until(200), ready);
+    assert.deepEqual(await untilReady(200), ready);
   },
 );
 
@@ -173,7 +176,7 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
 
 /** Asks until the server has taken notice of a signal. */
 async function untilNotReady(url: string): Promise<void> {
-  while ((await fetch(`${url}/readyz`)).status !== 503);
+  await until(async () => (await fetch(`${url}/readyz`)).status === 503);
 }
 
 describe('DRAIN_DELAY_SECONDS', { concurrency: true }, () => {

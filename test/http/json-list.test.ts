@@ -13,6 +13,7 @@ import type { HttpReply } from '../../dist/http/message.js';
 import { createRecordTexts } from '../../dist/http/record-texts.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { withCode } from '../support/errors.ts';
+import { isLong } from '../support/long.ts';
 import { startServer } from '../support/server.ts';
 
 async function bodyOf({ body }: HttpReply): Promise<string> {
@@ -115,7 +116,7 @@ test('a small list is one buffer, a large one a stream of the same array', async
   ];
   for (const [count, length, streamed] of rows) {
     const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
-    for (const size of [500, 3_000, Infinity]) {
+    for (const size of isLong ? [500, 3_000, Infinity] : [500, Infinity]) {
       const reply = await startReplies()(inPages(items, size));
       assert.equal(reply.body instanceof Readable, streamed);
       const type = ['Content-Type', 'application/json; charset=utf-8'];

@@ -7,6 +7,7 @@ import { connectRaw } from '../support/raw-client.ts';
 import { startServer } from '../support/server.ts';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
 import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.ts';
+import { until } from '../support/until.ts';
 
 interface Watched {
   readonly main: string;
@@ -53,7 +54,7 @@ function watch(main: string, port: number, place: string): Watched {
     read,
     valueOf,
     async reaches(series, value) {
-      while ((await valueOf(series)) !== value);
+      await until(async () => (await valueOf(series)) === value);
     },
   };
 }

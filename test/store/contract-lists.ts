@@ -59,10 +59,10 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
   test('a list of many pages gives each record once', async (t) => {
     const { posts } = await open(t);
     const made = await Promise.all(
-      Array.from({ length: 1_203 }, async (_, at) => posts.create(text(`${at}`))),
+      Array.from({ length: 1_003 }, async (_, at) => posts.create(text(`${at}`))),
     );
     const listed = (await allOf(posts.all)).map(({ id }) => id);
-    assert.equal(listed.length, 1_203);
+    assert.equal(listed.length, 1_003);
     assert.deepEqual(listed.toSorted(), made.map(({ id }) => id).toSorted());
   });
 
@@ -87,7 +87,7 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     assert.deepEqual(await both(), [undefined, undefined]);
     // Of many the first page alone is short enough.
     const other = await posts.create(text('b'));
-    for (let count = 0; count < 510; count += 1) await comments.add(other.id, `${count}`);
+    await Promise.all(Array.from({ length: 510 }, async () => comments.add(other.id, 'short')));
     assert.equal((await related.commentsOfPosts([other.id], 1_000))?.get(other.id)?.length, 510);
     for (let count = 0; count < 5; count += 1) await comments.add(other.id, long);
     assert.equal(await related.commentsOfPosts([other.id], 1_000), undefined);

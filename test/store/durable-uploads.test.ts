@@ -9,6 +9,7 @@ import { rounds } from '../support/long.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory, openUploads, readAll, store } from '../support/uploads.js';
+import { until } from '../support/until.js';
 import { driverOptions } from './driver-suite.js';
 import { describeDurable, openDurable, type OpenRecords } from './durable-suite.js';
 import { describeUploads, listDurable } from './uploads-suite.js';
@@ -92,7 +93,7 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     );
     const asked = `SELECT 1 FROM pg_locks WHERE granted AND mode = 'ShareLock'
       AND relation = 'inkwell.files'::regclass`;
-    while ((await server.query(url, asked)).length === 0);
+    await until(async () => (await server.query(url, asked)).length > 0);
     const outcomes = await Promise.allSettled(
       Array.from({ length: 6 }, async (_, at) => {
         await store(nodes[at % 2]?.uploads ?? assert.fail(), { [`file ${at}`]: '' });

@@ -1,7 +1,7 @@
 /** The API reference as data, and requests that are made as it says. */
 
 import assert from 'node:assert/strict';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describeApi } from '../../dist/handlers/reference/reference.js';
 import { createRoutes, type Handlers, type Route } from '../../dist/handlers/routes.js';
@@ -113,6 +113,9 @@ const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema(reference, 'reference');
 
+/** Made once by pointer: that takes longer than all that they are asked. */
+const validators = new Map<string, ValidateFunction>();
+
 /** What general headers say is said once, or by HTTP. */
 const general =
   /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|x-content-type-options)$/;
@@ -169,7 +172,8 @@ export function problemLike(code: string): unknown {
 
 /** `pointer`: what has the schema, in the reference. */
 export function assertValid(value: unknown, pointer: string, at: string): void {
-  const isValid = ajv.compile({ $ref: `reference#/${pointer}/schema` });
+  const isValid = validators.get(pointer) ?? ajv.compile({ $ref: `reference#/${pointer}/schema` });
+  validators.set(pointer, isValid);
   assert.ok(isValid(value), `${at}: ${ajv.errorsText(isValid.errors)} in ${JSON.stringify(value)}`);
 }
 
