@@ -109,7 +109,7 @@ function toForm(example: unknown): FormData {
   return form;
 }
 
-const ajv = new Ajv2020({ strict: false, allErrors: true });
+const ajv = new Ajv2020({ strict: false, allErrors: true, inlineRefs: false });
 addFormats.default(ajv);
 ajv.addSchema(reference, 'reference');
 
