@@ -1,28 +1,28 @@
-/** What a driver is opened with, whole or for its accounts alone. */
+/** The options with which a driver is opened, as a whole or for its accounts alone. */
 
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryStoreOptions } from './memory.ts';
 import type { KeptAccounts, Store } from './store.ts';
 
-/** `initial` is what the store holds when it is new; a durable one gets it once. */
+/** `initial` is the content of a new store; a durable store gets it only once. */
 export interface DriverOptions extends MemoryStoreOptions {
   readonly log: Log;
-  /** Where a database server tells of comments; empty: where the records are. */
+  /** The database server for notifications of comments; empty: the one with the records. */
   readonly listenUrl: string;
-  /** Connections to a database server. */
+  /** The maximum number of connections to a database server. */
   readonly connectionsMax: number;
-  /** How long one statement may take. */
+  /** Time limit for one statement. */
   readonly timeoutSeconds: number;
 }
 
 export interface AccountsOptions {
-  /** How long a database server that does not answer is waited for. */
+  /** How long to wait for a database server that does not answer. */
   readonly startSeconds: number;
   readonly log: Log;
-  /** The local date-time of now, as records keep it. */
+  /** The present local date-time, as records store it. */
   readonly now: () => string;
-  /** How long one statement on a database server may take. */
+  /** Time limit for one statement on a database server. */
   readonly timeoutSeconds: number;
 }
 

@@ -1,47 +1,47 @@
 /**
- * The port of the durable index of stored files: which file on disk stands for which name, and
- * which files were replaced but may still be read, by any node. A method is one atomic act,
- * as in store.ts; each throws `unavailable` where the database does not answer.
+ * The port of the durable index of stored files. It maps names to files on disk, and keeps the
+ * replaced files that a node may still read. A method is one atomic operation, as in store.ts; each
+ * throws `unavailable` if the database does not answer.
  */
 
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { WrittenFile } from './uploads.ts';
 
-/** The stored files of one moment. */
+/** The stored files at one moment. */
 export interface FileList {
-  /** In the order in which they came; a replaced one keeps its place (R2). */
+  /** In the order in which their names were first stored: a replacement keeps the position (R2). */
   readonly files: readonly WrittenFile[];
-  /** The number of the last commit that is in it. */
+  /** The number of the last commit included. */
   readonly change: number;
 }
 
 export interface FileIndex {
-  /** With a name: of the file of this name alone. */
+  /** Lists all files, or only the file of this name. */
   list(storedName?: string): MaybePromise<FileList>;
   /**
-   * All of them at one moment, each in place of the one of its name; the stored names differ.
-   * Gives how many were replaced. Throws `storage_full` where more than `filesMax` would be kept,
-   * or more than `bytesMax` in all: then nothing has changed. After any other error they may be
-   * kept, or be kept later.
+   * Stores all files at one moment; each replaces the file of its name. The stored names differ.
+   * Returns how many were replaced. Throws `storage_full` if more than `filesMax` files or
+   * `bytesMax` bytes would be stored; then nothing changes. After any other error they may be
+   * stored, now or later.
    */
   commit(files: readonly WrittenFile[]): MaybePromise<number>;
-  /** Takes a file out of the list, as if it were replaced; fine where it is in none. */
+  /** Removes a file, as if it were replaced. Does nothing if it is not listed. */
   remove(file: WrittenFile): MaybePromise<void>;
   /**
-   * Settles whether these files on disk, whose commit has failed, are stored: those that are not
-   * now never will be. Gives the names of the latter.
+   * Ends the doubt about files on disk whose commit failed: those that are not stored now never
+   * will be. Returns the names of the latter.
    */
   abandon(temporaryNames: readonly string[]): MaybePromise<readonly string[]>;
   /**
-   * Names of files on disk that were replaced `graceSeconds` ago and are in no list that is being
-   * read, `removableMax` at most. `reading` has the changes of the lists that are being read here:
-   * what is in them is kept for `graceSeconds` from now. Beyond `filesMax` replaced files the
-   * oldest go at once.
+   * Returns up to `removableMax` names on disk of files that were replaced `graceSeconds` ago and
+   * that no node is reading. `reading` has the `change` of each list that is being read here: its
+   * files are kept for `graceSeconds` from now. If more than `filesMax` files are replaced, the
+   * oldest are returned at once.
    */
   removable(reading: Iterable<number>): MaybePromise<readonly string[]>;
-  /** Replaced files whose removal from the disk is done. */
+  /** Forgets replaced files that were removed from the disk. */
   forget(temporaryNames: readonly string[]): MaybePromise<void>;
-  /** The names on disk of all files that were replaced, or abandoned, and not yet forgotten. */
+  /** The names on disk of all replaced or abandoned files that are not forgotten. */
   replaced(): MaybePromise<readonly string[]>;
 }
 
@@ -54,12 +54,12 @@ export interface FileIndexOptions {
 
 export const removableMax = 1_000;
 
-/** Commits whose lists are being read, as ranges from the first to the last. */
+/** The changes of the lists being read, as ranges from first to last. */
 export type Range = readonly [first: number, last: number];
 
 const rangesMax = 100;
 
-/** Many are joined to a few ranges, which may hold more than they: then more is kept for them. */
+/** Merges changes to a few ranges, which may include more: their files are kept too. */
 export function toRanges(changes: Iterable<number>): readonly Range[] {
   const sorted = [...changes].toSorted((a, b) => a - b);
   const size = Math.ceil(sorted.length / rangesMax);

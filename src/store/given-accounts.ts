@@ -1,16 +1,16 @@
 /**
- * Who can log in: accounts that are given at every start (R20), in memory whatever the driver, and
- * beside them those that a durable driver keeps.
+ * The accounts that can log in: those given at every start (R20), which every driver keeps in
+ * memory, and those that a durable driver stores.
  */
 
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from './model.ts';
 import type { Accounts, KeptAccounts } from './store.ts';
 
-/** Longer ones are nobody's (auth/accounts.ts): no database is asked for a megabyte. */
+/** No account has a longer name (auth/accounts.ts), so the database is not asked for one. */
 const usernameLengthMax = 256;
 
-/** `kept` is asked each time: what a command changes counts at once, on every node. */
+/** `kept` is asked each time: changes by a command apply at once, on every node. */
 export function createAccounts(
   given: readonly Account[],
   kept?: Pick<KeptAccounts, 'find'>,

@@ -1,37 +1,37 @@
-/** Lists that are read page by page, so that a long one costs no more memory than a page. */
+/** Lists that are read in pages, so that a long list needs no more memory than a page. */
 
 import type { MaybePromise } from '../maybe-promise.ts';
 
 /**
- * Records in one order. What is read is no snapshot where it takes more than a page: a record is
- * given once at most, and one that is there from the first page to the last is given.
+ * Records in a fixed order. Several pages are not a snapshot: each record appears at most once, and
+ * one that exists from the first page to the last does appear.
  */
 export interface List<T> {
-  /** The first page: from the start, or from behind the record with the id `after`. */
+  /** Reads the first page: from the start, or after the record with the id `after`. */
   read(range?: Range): MaybePromise<Page<T>>;
-  /** Whether there are more records than `count`, for less than it costs to read them. */
+  /** True if there are more than `count` records. Cheaper than reading them. */
   exceeds(count: number): MaybePromise<boolean>;
 }
 
 export interface Range {
-  /** Where this record has gone meanwhile, those that came behind it are given. */
+  /** If this record was removed, reading starts at the position where it was. */
   readonly after?: string | number | undefined;
-  /** Records of a page at most; long ones make a page shorter. */
+  /** Maximum number of records in a page; long records make a page shorter. */
   readonly limit?: number | undefined;
 }
 
 export interface Page<T> {
   readonly records: readonly T[];
-  /** Reads the next page; undefined where this is the last one. */
+  /** Reads the next page; undefined for the last one. */
   readonly next: (() => MaybePromise<Page<T>>) | undefined;
 }
 
-/** Puts the record behind those of its list, which begins with it where there is none. */
+/** Appends the record to the list with this key, which is created if necessary. */
 export function append<T>(lists: Map<string, T[]>, key: string, record: T): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [record]);
   else list.push(record);
 }
 
-/** Records of a page: a few milliseconds of work. */
+/** Records of a page: they take a few milliseconds. */
 export const pageRecordsMax = 500;

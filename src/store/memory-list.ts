@@ -1,4 +1,4 @@
-/** Lists of the driver in memory: pages of arrays whose records stand in the order of their ids. */
+/** Lists of the in-memory driver: pages of arrays, which are ordered by id. */
 
 import { type List, type Page, pageRecordsMax, type Range } from './list.ts';
 
@@ -6,7 +6,7 @@ interface Identified {
   readonly id: string | number;
 }
 
-/** How many of the records have a lower id. */
+/** The number of records with a lower id. */
 function countBelow(records: readonly Identified[], id: string | number): number {
   let [low, high] = [0, records.length];
   while (low < high) {
@@ -18,19 +18,19 @@ function countBelow(records: readonly Identified[], id: string | number): number
   return low;
 }
 
-/** The index of the record, or -1. Ids do not rise where the clock was wrong at the start. */
+/** The index of the record, or -1. The ids are not sorted if the clock was wrong at the start. */
 export function indexOfId(records: readonly Identified[], id: string | number): number {
   const place = countBelow(records, id);
   return records[place]?.id === id ? place : records.findIndex((record) => record.id === id);
 }
 
-/** `records`: oldest first, and so given unless `newestFirst`. */
+/** `records` is ordered oldest first. */
 export function createMemoryList<T extends Identified>(
   records: readonly T[],
   order: 'oldestFirst' | 'newestFirst' = 'oldestFirst',
 ): List<T> {
   const isReversed = order === 'newestFirst';
-  /** Where reading goes on: behind the record or, where it is gone, where it would stand. */
+  /** The position after the record or, if it was removed, where it would be. */
   const placeBehind = (id: string | number): number => {
     const index = indexOfId(records, id);
     if (index < 0) return countBelow(records, id);
@@ -43,7 +43,7 @@ export function createMemoryList<T extends Identified>(
     const page = isWhole && !isReversed ? records : records.slice(start, end);
     const last = isReversed ? records[start] : records[end - 1];
     const isLast = isReversed ? start === 0 : end === records.length;
-    // By the id: records may go before the next page is read.
+    // By id, because records may be removed before the next page is read.
     const next = isLast || last === undefined ? undefined : () => read({ after: last.id, limit });
     return { records: isReversed ? page.toReversed() : page, next };
   };

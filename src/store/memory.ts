@@ -1,4 +1,4 @@
-/** The driver in memory: maps and arrays, every answer a value. It ends with the process. */
+/** The in-memory driver: maps and arrays; returns values, not promises. */
 
 import { measureJson } from '../json-measure.ts';
 import {
@@ -16,7 +16,7 @@ import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import { createVersions, VersionedMap } from './reading.ts';
 import type { Articles, Comments, Posts, PostTexts, Store, Todos, Versions } from './store.ts';
 
-/** What a store holds at its start. Posts are given oldest first, comments too. */
+/** The content of a new store. Posts and comments are ordered oldest first. */
 export interface InitialData {
   readonly authors: readonly Author[];
   readonly accounts: readonly Account[];
@@ -28,10 +28,10 @@ export interface InitialData {
 
 export interface MemoryStoreOptions {
   readonly createId: () => string;
-  /** The local date-time of now, as records keep it. */
+  /** The present local date-time, as records store it. */
   readonly now: () => string;
   readonly initial: InitialData;
-  /** What the records may take, roughly; beyond: `storage_full`, and nothing is stored. */
+  /** Approximate limit for the memory of the records; `storage_full` beyond it. */
   readonly bytesMax: number;
 }
 
@@ -137,7 +137,7 @@ function hasTexts(post: PostTexts, expected: PostTexts = post): boolean {
   return post.title === expected.title && post.content === expected.content;
 }
 
-/** The lists that the post stands in. */
+/** The lists that contain the post. */
 function listsOf({ orderedPosts, postsOfAuthor }: State, { authorId }: Post): readonly Post[][] {
   const ofAuthor = authorId === null ? undefined : postsOfAuthor.get(authorId);
   return ofAuthor === undefined ? [orderedPosts] : [orderedPosts, ofAuthor];
@@ -159,7 +159,7 @@ function createComments(state: State): Comments {
       const post = posts.get(postId);
       if (post === undefined) return undefined;
       const [id, content] = [state.createId(), copyText(text)];
-      // The post's own id: the client's text of it can be a part of a longer one.
+      // Not the client's text of the id, which can keep a longer text alive.
       const comment = { id, content, createdAt: state.now(), postId: post.id };
       keepComment(state, comment);
       return comment;
@@ -194,10 +194,10 @@ function toCopy(article: Article): Measured {
   return { article: copyDocument(article), bytes: documentBytes(measureJson(article)) };
 }
 
-/** What is counted for less than this is not worth a copy, where no client chose its form. */
+/** Below this size a copy saves too little, unless the client chose names like indices. */
 const compactBytesMin = 16_384;
 
-/** A patched article comes from parsed texts: it is copied where it can take more than those. */
+/** A patched article has parts from parsed texts, and is copied if that can save memory. */
 function toCompact(article: Article): Measured {
   const measure = measureJson(article);
   const isCompact = !measure.isIndexed && measure.bytes < compactBytesMin;
@@ -207,10 +207,10 @@ function toCompact(article: Article): Measured {
 function createArticles(state: State): Articles {
   const articles = new VersionedMap<number, Article>(state.versions, 'articles');
   const bytesOf = new Map<number, number>();
-  /** The highest value that the counter has given (R15). */
+  /** The highest value that the counter has returned (R15). */
   let counter = 0;
 
-  /** Ordered anew after a write: many pages share it. */
+  /** Sorted again after a write; shared by many pages. */
   let ordered: { readonly version: number; readonly list: readonly Article[] } | undefined;
 
   const list = (): readonly Article[] => {
@@ -225,7 +225,7 @@ function createArticles(state: State): Articles {
     while (articles.has(id)) id += 1;
     return id;
   };
-  /** All of them or, where there is no room, none. */
+  /** Stores all of them or, if there is no room, none. */
   const keep = (changed: readonly Measured[]): void => {
     const before = changed.reduce((sum, { article }) => sum + (bytesOf.get(article.id) ?? 0), 0);
     state.budget.take(changed.reduce((sum, { bytes }) => sum + bytes, -before));

@@ -1,4 +1,4 @@
-/** The records that the service keeps. They are values: a change makes a new one. */
+/** The records of the service. They are immutable: a change creates a new record. */
 
 /** Spec §2.1. New posts are drafts (R11). */
 export type PostStatus = 'DRAFT' | 'PENDING_MODERATION' | 'PUBLISHED';
@@ -27,7 +27,7 @@ export interface Author {
   readonly createdAt: string;
 }
 
-/** Somebody who can log in. Each account is also an author with the same id (R20). */
+/** An account that can log in. It is also an author with the same id (R20). */
 export interface Account {
   readonly id: string;
   readonly username: string;
@@ -50,13 +50,13 @@ export interface JsonObject {
 }
 
 /**
- * An open document (R14): `title` is there, known members have their types, unknown ones are kept
- * as they came.
+ * An open document (R14): `title` is required, known members have their types, unknown members are
+ * kept as sent.
  */
 export interface Article extends JsonObject {
   readonly id: number;
   readonly title: string;
 }
 
-/** An article that may not have its id yet. */
+/** An article that may not have an id yet. */
 export type ArticleDraft = JsonObject & { readonly title: string };

@@ -1,15 +1,15 @@
-/** Opens the store that STORE_URL names. A driver is loaded when it is chosen, and only then. */
+/** Opens the store that STORE_URL names. A driver is loaded only if it is chosen. */
 
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from './driver.ts';
 import { createMemoryStore } from './memory.ts';
 import type { Store } from './store.ts';
 
-/** A server and its database may be started together: so long the one waits for the other. */
+/** How long to wait for the database at the start: both may be started at the same time. */
 export const startSeconds = 30;
 
 /**
- * `memory:` or empty text: in memory. `sqlite:///path`: in that file. `postgres://…`: in that
- * database. Throws an Error of one line, with STORE_URL in it, where the store cannot be opened.
+ * `memory:` or empty: in memory. `sqlite:///path`: in that file. `postgres://…`: in that database.
+ * Throws an Error with a message of one line that names STORE_URL.
  */
 export async function openStore(url: string, options: DriverOptions): Promise<Store> {
   if (url === '' || url === 'memory:') return createMemoryStore(options);
@@ -22,9 +22,9 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
 }
 
 /**
- * The accounts that the store keeps, the index of its files, and nothing else of it: the first
- * records are not put in. Throws an Error of one line, with STORE_URL in it, where there are none
- * or they are out of reach.
+ * Opens only the accounts of a store and the index of its files; does not add the initial records.
+ * Throws an Error with a message of one line that names STORE_URL if the store has no accounts or
+ * cannot be reached.
  */
 export async function openAccounts(url: string, options: AccountsOptions): Promise<OpenedAccounts> {
   if (url === '' || url === 'memory:') {
@@ -39,8 +39,8 @@ export async function openAccounts(url: string, options: AccountsOptions): Promi
 }
 
 /**
- * Copies the store as it is at one moment to a new file, while servers use it. Throws an Error of
- * one line where that is not possible.
+ * Copies the store, as it is at one moment, to a new file while servers use it. Throws an Error
+ * with a message of one line.
  */
 export async function backUpStore(url: string, file: string): Promise<void> {
   if (url === '' || url === 'memory:') throw new Error(notKept);
@@ -53,7 +53,7 @@ export async function backUpStore(url: string, file: string): Promise<void> {
 
 const notKept = 'STORE_URL: a store in memory keeps nothing.';
 
-/** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; `%20` and the like are decoded. */
+/** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; percent-escapes are decoded. */
 function toPath(url: string): string {
   try {
     return decodeURIComponent(url.slice('sqlite://'.length));

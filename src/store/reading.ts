@@ -1,4 +1,4 @@
-/** The records as one answer reads them: which areas it needs, and in which versions. */
+/** Records as one reply reads them: remembers which areas were read, and in which versions. */
 
 import type { Area, Articles, Authors, Comments, Posts, Records, Store, Todos } from './store.ts';
 import type { Related, Versions } from './store.ts';
@@ -7,7 +7,7 @@ export function createVersions(): Versions {
   return { posts: 0, comments: 0, authors: 0, todos: 0, articles: 0 };
 }
 
-/** A map whose every change moves the version of its area. */
+/** A Map that increments the version of its area with every change. */
 export class VersionedMap<K, V> extends Map<K, V> {
   readonly #versions: Versions;
   readonly #area: Area;
@@ -29,14 +29,14 @@ export class VersionedMap<K, V> extends Map<K, V> {
   }
 }
 
-/** `run`: a name that this process alone has. */
+/** `run` identifies this process. */
 export function createReader(store: Store, run: string): () => Reading {
   return () => new Reading(store, run);
 }
 
 /**
- * Reaching for an area notes its version, before anything is read there. So no answer can be made
- * from an area that it is not known to belong to.
+ * Using the property of an area notes its version before anything is read. A reply can therefore
+ * not be made from an area that is not noted.
  */
 export class Reading implements Records {
   readonly #store: Store;
@@ -89,7 +89,7 @@ export class Reading implements Records {
     return this.#store.articles;
   }
 
-  /** True while nothing was written to what was read, as far as the store can tell. */
+  /** True while nothing that was read has been written to, as far as the store can tell. */
   isCurrent(): boolean {
     const now = this.#store.versions();
     if (now === undefined) return false;
@@ -99,7 +99,7 @@ export class Reading implements Records {
     return true;
   }
 
-  /** Names what was read as it was then; undefined where the store cannot tell. */
+  /** Identifies the state that was read; undefined if the store cannot tell. */
   get version(): string | undefined {
     if (this.#store.versions() === undefined) return undefined;
     return `${this.#run}-${Object.values(this.#seen).join('-')}`;

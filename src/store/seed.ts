@@ -1,7 +1,6 @@
 /**
- * What the service holds before anybody wrote to it (R3). Todos and articles belong to the
- * specification; authors, posts and comments are for looking around. The ids stand still, so that
- * a link into the demo data works on every start.
+ * The initial records (R3). Todos and articles are required by the specification; authors, posts
+ * and comments are examples. The ids are fixed, so that links to them work after every start.
  */
 
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
@@ -9,14 +8,14 @@ import type { InitialData } from './memory.ts';
 
 const createdAt = '2026-01-05T09:00:00';
 
-/** Spec §4.5: three entries. None is completed (R3). */
+/** Spec §4.5: three todos, none completed (R3). */
 const todos: readonly Todo[] = [
   { id: '019b8d5e-9c00-7000-8000-000000000301', title: 'Read the tour', completed: false },
   { id: '019b8d5e-9c00-7000-8000-000000000302', title: 'Write a first post', completed: false },
   { id: '019b8d5e-9c00-7000-8000-000000000303', title: 'Watch a comment arrive', completed: false },
 ];
 
-/** Spec §2.5a: two, with ids 1 and 2. */
+/** Spec §2.5a: two articles with the ids 1 and 2. */
 const articles: readonly Article[] = [
   {
     id: 1,
@@ -90,7 +89,7 @@ const comments: readonly Comment[] = [
   comment(4, 3, 'Listening.'),
 ];
 
-/** R3, R20: every account is also an author, with the same id. */
+/** R3, R20: every account is also an author with the same id. */
 export function initialData(accounts: readonly Account[], demo: boolean): InitialData {
   const writers = accounts.map(({ id, username, email }) => {
     return { id, name: username, email, createdAt };

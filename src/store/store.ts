@@ -1,7 +1,7 @@
 /**
- * The port: what every driver keeps. A method is one atomic act. It may answer with a value or
- * with a promise of it, so that a driver in memory costs no promise. Ids are lower-case UUIDs;
- * a driver is never asked for anything that is not one. Nothing here validates input.
+ * The port of all drivers. A method is one atomic operation. It may return a value or a promise, so
+ * that the in-memory driver needs no promises. Ids are lower-case UUIDs, which the caller has
+ * validated, as it has every input.
  */
 
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -15,7 +15,7 @@ export interface PostDraft {
   readonly authorId: string | null;
 }
 
-/** What of a post can change. */
+/** The members of a post that can change. */
 export type PostTexts = Pick<Post, 'title' | 'content'>;
 
 export interface Posts {
@@ -25,22 +25,22 @@ export interface Posts {
   ofAuthor(id: string): List<Post>;
   find(id: string): MaybePromise<Post | undefined>;
   create(draft: PostDraft): MaybePromise<Post>;
-  /** False where there is no such post, or its texts are not those of `expected` any more. */
+  /** Returns false if the post does not exist, or its texts are not those of `expected`. */
   update(id: string, change: PostTexts, expected?: PostTexts): MaybePromise<boolean>;
-  /** Removes the post and its comments (R7). False as for `update`. */
+  /** Removes the post and its comments (R7). Returns false as `update` does. */
   remove(id: string, expected?: PostTexts): MaybePromise<boolean>;
 }
 
 export interface Comments {
   find(id: string): MaybePromise<Comment | undefined>;
-  /** Undefined where there is no such post: then nothing is stored. */
+  /** Returns undefined, and stores nothing, if the post does not exist. */
   add(postId: string, content: string): MaybePromise<Comment | undefined>;
-  /** The comments of a post, oldest first (R2); none where there is no such post. */
+  /** The comments of a post, oldest first (R2); empty if the post does not exist. */
   ofPost(id: string): List<Comment>;
   /**
-   * Tells `listener` of every comment that is stored from now on, by any node, once each and in
-   * the stored order; gives back how to stop that. Only a store with several writers has it: for
-   * the others the caller of `add` knows the order.
+   * Calls `listener` with every comment stored from now on by any node, once each, in the order
+   * stored. Returns a function that stops this. Present only if several nodes can write: otherwise
+   * the callers of `add` know the order.
    */
   readonly watch?: (listener: (comment: Comment) => void) => () => void;
 }
@@ -50,8 +50,8 @@ export interface Authors {
 }
 
 /**
- * Records that belong to many others, read with one statement. The records of one are in the order
- * of their list; one that has none may be absent. Undefined where all together are more than `max`.
+ * Reads records that belong to many others with one statement. The records of each are in list
+ * order; an owner without records may be absent. Undefined if there are more than `max` in total.
  */
 export interface Related {
   authors(ids: readonly string[]): MaybePromise<ReadonlyMap<string, Author>>;
@@ -60,40 +60,40 @@ export interface Related {
 }
 export type Groups<T> = ReadonlyMap<string, readonly T[]>;
 
-/** The accounts that are given at every start (R20) and, beside them, those that are kept. */
+/** The accounts given at every start (R20), and those that a durable store keeps. */
 export interface Accounts {
-  /** A given account goes before a kept one of the same name. */
+  /** A given account takes precedence over a kept one with the same name. */
   find(username: string): MaybePromise<Account | undefined>;
-  /** The same, with the same work for every name, so that the time tells nothing (R21). */
+  /** Like `find`, with the same work for every name, so that the time reveals nothing (R21). */
   findForLogin(username: string): MaybePromise<Account | undefined>;
 }
 
-/** Failed logins by key, which all nodes of a durable store count together (R21). */
+/** Counters of failed logins, which all nodes of a durable store share (R21). */
 export interface LoginFailures {
-  /** Of each key that has some: how many, and the time until they no longer count. */
+  /** Returns the count of each key that has failures, and how long they still count. */
   find(keys: readonly string[]): MaybePromise<ReadonlyMap<string, FailureCount>>;
-  /** Counts one for each key, in a window of time that begins with its first one. */
+  /** Adds one failure to each key, in a window that starts with its first failure. */
   add(keys: readonly string[], windowMilliseconds: number): Promise<void>;
   forget(key: string): Promise<void>;
   /**
-   * Gives the caller the next turn under this key, and says in how many milliseconds that is. Turns
-   * come at this interval, whichever node has them.
+   * Reserves the next turn of this key, and resolves with the milliseconds until it comes. Turns of
+   * all nodes come at this interval.
    */
   takeTurn(key: string, intervalMilliseconds: number): Promise<number>;
 }
 
 export type FailureCount = Readonly<Record<'count' | 'millisecondsLeft', number>>;
 
-/** The accounts that a durable store keeps: what `accounts` on the command line changes. */
+/** The accounts that a durable store keeps and the command `accounts` changes. */
 export interface KeptAccounts {
   find(username: string): MaybePromise<Account | undefined>;
-  /** By username, from behind `after`, and without what their passwords were made into. */
+  /** Lists by username, after `after`, without password hashes. */
   list(range?: AccountRange): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
-  /** Makes the account an author, too (R20). False where the name is taken: nothing changes. */
+  /** Also creates the author (R20). Returns false, and changes nothing, if the name is taken. */
   add(account: Account): MaybePromise<boolean>;
-  /** Its author gets the same email, as one act. False where there is no such account. */
+  /** Also changes the author's email. Returns false if the account does not exist. */
   change(username: string, changes: AccountChanges): MaybePromise<boolean>;
-  /** The author stays, and so do the posts. False where there is no such account. */
+  /** Author and posts remain. Returns false if the account does not exist. */
   remove(username: string): MaybePromise<boolean>;
 }
 
@@ -102,7 +102,7 @@ export interface AccountRange {
   readonly limit?: number | undefined;
 }
 
-/** What is left out stays as it is. */
+/** Members that are absent do not change. */
 export interface AccountChanges {
   readonly email?: string | undefined;
   readonly roles?: readonly string[] | undefined;
@@ -110,7 +110,7 @@ export interface AccountChanges {
 }
 
 export interface Todos {
-  /** In the order they came (R2). */
+  /** In the order created (R2). */
   readonly all: List<Todo>;
   find(id: string): MaybePromise<Todo | undefined>;
   create(draft: Omit<Todo, 'id'>): MaybePromise<Todo>;
@@ -120,50 +120,50 @@ export interface Articles {
   /** By id (R2). */
   readonly all: List<Article>;
   find(id: number): MaybePromise<Article | undefined>;
-  /** Without an id: stored under the next counter value that is free (R15). */
+  /** A draft without id is stored under the next free value of the counter (R15). */
   save(draft: ArticleDraft): MaybePromise<Article>;
   /**
-   * Reads, changes and saves one article as one act: no other change comes between. What
-   * `change` throws leaves the article as it was. Undefined where there is no such article.
+   * Reads, changes and saves one article atomically. If `change` throws, the article does not
+   * change. Returns undefined if the article does not exist.
    */
   change(id: number, change: (article: Article) => Article): MaybePromise<Article | undefined>;
-  /** The same for all articles, by id; `change` gives back as many with the same ids. */
+  /** Like `change`, for all articles, ordered by id; `change` must keep their number and ids. */
   changeAll(change: (articles: readonly Article[]) => readonly Article[]): MaybePromise<void>;
 }
 
 /**
- * What is written apart from the rest: a table of its own in every driver. A port's methods read
- * the area of its name; those of comments also say whether a post is there.
+ * A part of the records that is written separately: every driver has a table for each. Methods read
+ * the area of their name; those of comments also read posts.
  */
 export type Area = 'posts' | 'comments' | 'authors' | 'todos' | 'articles';
 
-/** A number for each area, which every change of it moves on before it is acknowledged. */
+/** A number for each area, which every change increments before it is acknowledged. */
 export type Versions = Record<Area, number>;
 
-/** What answers are made from. */
+/** The records from which replies are made. */
 export type Records = Pick<Store, Area | 'related'>;
 
 export interface Store {
-  /** True where a record is the same object each time that it is read, until it is changed. */
+  /** True if a record is the same object for each read, until it changes. */
   readonly keepsObjects: boolean;
-  /** Only a store for which many records in one act are less work than each by itself has it. */
+  /** Present only if reading many records together is faster than reading each. */
   readonly related?: Related | undefined;
   readonly posts: Posts;
   readonly comments: Comments;
   readonly authors: Authors;
   readonly accounts: Accounts;
-  /** Only a store that outlives the process has it. */
+  /** Present only if the store outlives the process. */
   readonly loginFailures?: LoginFailures;
   readonly todos: Todos;
   readonly articles: Articles;
   /**
-   * The versions of now: as long as those of some areas stand still, so does what is read there.
-   * Undefined for a driver that cannot tell (others write to it too).
+   * The present versions: while those of some areas are unchanged, so is their content. Undefined
+   * if the driver cannot tell, because other processes write too.
    */
   versions(): Readonly<Versions> | undefined;
-  /** Settles when the store answers; rejects where it is away. */
+  /** Settles when the store answers; rejects if it does not. */
   ping(): MaybePromise<void>;
-  /** The index of stored files. Only a store that outlives the process has it. */
+  /** Opens the index of stored files. Present only if the store outlives the process. */
   readonly openFileIndex?: (options: FileIndexOptions) => Promise<FileIndex>;
   close(): MaybePromise<void>;
 }

@@ -1,10 +1,10 @@
-/** A store that tells how long its calls take. */
+/** A wrapper that measures the calls of a store. */
 
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { List, Page } from './list.ts';
 import type { Area, Store } from './store.ts';
 
-/** One call of the store: of a port, such as `posts`, and whether it may change something. */
+/** Reports a call: the port, such as `posts`, and whether the call can change something. */
 export type StoreWatch = (area: TimedArea, kind: 'read' | 'write', milliseconds: number) => void;
 
 type TimedArea = keyof Pick<Store, Area | 'related' | 'accounts' | 'loginFailures'>;
@@ -22,7 +22,7 @@ const areas: readonly TimedArea[] = [
 const writes: readonly unknown[] =
   'create update remove add forget takeTurn save change changeAll'.split(' ');
 
-/** The same store. Each page of a list is a call. */
+/** Wraps a store. Each page of a list counts as a call. */
 export function timeStore(store: Store, watch: StoreWatch): Store {
   const timed = areas.map((name) => {
     const area = store[name];

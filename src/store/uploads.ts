@@ -1,69 +1,65 @@
 /**
- * The port of the store of uploaded files (Spec §4.4, R18): a request's files become visible
- * together or not at all, and a download gets one version of each file whole.
+ * The port of the store of uploaded files (Spec §4.4, R18): the files of a request become visible
+ * all at once or not at all, and a download gets one whole version of each file.
  */
 
 import type { ByteSource } from '../byte-source.ts';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 
-/** A file that has arrived whole. Only its upload can use it before it is committed. */
+/** A file that was written completely. Until it is committed, only its upload can use it. */
 export interface WrittenFile {
   readonly storedName: string;
-  /** The name of the file in the folder of the store. */
+  /** The file name in the folder of the store. */
   readonly temporaryName: string;
   readonly size: number;
 }
 
-/** The files of one request, on their way into the store. Always ends with `close()`. */
+/** The files of one request before they are stored. Call `close()` in any case. */
 export interface Upload {
   /**
-   * Writes one file while it arrives. Throws `storage_full` where the disk is, `overloaded`
-   * where too many files are open, and the error of `content` where that fails.
+   * Writes one file as it arrives. Throws `storage_full` if the disk is full, `overloaded` if too
+   * many files are open, and the error of `content`.
    */
   write(storedName: string, content: ByteSource): Promise<WrittenFile>;
   /**
-   * Makes these files visible, all at one moment, each in place of the one of the same name.
-   * Throws `storage_full` where more files than `storedFilesMax` would be kept, or more bytes than
-   * `storedBytesMax`.
+   * Makes these files visible at one moment; each replaces the file of its name. Throws
+   * `storage_full` if more than `storedFilesMax` files or `storedBytesMax` bytes would be stored.
    */
   commit(files: readonly WrittenFile[]): Promise<void>;
-  /** Removes what was written and not committed. Never rejects. */
+  /** Removes the files that were not committed. Never rejects. */
   close(): Promise<void>;
 }
 
-/** From `start` to before `end`. */
+/** From `start` up to, not including, `end`. */
 interface Bytes {
   readonly start: number;
   readonly end: number;
 }
 
-/** The stored files of one moment, in the order in which they came (R2). */
+/** The stored files at one moment, in the order of their names' first storage (R2). */
 export interface Snapshot {
   readonly files: readonly WrittenFile[];
-  /**
-   * The bytes of one of the files, or a range of them. Throws where they are not there as they were
-   * written.
-   */
+  /** Reads a file or a range of it. Throws if the bytes on disk are not there any more. */
   read(file: WrittenFile, range?: Bytes): AsyncGenerator<Buffer, void, undefined>;
-  /** Lets go of the files; those that were replaced meanwhile are removed. Never rejects. */
+  /** Releases the files; those that were replaced in the meantime are removed. Never rejects. */
   release(): Promise<void>;
 }
 
 export interface Uploads {
   begin(): Upload;
   /**
-   * What is stored now, or what has this name of it, held until its `release()`. Throws
-   * `unavailable` where a database has the index and does not answer.
+   * Opens a snapshot of all stored files, or of the one with this name; the caller must release it.
+   * Throws `unavailable` if the index is in a database that does not answer.
    */
   open(storedName?: string): MaybePromise<Snapshot>;
-  /** Its readers keep it; fine where it has been replaced or removed meanwhile. */
+  /** Removes a file; open snapshots keep it. Does nothing if it was replaced or removed. */
   remove(file: WrittenFile): Promise<void>;
-  /** What is on its way then fails with `draining`. */
+  /** Uploads in progress fail with `draining`. */
   close(): Promise<void>;
 }
 
-/** What a store of uploads that has been closed throws. */
+/** The error of a store of uploads that was closed. */
 export function stopping(): AppError {
   return new AppError('draining', 'The service is stopping.', { close: true });
 }

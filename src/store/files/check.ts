@@ -1,8 +1,8 @@
 /**
- * Compares the folder of a durable store of uploads with its index, once at start and beside the
- * requests, or by a command. At start what does not fit is reported in one line of the log and left
- * as it is: a file without an entry may be another node's upload on its way, and an entry without a
- * file may have its file back when the right disk is mounted.
+ * Compares the folder of a durable store of uploads with its index: at the start, while requests
+ * are served, or by a command. The start only logs differences: a file without an entry may be an
+ * upload in progress on another node, and the file of an entry may return when the right disk is
+ * mounted.
  */
 
 import { join } from 'node:path';
@@ -21,23 +21,23 @@ export interface CheckOptions {
   readonly files: FileOperations;
   readonly index: FileIndex;
   readonly log: Log;
-  /** Files that this process has begun since it started: they are on their way. */
+  /** True for files of this process: their uploads may be in progress. */
   readonly isOwn: (name: string) => boolean;
-  /** The service is stopping. */
+  /** True when the service is stopping. */
   readonly isOver: () => boolean;
 }
 
-/** Names in the folder that are looked at. */
+/** Maximum number of names read from the folder. */
 const namesMax = 200_000;
-/** No upload takes this long. */
+/** Longer than any upload takes. */
 const youngMilliseconds = 3_600_000;
 const namesLogged = 5;
-/** A file without an entry that is older is given up: no request takes a day. */
+/** An older file without an entry is an orphan: no request takes a day. */
 const orphanMilliseconds = 86_400_000;
-/** The names that this program gives. Files of other names belong to somebody else. */
+/** The file names of this program. Other files are not touched. */
 const givenName = /^[0-9a-f-]{36}\.upload$/;
 
-/** Never rejects. */
+/** Logs the differences. Never rejects. */
 export async function checkUploads(options: CheckOptions): Promise<void> {
   const { folder, log, isOver } = options;
   try {
@@ -61,8 +61,8 @@ export async function checkUploads(options: CheckOptions): Promise<void> {
 }
 
 /**
- * Files without an entry, entries without a file as text, and whether any file has an entry. The
- * folder first: a second look at a file tells what has come or gone meanwhile.
+ * Returns files without an entry, entries without a file as text, and whether any file has an
+ * entry. Reads the folder first: a second look tells which files came or went in the meantime.
  */
 async function compare(options: Omit<CheckOptions, 'log'>) {
   const { folder, files, index, isOwn, isOver } = options;
@@ -91,8 +91,8 @@ async function compare(options: Omit<CheckOptions, 'log'>) {
 }
 
 /**
- * Files without an entry that are older than a day, entries without a file as text, and whether the
- * index names any file of the folder.
+ * Returns files without an entry that are older than a day, entries without a file as text, and
+ * whether the index has an entry for any file of the folder.
  */
 export async function findDifferences(place: Place) {
   const never = (): boolean => false;
@@ -103,8 +103,8 @@ export async function findDifferences(place: Place) {
 }
 
 /**
- * Gives the names of those that could not be removed. The index gives up each before it goes: no
- * commit that comes late can name it, and one that came meanwhile keeps it. A node forgets them.
+ * Removes files; returns the names of those that it could not. Each is abandoned in the index
+ * first: no later commit can store it, and one stored in the meantime is kept. A node forgets them.
  */
 export async function removeOrphans(
   { folder, files, index }: Place,

@@ -1,4 +1,4 @@
-/** Files of a store of uploads on the disk: written while they arrive, read, removed. */
+/** Files of the store of uploads: written while their content arrives, read, removed. */
 
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,21 +6,21 @@ import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
 import { codeOf, type FileOperations } from './operations.ts';
 
-/** One read from disk. */
+/** Size of one read from disk. */
 const readBytesMax = 64 * 1024;
 
 export interface WriteOptions {
   readonly files: FileOperations;
   readonly path: string;
-  /** The file is on the disk before it is closed. */
+  /** Flushes the file to the disk before it is closed. */
   readonly isSynced: boolean;
-  /** From `openDrain`. */
+  /** The result of `openDrain`. */
   readonly drain: MessagePort;
 }
 
 /**
- * Makes a file and writes `content` into it while it arrives; gives its size. Throws what the file
- * system does, and the error of `content`.
+ * Creates a file and writes `content` to it as it arrives. Returns the size. Throws errors of the
+ * file system and of `content`.
  */
 export async function writeFile(content: ByteSource, options: WriteOptions): Promise<number> {
   const { files, path, isSynced, drain } = options;
@@ -39,9 +39,8 @@ export async function writeFile(content: ByteSource, options: WriteOptions): Pro
 }
 
 /**
- * A port whose other end is closed: what is transferred to it has no owner, and its memory is free
- * when the call returns (HTML Standard, message ports; no Node before 21 has
- * `ArrayBuffer.prototype.transfer`).
+ * A port whose other end is closed: the memory of buffers transferred to it is freed at once (HTML
+ * Standard, message ports; Node has `ArrayBuffer.prototype.transfer` only since version 21).
  */
 export function openDrain(): MessagePort {
   const { port1, port2 } = new MessageChannel();
@@ -50,12 +49,11 @@ export function openDrain(): MessagePort {
 }
 
 /**
- * Gives memory back before the garbage collector finds it. V8 counts the bytes of buffers against
- * its heap: beside a small heap every 8 MiB that pass through an upload would start a collection
- * of all of it, which takes longer than receiving them.
+ * Frees memory before garbage collection. V8 counts buffers towards its heap: with a small heap,
+ * every 8 MiB of an upload would start a full collection, which takes longer than receiving them.
  */
 function releaseMemory(chunks: readonly Buffer[], drain: MessagePort): void {
-  // What fills its memory shares it with nothing.
+  // A chunk as long as its ArrayBuffer shares it with no other.
   const owners = chunks.filter((chunk) => chunk.byteLength === chunk.buffer.byteLength);
   if (owners.length > 0)
     drain.postMessage(
@@ -64,7 +62,7 @@ function releaseMemory(chunks: readonly Buffer[], drain: MessagePort): void {
     );
 }
 
-/** Which of the files are there no more, and which could not be removed. Never rejects. */
+/** Returns which files do not exist any more, and which could not be removed. Never rejects. */
 export async function removeFiles(
   files: FileOperations,
   folder: string,
@@ -83,7 +81,7 @@ export async function removeFiles(
   return { gone, left };
 }
 
-/** The bytes of a file from `start` to before `end`. Throws where they are not there. */
+/** The bytes from `start` up to, not including, `end`. Throws if the file is shorter. */
 export async function* readContent(
   files: FileOperations,
   path: string,
@@ -104,7 +102,7 @@ export async function* readContent(
   }
 }
 
-/** A disk that is nearly full takes a part of a batch before it says so; the rest is copied. */
+/** If the disk is nearly full, a write may take only a part; the rest is then copied. */
 async function writeWhole(
   files: FileOperations,
   file: FileHandle,

@@ -1,4 +1,4 @@
-/** Opens the store of uploaded files: in a folder of this run, or in one that outlives it. */
+/** Opens the store of uploaded files, in a folder of this run or in a durable one. */
 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,32 +11,31 @@ import { createRunIndex } from './run-index.ts';
 import { IndexedUploads } from './uploads.ts';
 
 export interface OpenUploadsOptions {
-  /** A folder of the deployer's; the system's temporary folder where empty. */
+  /** The folder from UPLOAD_DIR; if empty, the system's temporary folder. */
   readonly directory: string;
   readonly storedFilesMax: number;
   readonly storedBytesMax: number;
   readonly run: Run;
-  /** Of a durable store of records. */
+  /** Present for a durable store of records. */
   readonly openIndex: Store['openFileIndex'];
-  /** Never gives the same name twice, on any node. */
+  /** Returns unique names, across all nodes. */
   readonly createName: () => string;
   readonly log: Log;
-  /** Those of the system where left out. */
+  /** Default: the file system. */
   readonly files?: FileOperations;
-  /** How long a replaced file stays at least in a durable store; ten minutes where left out. */
+  /** The minimum time that a durable store keeps a replaced file; default: ten minutes. */
   readonly graceSeconds?: number;
 }
 
 export { findDifferences, type Place, removeOrphans } from './check.ts';
 
 const folderName = 'inkwell-files';
-/** Longer than reading the index takes, and than a node may stand still in a download. */
+/** Longer than reading the index takes, and than a node may be paused during a download. */
 const defaultGraceSeconds = 600;
 
 /**
- * With a durable store of records and a folder of the deployer's, files outlive the process.
- * Throws a line for a person where the folder cannot be made or used. What dead runs left is
- * removed.
+ * Files are durable if the store of records is, and a folder is given. Throws an Error with a
+ * message of one line if the folder cannot be created or used. Folders of ended runs are removed.
  */
 export async function openUploads(options: OpenUploadsOptions): Promise<IndexedUploads> {
   const {
@@ -60,7 +59,7 @@ export async function openUploads(options: OpenUploadsOptions): Promise<IndexedU
   return new IndexedUploads({ ...shared, folder, index, graceSeconds });
 }
 
-/** For a command beside the servers, which stores nothing. */
+/** For commands that run beside the servers; stores nothing. */
 export async function openPlace(
   directory: string,
   openIndex: NonNullable<Store['openFileIndex']>,

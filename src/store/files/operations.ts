@@ -1,7 +1,4 @@
-/**
- * What the store of uploads asks of a file system, and no more: a thin port, so that a test can
- * let any single call fail.
- */
+/** The file system operations of the store of uploads. A test can make any single call fail. */
 
 import { constants } from 'node:fs';
 import {
@@ -20,43 +17,43 @@ import { AppError } from '../../errors.ts';
 export type FileOperations = typeof fileOperations;
 
 export const fileOperations = {
-  /** Makes a folder with a random ending that only this user may enter; gives its path. */
+  /** Creates a folder with a random suffix that only this user can access. Returns its path. */
   createFolder: (pathStart: string): Promise<string> => mkdtemp(pathStart),
-  /** The names of the real folders in a folder: no files, no links. */
+  /** Returns the names of the folders in a folder, without files and links. */
   async listFolders(path: string): Promise<readonly string[]> {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   },
-  /** Removes a folder with all that is in it; fine where there is none. */
+  /** Removes a folder and its content, if it exists. */
   removeFolder: (path: string) => rm(path, { recursive: true, force: true }),
-  /** A new, empty file that only this user may read. */
+  /** Creates an empty file that only this user can read. */
   create: (path: string) => open(path, 'wx', 0o600),
   open: (path: string) => open(path, 'r'),
-  /** Appends; gives the number of bytes that were taken, which may be fewer. */
+  /** Appends. Returns the number of bytes written, which may be fewer than given. */
   write: async (file: FileHandle, chunks: readonly Buffer[]): Promise<number> =>
     (await file.writev(chunks)).bytesWritten,
-  /** Gives the number of bytes read; 0 at the end. */
+  /** Returns the number of bytes read; 0 at the end of the file. */
   read: async (file: FileHandle, into: Buffer, position: number): Promise<number> =>
     (await file.read(into, 0, into.length, position)).bytesRead,
-  /** Waits until the file is on the disk. Not by its descriptor: `--permission` refuses that. */
+  /** Flushes the file to the disk, by its handle: `--permission` forbids plain descriptors. */
   sync: (file: FileHandle) => file.sync(),
   close: (file: FileHandle) => file.close(),
   remove: (path: string) => unlink(path),
-  /** Makes a folder that only this user may enter; fine where it is there. */
+  /** Creates a folder that only this user can access, if it does not exist. */
   async makeFolder(path: string): Promise<void> {
     await mkdir(path, { mode: 0o700 }).catch(allow('EEXIST'));
   },
-  /** Waits until the names in a folder are on the disk. Throws where it is no folder. */
+  /** Flushes the names of a folder to the disk. Throws if the path is not a folder. */
   async syncFolder(path: string): Promise<void> {
     const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
-      // Some file systems keep names safe in their own way, and refuse to be asked.
+      // Some file systems do not support this, because they need not.
       await folder.sync().catch(allow('EINVAL', 'ENOTSUP'));
     } finally {
       await folder.close();
     }
   },
-  /** The names in a folder, `max` at most. */
+  /** Returns the names in a folder, at most `max`. */
   async listNames(path: string, max: number): Promise<readonly string[]> {
     const names: string[] = [];
     for await (const { name } of await opendir(path, { bufferSize: 1_000 })) {
@@ -65,20 +62,20 @@ export const fileOperations = {
     }
     return names;
   },
-  /** In milliseconds since 1970; undefined where there is no such file. */
+  /** Milliseconds since 1970; undefined if the file does not exist. */
   async modifiedAt(path: string): Promise<number | undefined> {
     return (await stat(path).catch(allow('ENOENT')))?.mtimeMs;
   },
 };
 
-/** Passes over errors with these codes, and throws any other. */
+/** Ignores errors with these codes, and throws others. */
 function allow(...codes: readonly string[]): (error: unknown) => undefined {
   return (error) => {
     if (!codes.includes(codeOf(error) ?? '')) throw error;
   };
 }
 
-/** What the file system says in its own codes, for those that a client can do something about. */
+/** Maps errors of the file system that a client can react to. */
 export function toAppError(error: unknown): unknown {
   switch (codeOf(error) ?? '') {
     case 'ENOSPC':
@@ -92,7 +89,7 @@ export function toAppError(error: unknown): unknown {
   }
 }
 
-/** `ENOENT` and the like; undefined for an error without a code. */
+/** The system's error code, such as `ENOENT`; undefined for an error without one. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

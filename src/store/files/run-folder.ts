@@ -1,27 +1,27 @@
 /**
- * The folder of one run (Spec §4.4 rule 1, R18). Its name tells who made it, so that what a run
- * that died left behind is known and removed, and nothing else is ever touched.
+ * The folder of one run (Spec §4.4 rule 1, R18). Its name identifies the process, so that folders
+ * of ended runs can be removed, and no others.
  */
 
 import { join } from 'node:path';
 import { codeOf, type FileOperations } from './operations.ts';
 
-/** Which process this is, among all that ever made a folder in the same place. */
+/** Identifies a process among all that have created a folder in the same place. */
 export interface Run {
-  /** The machine's name: the processes of another machine cannot be seen from here. */
+  /** The host name: processes of other hosts cannot be checked. */
   readonly host: string;
   readonly pid: number;
-  /** Milliseconds since 1970; tells apart processes that got the same id one after the other. */
+  /** Milliseconds since 1970; distinguishes processes that had the same process id. */
   readonly startedAt: number;
   isRunning(pid: number): boolean;
 }
 
-/** A name of 64 bytes, which is the longest that Linux has. */
+/** The hex form of 64 bytes, the maximum length of a host name on Linux. */
 const hostIdLengthMax = 128;
 
 const folderName = /^inkwell-([0-9a-f]{0,128})-([0-9]{1,10})-([0-9]{1,16})-[0-9A-Za-z]{6}$/;
 
-/** Makes the folder of this run in `directory`; gives its path. Throws a line for a person. */
+/** Creates the folder of this run in `directory`; returns its path. Throws a one-line Error. */
 export async function createRunFolder(
   directory: string,
   run: Run,
@@ -38,7 +38,7 @@ export async function createRunFolder(
   }
 }
 
-/** Removes the folders of runs of this machine that are over. One that stays is no error. */
+/** Removes folders of ended runs on this host. Failures are ignored. */
 export async function removeDeadFolders(
   directory: string,
   run: Run,
@@ -53,12 +53,12 @@ export async function removeDeadFolders(
 function isDead(name: string, run: Run): boolean {
   const [, hostId, pid, startedAt] = folderName.exec(name) ?? [];
   if (hostId !== toHostId(run.host)) return false;
-  // The same id at another time: an earlier process, common where a container starts again.
+  // The same process id at another time: an earlier process, as after a container's restart.
   if (Number(pid) === run.pid) return Number(startedAt) !== Math.floor(run.startedAt);
   return !run.isRunning(Number(pid));
 }
 
-/** The machine's name in hex digits, as much as a folder's name has room for. */
+/** The host name in hex, truncated to the length that a folder name allows. */
 function toHostId(host: string): string {
   return Buffer.from(host).toString('hex').slice(0, hostIdLengthMax);
 }

@@ -1,16 +1,16 @@
-/** The index of the files of one run, in memory. A replaced file goes with its last reader. */
+/** The in-memory index of one run's files. A replaced file is removed after its last reader. */
 
 import { type FileIndex, removableMax } from '../file-index.ts';
 import { tooManyFiles, type WrittenFile } from '../uploads.ts';
 
-/** The changes whose lists have the file: from `came` to before `went`. */
+/** The changes whose lists contain the file: from `came` up to, not including, `went`. */
 interface Replaced {
   readonly came: number;
   readonly went: number;
 }
 
 export function createRunIndex(filesMax: number, bytesMax: number): FileIndex {
-  // By stored name. A replaced file keeps its place (R2), as a Map has it.
+  // By stored name. A replacement keeps the position (R2), as a Map does.
   const stored = new Map<string, { readonly file: WrittenFile; readonly came: number }>();
   const replaced = new Map<string, Replaced>();
   let change = 0;
@@ -45,7 +45,7 @@ export function createRunIndex(filesMax: number, bytesMax: number): FileIndex {
       stored.delete(storedName);
       replaced.set(temporaryName, { came: found.came, went: change });
     },
-    // A commit in memory says whether it has stored its files: none that it has comes here.
+    // In memory, a failed commit has stored nothing, so none of these is stored.
     abandon(temporaryNames) {
       for (const name of temporaryNames) replaced.set(name, { came: 0, went: 0 });
       return temporaryNames;

@@ -1,12 +1,12 @@
 /**
- * The store of uploaded files: files in one folder, and an index of them. For one run both go with
- * it: the index is in memory, and a replaced file goes with its last reader. With an index in a
- * database both outlive the process, and any number of nodes share them (Spec §4.4, R18).
+ * The store of uploaded files: a folder and an index. In a store of one run the index is in memory,
+ * and a replaced file is removed after its last reader. With an index in a database, files outlive
+ * the process, and any number of nodes share them (Spec §4.4, R18).
  *
- * There a file is on the disk before it is in the index, and is never written to again. A replaced
- * file stays for `graceSeconds`, and longer while a node reports that it is being read; then
- * any node removes it. So a download has one version of each file whole; one whose node could not
- * say so for that long, or that is beyond the bound of replaced files, is cut, never mixed.
+ * In a durable store a file is flushed before it is in the index, and never written to again. A
+ * replaced file is kept for `graceSeconds`, and longer while a node reports that it is read; then
+ * any node removes it. A download thus gets one whole version of each file. If its node cannot
+ * report for that long, or too many files are replaced, the download is cut, never mixed.
  */
 
 import { join } from 'node:path';
@@ -32,45 +32,45 @@ export interface IndexedUploadsOptions {
   readonly folder: string;
   readonly files: FileOperations;
   readonly index: FileIndex;
-  /** Never gives the same name twice, on any node. */
+  /** Returns unique names, across all nodes. */
   readonly createName: () => string;
   readonly log: Log;
-  /** How long a replaced file stays at least in a durable store; left out: the store of one run. */
+  /** The minimum time that a replaced file is kept; undefined: a store of one run. */
   readonly graceSeconds?: number;
 }
 
-/** How often within the grace a node reports what is being read. */
+/** Reports of what is being read, per grace period. */
 const sweepsPerGrace = 10;
-/** After this many replaced files the node sweeps before its timer does. */
+/** After this many replaced files a sweep starts before its timer fires. */
 const replacedMax = 100;
 /** How long a stop waits for work that belongs to no request. */
 const closeMilliseconds = 1_000;
-/** Files of commits with an unknown outcome. Beyond it, uploads are refused before they begin. */
+/** Files of commits with an unknown outcome. If there are more, uploads are refused. */
 const doubtfulMax = 1_000;
 
 export class IndexedUploads implements Uploads {
-  /** Settled when the check of the start is over. Never rejects. */
+  /** Settles when the check at the start has ended. Never rejects. */
   readonly checked: Promise<void> = Promise.resolve();
   readonly #options: IndexedUploadsOptions;
   readonly #isDurable: boolean;
   readonly #timer: NodeJS.Timeout | undefined;
   #drain: MessagePort | undefined;
-  /** How many downloads read the list of which change. */
+  /** The number of downloads that read the list of each change. */
   readonly #reading = new Map<number, number>();
   /**
-   * Names on disk of files that may be in the index or not, since a commit failed without saying
-   * so, or that are not but could not be removed.
+   * Names on disk of files that may or may not be in the index, because the outcome of their commit
+   * is unknown, and of uncommitted files that could not be removed.
    */
   readonly #doubtful = new Set<string>();
-  /** Names that were given while the check of the start was under way; undefined after it. */
+  /** Names given during the check at the start; undefined after it. */
   #given: Set<string> | undefined;
-  /** Files that this node has replaced since it swept. */
+  /** Files that this node replaced since its last sweep. */
   #replaced = 0;
-  /** Replaced files that the last round could not remove. */
+  /** Replaced files that the last sweep could not remove. */
   #unremoved = 0;
-  /** The last round that was asked for; they run one after the other. */
+  /** The last sweep requested; sweeps run one after the other. */
   #lastSweep: Promise<void> = Promise.resolve();
-  /** The same round until it begins: a request before that needs no other. */
+  /** The sweep that has not started yet: further requests share it. */
   #nextSweep: Promise<void> | undefined;
   #closed = false;
 
@@ -113,7 +113,7 @@ export class IndexedUploads implements Uploads {
   }
 
   /**
-   * Removes files that are no longer needed, also those that were replaced during an earlier round.
+   * Removes files that are no longer needed, including those replaced during an earlier sweep.
    * Never rejects.
    */
   sweep(): Promise<void> {
@@ -128,7 +128,7 @@ export class IndexedUploads implements Uploads {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
-    // What is still asked of a database that does not answer ends with its connections.
+    // Requests to a database that does not answer end with its connections.
     const end = pause(closeMilliseconds, undefined, { ref: false });
     await Promise.race([Promise.all([this.checked, this.#lastSweep]), end]);
     if (!this.#isDurable) await this.#options.files.removeFolder(this.#options.folder);
@@ -148,7 +148,7 @@ export class IndexedUploads implements Uploads {
       const options = { files, path, isSynced: this.#isDurable, drain: this.#drain };
       return { storedName, temporaryName, size: await writeFile(content, options) };
     } catch (error) {
-      // Where the store is closed its folder may be gone: that is the reason then.
+      // If the store was closed, its folder may be gone, which explains the error.
       this.#checkOpen();
       throw toAppError(error);
     }
@@ -172,7 +172,7 @@ export class IndexedUploads implements Uploads {
   async #commit(given: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {
     this.#checkOpen();
     const { folder, files, index } = this.#options;
-    // Of two with one name the later one counts; the other goes with `close()`.
+    // Of two files with one name the later one is stored; `close()` removes the other.
     const kept = [...new Map(given.map((file) => [file.storedName, file])).values()];
     if (kept.length === 0) return;
     if (this.#isDurable) {
@@ -183,7 +183,7 @@ export class IndexedUploads implements Uploads {
     for (const { temporaryName } of kept) uncommitted.delete(temporaryName);
     try {
       const replaced = await index.commit(kept);
-      // Others have been counted meanwhile.
+      // `#replaced` is read after the await, because other commits may have changed it.
       this.#replaced += replaced;
     } catch (error) {
       const isRefused = error instanceof AppError && error.code === 'storage_full';
@@ -201,7 +201,7 @@ export class IndexedUploads implements Uploads {
     await this.#sweepRun();
   }
 
-  /** Without a grace, replaced files go at once. */
+  /** In a store of one run, replaced files are removed at once. */
   async #sweepRun(): Promise<void> {
     if (this.#isDurable || this.#closed) return;
     await this.sweep();
@@ -233,7 +233,7 @@ export class IndexedUploads implements Uploads {
       await this.#settleDoubts();
       await this.#removeReplaced();
     } catch (error) {
-      // The driver has logged that the database is away; the next round tries again.
+      // The driver has logged the outage; the next sweep tries again.
       const code = codeOf(error);
       if (this.#closed || code === 'overloaded' || code === 'unavailable') return;
       this.#options.log('warn', 'replaced files were not removed', { reason: toReason(error) });
@@ -245,7 +245,7 @@ export class IndexedUploads implements Uploads {
     if (names.length === 0) return;
     const never = await this.#options.index.abandon(names);
     for (const name of names) this.#doubtful.delete(name);
-    // One that stays is removed like those that were replaced.
+    // Files that cannot be removed now are removed like replaced ones.
     await this.#remove(never);
   }
 

@@ -1,20 +1,20 @@
 /**
- * A short lease on changing articles (the table `article_turn`). A node near the database wins each
- * comparison of versions against one that is farther away; a node that has lost some of them takes
- * the lease first. It is a row with an end and no lock: a node that stops while it holds the lease
- * delays the others for `leaseMilliseconds`. The lease makes changes fair; the comparison of
- * versions, which is made in any case, keeps them correct.
+ * A short lease for changing articles (the table `article_turn`). A node near the database would
+ * always win the comparison of versions against one that is farther away; a node that has lost some
+ * of them takes the lease first. The lease is a row with an expiry time, not a lock: if its node
+ * stops, others wait `leaseMilliseconds`. It makes changes fair; the comparison of versions, which
+ * is always made, makes them correct.
  */
 
 import { randomUUID } from 'node:crypto';
 import type { Pool } from './pool.ts';
 
 export interface ArticleLease {
-  /** Names this node in the table. */
+  /** Identifies this node in the table. */
   readonly holder: string;
-  /** False while another node holds it. A node that holds it already renews it. */
+  /** Returns false if another node holds the lease. Renews it if this node does. */
   acquire(): Promise<boolean>;
-  /** Without a database the lease ends by itself. Never rejects. */
+  /** Without a database the lease expires by itself. Never rejects. */
   release(): Promise<void>;
 }
 

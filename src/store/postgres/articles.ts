@@ -1,9 +1,9 @@
 /**
- * Articles in PostgreSQL: JSON documents as they came (R14), by id. A change is read, made and
- * then kept only if no other came between, which the row's version tells; else it is made again on
- * what is there now (R16). No lock is held meanwhile, so that a node that stops in the middle of a
- * change delays no other. In one process the changes of an article are queued: only nodes compete,
- * and a node that has lost some attempts takes the lease.
+ * Articles in PostgreSQL: JSON documents as sent (R14), by id. A change is optimistic: it is stored
+ * only if the version of the row is still the one that was read, otherwise it is made again (R16).
+ * No lock is held in between, so that a node that stops during a change does not delay others.
+ * Changes of an article by one process are queued, so that only nodes compete; a node that has lost
+ * some attempts takes the lease.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,13 +16,13 @@ import { toArticle } from '../sql/rows.ts';
 import { allArticles, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles } from '../store.ts';
 
-/** An attempt fails where another node's change was first, or where it holds the lease. */
+/** An attempt fails if another node changed the article first, or holds the lease. */
 const attemptsMax = 100;
-/** So many fail before the lease is asked for. */
+/** Failed attempts before the lease is requested. */
 const attemptsWithoutLease = 3;
-/** The longest pause between two attempts while another node holds the lease. */
+/** Maximum pause between two attempts while another node holds the lease. */
 const leasePauseMilliseconds = 50;
-/** Changes that wait for the one in progress, and how long one of them waits. */
+/** Changes that may wait for the one in progress, and for how long. */
 const waitingMax = 1_000;
 const waitMillisecondsMax = 10_000;
 
@@ -69,7 +69,7 @@ export function createArticles({
           const after = change(before.map(({ article }) => article));
           const changed = before.flatMap(({ version, article }, index) => {
             const replacement = after[index] ?? article;
-            // One that was not touched is the very same object.
+            // An article that did not change is the same object.
             return replacement === article ? [] : [{ version, article: replacement }];
           });
           return replaceAll({ pool, lease }, changed, undefined);
@@ -78,7 +78,7 @@ export function createArticles({
   };
 }
 
-/** Random: after a failover the next number could be one that was lost, and is in some hand. */
+/** Random, because after a failover a lost version number could be given again. */
 function newVersion(sql: Client): ReturnType<Client['unsafe']> {
   return sql.unsafe('(random() * 9e15)::bigint');
 }
@@ -94,8 +94,8 @@ async function put(pool: Pool, article: Article): Promise<Article> {
 }
 
 /**
- * Under the first value after the last one that is not taken (R15). Where another node stores an
- * article under that value at this very moment, the counter moves on.
+ * Stores the draft under the next free value of the counter (R15). If another node stores an
+ * article under it at the same moment, the counter moves on.
  */
 function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   return retry(async () => {
@@ -115,8 +115,8 @@ interface LeasedPool {
 }
 
 /**
- * All of them, or nothing where one of them is no longer the version that was read, or where
- * another node holds the lease.
+ * Stores all changes, or none if an article is no longer the version that was read or another node
+ * holds the lease.
  */
 async function replaceAll<T>(
   { pool, lease }: LeasedPool,
@@ -128,7 +128,7 @@ async function replaceAll<T>(
     return { id: article.id, version, document: JSON.stringify(article) };
   });
   const count = await pool.count((sql) => {
-    // A join alone may read the whole table.
+    // Forces the index: a join alone may read the whole table.
     const isChanged = sql`articles.id = ANY (ARRAY(SELECT id FROM changed))`;
     return sql`WITH changed AS MATERIALIZED (
         SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
@@ -160,7 +160,7 @@ async function retry<T>(attempt: Attempt<T>): Promise<T> {
   throw tooMany();
 }
 
-/** A few attempts against the other nodes; then with the lease, once it is free. */
+/** Tries without the lease first, then with it, once it is free. */
 async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>): Promise<T> {
   let failed = 0;
   let isHeld = false;
@@ -183,7 +183,7 @@ async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>): Promise<T
 
 type InQueue = <T>(id: number | undefined, work: () => Promise<T>) => Promise<T>;
 
-/** Changes of one article one after the other, in the order asked; undefined: of all articles. */
+/** Runs changes of the same article in sequence, in this order; undefined: of all articles. */
 function createQueue(): InQueue {
   /** The last change of each article that has one. */
   const last = new Map<number, Promise<unknown>>();
@@ -198,7 +198,7 @@ function createQueue(): InQueue {
       if (Date.now() - since > waitMillisecondsMax) throw tooMany();
       return work();
     });
-    // The caller gets the error; the next in the queue only waits for the end.
+    // Errors go to the caller; the next change in the queue only waits.
     const ended = done
       .catch(() => undefined)
       .finally(() => {

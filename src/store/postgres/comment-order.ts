@@ -1,9 +1,9 @@
 /**
- * Puts comments that several nodes store into one order without loss and without a second time.
- * Each has a number out of one sequence. Numbers are taken before their comments can be seen, so
- * that a higher one may be seen first; and a number may never come, where a write failed after it
- * had taken one. A gap is therefore waited for until nothing that was under way when it was first
- * seen is still under way. A comment that this node stored needs no second look at the database.
+ * Orders the comments that several nodes store: none is lost or delivered twice. Each has a number
+ * from one sequence. Numbers are assigned before a comment is visible, so that a higher number may
+ * become visible first, and a number may stay unused if its write failed. At a gap it waits until
+ * every transaction that was in progress when the gap was first seen has ended. Comments that this
+ * node stored are not read from the database again.
  */
 
 import type { Comment } from '../model.ts';
@@ -13,54 +13,54 @@ export interface Numbered {
   readonly comment: Comment;
 }
 
-/** The numbers of two timelines of a database are not the same ones: a failover begins another. */
+/** Numbers of different timelines are not comparable: a failover starts a new timeline. */
 export interface Stored extends Numbered {
   readonly timeline: number;
 }
 
-/** What one look at the database shows: one snapshot of it. */
+/** The result of reading the table: one snapshot. */
 export interface Look {
-  /** Comments after the cursor, in their order; the next ones where there are too many. */
+  /** Comments after the cursor, in order; only the next ones if there are too many. */
   readonly comments: readonly Numbered[];
   readonly isWhole: boolean;
-  /** What was the highest number of this node's own comments before the look. */
+  /** The highest number of this node's comments before the read. */
   readonly ownMax: number;
   /**
-   * No transaction before the first was under way; where a number is missing, whatever took one had
-   * begun before the second.
+   * Transactions older than `oldest` have ended. If a number is missing, the transaction that took
+   * it is older than `next`.
    */
   readonly oldest: bigint;
   readonly next: bigint;
 }
 
 interface Gap {
-  /** Every number up to this one had been taken when the gap was seen … */
+  /** All numbers up to this one were assigned when the gap was seen … */
   readonly upTo: number;
-  /** … and so by transactions before this one. */
+  /** … by transactions older than this one. */
   readonly before: bigint;
   readonly since: number;
 }
 
 export interface CommentOrderOptions {
-  /** The last number that was taken before the start. */
+  /** The last number assigned before the start. */
   readonly cursor: number;
-  /** Of that number. */
+  /** The timeline of that number. */
   readonly timeline: number;
   readonly deliver: (comment: Comment) => void;
-  /** Milliseconds of a clock. */
+  /** Milliseconds of a monotonic clock. */
   readonly clock: () => number;
-  /** How long a transaction of others may hold up the comments behind a gap. */
+  /** How long a transaction of another program may delay the comments after a gap. */
   readonly gapMillisecondsMax: number;
 }
 
-/** Own comments that wait for those before them; beyond it they are read like those of others. */
+/** Limit for own comments that wait for earlier ones; further ones are read from the table. */
 const ownBytesMax = 4_194_304;
-/** Of a comment without its text. */
+/** Memory of a comment without its text, in bytes. */
 const commentBytes = 400;
 
 export class CommentOrder {
   readonly #options: CommentOrderOptions;
-  /** Own comments behind a gap. */
+  /** Own comments after a gap. */
   readonly #own = new Map<number, Comment>();
   #cursor: number;
   #timeline: number;
@@ -74,27 +74,27 @@ export class CommentOrder {
     this.#timeline = options.timeline;
   }
 
-  /** What the cursor, and all numbers here, are of. */
+  /** The timeline of the cursor and of all numbers here. */
   get timeline(): number {
     return this.#timeline;
   }
 
-  /** All up to this number were delivered, or never come. */
+  /** All comments up to this number were delivered, or will never exist. */
   get cursor(): number {
     return this.#cursor;
   }
 
-  /** For `Look.ownMax`: read it before the look. */
+  /** The value of `Look.ownMax`; get it before reading the table. */
   get ownMax(): number {
     return this.#ownMax;
   }
 
-  /** Own comments that wait for others. */
+  /** The number of own comments that wait for earlier ones. */
   get waiting(): number {
     return this.#own.size;
   }
 
-  /** A comment that this node stored. On another timeline it is left to the looks at that. */
+  /** Adds a comment that this node stored. One of another timeline is ignored: it is read later. */
   stored({ seq, timeline, comment }: Stored): void {
     if (timeline !== this.#timeline) return;
     if (seq <= this.#cursor || this.#ownBytes >= ownBytesMax) return;
@@ -104,7 +104,7 @@ export class CommentOrder {
     this.#deliverOwn();
   }
 
-  /** Delivers what can be delivered. False where a gap is in the way: look again soon. */
+  /** Delivers what is possible. Returns false at a gap: the caller should read again soon. */
   take(look: Look): boolean {
     const seen = this.#merge(look);
     const highest = seen.at(-1)?.seq ?? 0;
@@ -120,7 +120,7 @@ export class CommentOrder {
     return true;
   }
 
-  /** After a failover to a copy of the database that may not have the last comments. */
+  /** Call it after a failover to a replica that may lack the last comments. */
   rewind(cursor: number, timeline: number): void {
     this.#cursor = cursor;
     this.#timeline = timeline;
@@ -130,7 +130,7 @@ export class CommentOrder {
     this.#gap = undefined;
   }
 
-  /** Own comments count as seen, also where they have been removed again before the look. */
+  /** Own comments are included even if they were removed before the read. */
   #merge({ comments, isWhole, ownMax }: Look): readonly Numbered[] {
     const last = isWhole ? ownMax : (comments.at(-1)?.seq ?? 0);
     const own = [...this.#own].filter(([seq]) => seq <= last);

@@ -1,8 +1,8 @@
 /**
- * Comments in PostgreSQL, which every node hears of, once each and in the stored order. The table
- * itself is the queue: a node reads what comes after its cursor. NOTIFY only says that there is
- * something to read; it is sent after the write and for many writes at once, because inside the
- * write it would let one transaction commit at a time. Where none arrives, a slow timer looks.
+ * Comments in PostgreSQL. Every node gets each comment once, in the order stored. The table is the
+ * queue: a node reads what follows its cursor. NOTIFY only says that there is something to read. It
+ * is sent after the write, once for many writes, because within the transaction it would serialise
+ * all commits. If notifications are lost, a slow timer reads the table.
  */
 
 import type { Stored } from './comment-order.ts';
@@ -22,8 +22,8 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
     async add(postId, content) {
       await feed.placed();
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-      // The lock keeps the post in place until the comment is stored. It also comes before the
-      // sequence is asked for a value: the feed relies on that (see follower.ts).
+      // The lock keeps the post until the comment is stored. It must be taken before the number
+      // from the sequence: the feed relies on that (see follower.ts).
       const [row] = await pool.write(
         (sql) => sql`WITH post AS (
             SELECT id FROM inkwell.posts WHERE id = ${postId} FOR KEY SHARE
@@ -42,20 +42,20 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
 
 export interface CommentFeed {
   /**
-   * To be waited for before a comment of this node is stored, so that every listener of now hears
-   * of it. Rejects as the pool does.
+   * Wait for it before storing a comment of this node, so that every present listener gets the
+   * comment. Rejects as the pool does.
    */
   placed(): Promise<unknown> | undefined;
-  /** A comment that this node stored. */
+  /** Call it for a comment that this node stored. */
   stored(stored: Stored): void;
-  /** Without listeners neither the table is read nor hints are listened to. */
+  /** Without listeners the table is not read. */
   watch(listener: (comment: Comment) => void): () => void;
   close(): Promise<void>;
 }
 
-/** A comment is told of after so long, together with those that follow it. */
+/** Delay of a notification, so that it covers the comments that follow. */
 const tellMilliseconds = 5;
-/** Between two of these: longer than readers let pass between two looks. */
+/** Minimum interval between notifications: longer than that at which readers follow them. */
 const tellPaceMilliseconds = 50;
 
 export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
@@ -68,9 +68,9 @@ class Feed implements CommentFeed {
   readonly #deps: FeedDeps;
   readonly #hints: Hints;
   readonly #listeners = new Set<(comment: Comment) => void>();
-  /** While there are listeners. */
+  /** Present while there are listeners. */
   #follower: Follower | undefined;
-  /** The end of the last one. */
+  /** Settles when the previous follower has closed. */
   #closing: Promise<void> | undefined;
   #tellTimer: NodeJS.Timeout | undefined;
   #toldAt = 0;
@@ -80,7 +80,7 @@ class Feed implements CommentFeed {
     this.#hints = createHints(deps);
   }
 
-  /** So that what does not work is known before the first listener comes. */
+  /** Finds and logs faults before the first listener comes. */
   async check(): Promise<void> {
     const stop = this.watch(() => undefined);
     try {

@@ -1,7 +1,7 @@
 /**
- * The index of stored files in PostgreSQL, for all nodes. `seq` is the order in which their names
- * came (R2). A commit is one function of the database: it locks the row that counts commits and
- * looks at the files then, so that the bounds on their number and bytes hold over all nodes.
+ * The index of stored files in PostgreSQL, for all nodes. `seq` orders them by their names' first
+ * storage (R2). A commit is a function in the database: it locks the row that counts commits before
+ * it reads the files, so that the limits on their number and bytes apply across all nodes.
  */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
@@ -77,7 +77,7 @@ export function createFileIndex(
   };
 }
 
-/** The row that counts commits is locked first, as a commit does it. */
+/** Locks the row that counts commits first, as a commit does. */
 function createRemove(pool: PostgresContext['pool'], graceSeconds: number): FileIndex['remove'] {
   return async ({ temporaryName }) => {
     await pool.write(

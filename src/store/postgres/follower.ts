@@ -1,6 +1,6 @@
 /**
- * Reads the comments of all nodes behind a cursor, for as long as somebody wants to hear of them:
- * when a hint of another node comes, and now and then without one.
+ * Reads the comments of all nodes after a cursor while there are listeners: when another node sends
+ * a hint, and at intervals.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,35 +14,35 @@ import { pageBytesMax } from '../sql/sql.ts';
 
 export interface FeedDeps {
   readonly pool: Pool;
-  /** To listen for hints of other nodes; undefined where there are none. */
+  /** For receiving hints of other nodes; undefined if that is not possible. */
   readonly connect: Connect | undefined;
   readonly log: Log;
   readonly timeoutSeconds: number;
-  /** This node, among those that send hints. */
+  /** Identifies this node in hints. */
   readonly nodeId: string;
 }
 
 const rowsPerLook = 500;
-/** Between two looks while a gap is in the way. */
+/** Interval between reads at a gap. */
 const gapMilliseconds = 5;
-/** Between two looks that nothing asked for: where hints arrive, and where they do not. */
+/** Interval between reads without a reason: if hints can be received, and if they cannot. */
 const idleMilliseconds = 1_000;
 const deafMilliseconds = 100;
 /**
- * Hints are followed no more often, so that each look is for many comments: it costs the same for
- * one and for twenty. Shorter than the pace of one node that tells: its hints are not waited with.
+ * Minimum interval between reads after hints: a read costs the same for one comment and for twenty.
+ * Shorter than the interval of a node's hints, so that these are not delayed.
  */
 const paceMilliseconds = 40;
-/** Longer than any statement of a node: only a transaction of another program lasts so long. */
+/** Longer than any statement of a node: only a transaction of another program takes longer. */
 const gapSecondsMore = 10;
-/** Of PostgreSQL's integers. */
+/** The maximum of `integer` in PostgreSQL. */
 const timelineMax = 2 ** 31 - 1;
-/** How often the start looks for the end of the transactions that it found in progress. */
+/** How often the start checks whether the transactions that it found in progress have ended. */
 const startLooksMax = 100;
-/** So many of the last numbers may belong to transactions that the start finds in progress. */
+/** The last numbers, which may belong to transactions that were in progress at the start. */
 const startNumbers = 200;
 
-/** Reads the table from its creation on: there is one while there are listeners. */
+/** Reads the table from its construction on. It exists while there are listeners. */
 export class Follower {
   readonly listening: Listening;
   readonly #deps: FeedDeps;
@@ -51,10 +51,10 @@ export class Follower {
   #order: CommentOrder | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
-  /** Something happened since the look under way began. */
+  /** True if something happened since the present read began. */
   #again = false;
   #lookedAt = 0;
-  /** When the next look is due that the timer makes. */
+  /** When the timer starts the next read. */
   #dueAt = 0;
   #closed = false;
 
@@ -70,7 +70,7 @@ export class Follower {
     void this.#look();
   }
 
-  /** Settles when what is stored from then on comes behind the cursor. */
+  /** Settles when the start position is known: later comments are after the cursor. */
   placed(): Promise<Start> | undefined {
     if (this.#order !== undefined) return undefined;
     this.#start ??= findStart(this.#deps.pool).catch((error: unknown) => {
@@ -80,12 +80,12 @@ export class Follower {
     return this.#start;
   }
 
-  /** Before there is an order, a look finds it. */
+  /** Without an order, the first read includes the comment. */
   stored(stored: Stored): void {
     this.#order?.stored(stored);
   }
 
-  /** A comment of another node, that came before one of this node, may not be here yet. */
+  /** Call it when a notification is sent: an own comment may wait for one of another node. */
   told(): void {
     if (this.#order !== undefined && this.#order.waiting > 0) this.#ask();
   }
@@ -93,7 +93,7 @@ export class Follower {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    // A look under way ends with the pool.
+    // A read in progress ends with the pool.
     await this.listening.close();
   }
 
@@ -102,7 +102,7 @@ export class Follower {
     const wait = dueAt - performance.now();
     if (this.#isLooking) this.#again = true;
     else if (wait <= 0) void this.#look();
-    // In front of a gap it may look sooner than that.
+    // At a gap the next read may be due sooner.
     else if (dueAt < this.#dueAt) this.#lookIn(wait);
   }
 
@@ -118,23 +118,23 @@ export class Follower {
     this.#isLooking = true;
     this.#again = false;
     this.#lookedAt = performance.now();
-    // Where it fails, the pool has noted that the database is away.
+    // The pool has logged the reason of a failure.
     const wait = await this.#lookOnce().catch(() => undefined);
     this.#isLooking = false;
     const rest = this.listening.areHeard() ? idleMilliseconds : deafMilliseconds;
     this.#lookIn(wait ?? (this.#again ? paceMilliseconds : rest));
   }
 
-  /** Gives back when to look again where it is known, in milliseconds. */
+  /** Returns when to read again in milliseconds, if that is known. */
   async #lookOnce(): Promise<number | undefined> {
     const order = (this.#order ??= await this.#begin());
     const { ownMax, cursor, timeline } = order;
     const rows = await this.#deps.pool.read((sql) => look(sql, { cursor, timeline, ownMax }));
     const seen = toLook(rows, ownMax);
-    // A server that was left behind: by the next look it may be another one.
+    // A server that was left behind by a failover: the next read may reach another one.
     if (this.#closed || seen.timeline < timeline) return undefined;
     if (seen.timeline > timeline || seen.last < cursor) {
-      // Own comments of before may have moved the cursor since the question: it is asked again.
+      // If own comments have moved the cursor during the read, the table is read again.
       if (order.cursor === cursor) this.#followTo(order, seen);
       return 0;
     }
@@ -157,9 +157,9 @@ export class Follower {
   }
 
   /**
-   * The server may be another one than before, after a failover to a copy that lagged behind, and
-   * may have given the numbers of lost comments to others. All comments up to the last one that is
-   * still there were delivered; those after it are of the new timeline, or were not delivered yet.
+   * After a failover to a replica that lagged behind, the server may lack comments and assign their
+   * numbers again. All comments up to the last one that still exists were delivered; later ones
+   * belong to the new timeline, or were not delivered.
    */
   #followTo(order: CommentOrder, { back, timeline }: Seen): void {
     const from = order.cursor;
@@ -171,11 +171,11 @@ export class Follower {
 interface Position extends Pick<Look, 'ownMax'> {
   readonly cursor: number;
   readonly timeline: number;
-  /** False: without their texts, and so never too long for one look. */
+  /** False: without texts, so that all rows fit into one read. */
   readonly areTold?: boolean;
 }
 
-/** What a reader finds that begins: the last number, and what could be seen behind `after`. */
+/** The start position: the last number, and the comments visible after `after`. */
 interface Start extends Seen {
   readonly after: number;
 }
@@ -186,10 +186,10 @@ async function findStart(pool: Pool): Promise<Start> {
   return { after, ...(await lookAfter(pool, after)) };
 }
 
-/** The comments that had a number at the start and could not be seen yet; some never come. */
+/** Comments that had a number at the start but were not visible. Some never will be. */
 async function findLate(pool: Pool, start: Start): Promise<readonly Numbered[]> {
   const before = new Set(start.comments.map(({ seq }) => seq));
-  // Whatever took a number up to the last had begun before this transaction.
+  // Every transaction that took one of these numbers is older than this one.
   const [row] = await pool.write((sql) => sql`SELECT pg_current_xact_id()::text AS next`);
   const next = BigInt(String(row?.['next']));
   let seen = await lookAfter(pool, start.after);
@@ -197,13 +197,13 @@ async function findLate(pool: Pool, start: Start): Promise<readonly Numbered[]> 
     await pause(gapMilliseconds * 4);
     seen = await lookAfter(pool, start.after);
   }
-  // After a failover all that is there and was not seen is read from another place on.
+  // After a failover the table is read from another position, which includes them.
   if (seen.timeline !== start.timeline) return [];
   const late: Numbered[] = [];
   for (const { seq } of seen.comments) {
     if (seq > start.last || before.has(seq)) continue;
     const [found] = (await lookAfter(pool, seq - 1, true)).comments;
-    // It may have been removed meanwhile.
+    // It may have been removed in the meantime.
     if (found?.seq === seq) late.push(found);
   }
   return late;
@@ -215,9 +215,9 @@ async function lookAfter(pool: Pool, cursor: number, areTold = false): Promise<S
 }
 
 /**
- * One statement, so that the comments and what is under way are of one snapshot. Where a number is
- * missing among them, it takes a transaction id: a snapshot ends with the last id that is over, and
- * so before some of those under way.
+ * One statement, so that comments and running transactions belong to one snapshot. If a number is
+ * missing, the statement takes a transaction id of its own: the snapshot's upper limit only covers
+ * ended transactions, and can be below some that are running.
  */
 function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
   const { cursor, timeline, ownMax, areTold = true } = position;
@@ -244,15 +244,15 @@ function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
 }
 
 interface Seen extends Look {
-  /** The last number that was taken. */
+  /** The last number assigned. */
   readonly last: number;
   readonly timeline: number;
-  /** Where that differs: the last comment up to the cursor that is still there; 0: none is. */
+  /** After a failover: the last existing comment up to the cursor, or 0. */
   readonly back: number;
 }
 
 function toLook(rows: readonly Row[], ownMax: number): Seen {
-  // Without comments there is one row that has none.
+  // Without comments there is one row whose columns are null.
   const comments = rows
     .filter((row) => row['seq'] !== null)
     .map((row) => ({ seq: Number(row['seq']), comment: toComment(row) }));

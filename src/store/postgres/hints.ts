@@ -1,6 +1,6 @@
 /**
- * Hints between nodes: LISTEN on a connection of its own, and NOTIFY. A hint may get lost; nothing
- * depends on it but the time that a comment takes to another node.
+ * Notifications between nodes: LISTEN on a separate connection, and NOTIFY. If one is lost, a
+ * comment only takes longer to reach other nodes.
  */
 
 import { toReason } from '../../errors.ts';
@@ -9,27 +9,27 @@ import { isOutOfReach } from './faults.ts';
 import { type Client, type Connect, createDeadline, type Pool } from './pool.ts';
 
 export interface Hints {
-  /** Tells the other nodes. Never rejects, never waits. */
+  /** Notifies the other nodes. Never rejects, never waits. */
   tell(): void;
-  /** From now on, on a connection of its own, which is made again whenever it is lost. */
+  /** Listens on a separate connection, which is replaced when it is lost. */
   listen(listener: HintListener): Listening;
 }
 
 export interface HintListener {
   readonly heard: (fromNode: string) => void;
-  /** After the first connection and after every later one: hints may have been missed. */
+  /** Called after each connection, because notifications may have been missed. */
   readonly connected: () => void;
 }
 
 export interface Listening {
-  /** Settles when it listens, or has failed for the first time. */
+  /** Settles when it is listening, or after the first failure. */
   readonly begun: Promise<void>;
-  /** True while hints arrive. */
+  /** True while notifications are received. */
   areHeard(): boolean;
   close(): Promise<void>;
 }
 
-/** Where a node can only look for itself. */
+/** For nodes that cannot receive notifications. */
 const noHints: Hints = {
   tell: () => undefined,
   listen: () => ({
@@ -41,23 +41,23 @@ const noHints: Hints = {
 
 export interface HintDeps {
   readonly pool: Pool;
-  /** Undefined where nothing would be heard. */
+  /** Undefined if notifications cannot be received. */
   readonly connect: Connect | undefined;
   readonly log: Log;
   readonly nodeId: string;
 }
 
-/** A connection may be dead without an error: it is checked this often. */
+/** A connection can be dead without an error, so it is checked at this interval. */
 const checkMilliseconds = 5_000;
 const patienceMilliseconds = 5_000;
 const retryMilliseconds = 200;
 
 export function createHints({ pool, connect, log, nodeId }: HintDeps): Hints {
   if (connect === undefined) return noHints;
-  /** The log has a line that this node does not listen. */
+  /** True if the failure was logged. */
   let logged = false;
   const report = (error?: unknown): void => {
-    // Logged once: it is tried again and again, and the pool logs that the database is away.
+    // Logged once: listening is retried, and the pool logs that the database is away.
     const isNews = error !== undefined && !logged;
     logged = error !== undefined;
     if (isNews) log('warn', 'database sends no hints', { reason: toReason(error) });
@@ -72,7 +72,7 @@ export function createHints({ pool, connect, log, nodeId }: HintDeps): Hints {
   };
 }
 
-/** `report` gets what failed; nothing when this node listens again. */
+/** `report` is called with an error, and without one when listening works again. */
 function startListening(
   connect: Connect,
   { heard, connected }: HintListener,
@@ -114,7 +114,7 @@ function startListening(
     checkIn(listening ? checkMilliseconds : retryMilliseconds);
   }
 
-  /** One check is waited for at a time. */
+  /** Only one check is scheduled at a time. */
   function checkIn(milliseconds: number): void {
     clearTimeout(timer);
     if (closed) return;
@@ -136,8 +136,8 @@ function startListening(
 }
 
 /**
- * LISTEN a second time changes nothing: it asks whether the connection lives. Where it says
- * nothing it is ended, and `giveUp` puts another one in its place.
+ * Repeating LISTEN has no effect: it checks the connection. If there is no answer, the connection
+ * is closed, and `giveUp` replaces it.
  */
 async function listen(client: Client, giveUp: () => void): Promise<void> {
   const deadline = createDeadline(patienceMilliseconds, () => {

@@ -1,14 +1,14 @@
 /**
- * The connections that lists may take. The pages of the lists of one table take a few of them, so
- * that a table that is locked, or slow to read, leaves the others to every other statement.
+ * Limits the connections for lists. Pages of one table may use only a few, so that a table that is
+ * locked or slow leaves connections for other statements.
  */
 
 import { AppError } from '../../errors.ts';
 
-/** Runs `read` when a connection is free for lists of this table; rejects with `overloaded`. */
+/** Runs `read` when a connection for lists of this table is free. Rejects with `overloaded`. */
 export type ListShare = <T>(table: string, read: () => Promise<T>) => Promise<T>;
 
-/** Pages that wait for those of the same table, and how long one of them waits. */
+/** Pages that may wait for others of the same table, and for how long. */
 const waitingMax = 100;
 const waitMilliseconds = 2_000;
 
@@ -27,7 +27,7 @@ export function createListShare(connectionsMax: number): ListShare {
       return await read();
     } finally {
       const [next] = table.waiting;
-      // The place is handed over: nobody takes it in between.
+      // The connection is handed over directly, so that no other page can take it.
       if (next === undefined) table.running -= 1;
       else next();
     }

@@ -1,7 +1,7 @@
 /**
- * The connections to PostgreSQL, and the one place that knows its package. Every wait has an end:
- * a statement that the server does not answer in time is given up, and so is a pool in which no
- * statement is answered. While the server is away, requests are refused with `unavailable`.
+ * The connections to PostgreSQL; only this file knows the package. Every wait is limited: a
+ * statement without an answer is given up, and so is a pool in which no statement is answered.
+ * While the server is away, requests are refused with `unavailable`.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,11 +25,11 @@ export type Row = postgres.Row;
 type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
 
 export interface Pool {
-  /** The rows of a statement that only reads: sent once more where its connection was lost. */
+  /** Runs a statement that only reads. Runs it again if its connection was lost. */
   read(statement: Statement): Promise<readonly Row[]>;
-  /** What a statement writes is kept whole or not at all; after `unavailable` it may be either. */
+  /** Runs a statement that writes, atomically. After `unavailable` it may or may not be stored. */
   write(statement: Statement): Promise<readonly Row[]>;
-  /** The same, for how many rows were written. */
+  /** Like `write`, but returns the number of rows written. */
   count(statement: Statement): Promise<number>;
   close(): Promise<void>;
 }
@@ -41,33 +41,33 @@ export interface PoolOptions {
 }
 
 export interface Connect {
-  /** Connections to one host of the URL: they are made when they are needed. */
+  /** Creates a client for one host of the URL. It connects when it is used. */
   (options: ConnectOptions): Client;
-  /** Where this one reaches no primary. True: the next client goes to another host. */
+  /** Call it if a client reaches no primary. Returns true if the next client uses another host. */
   readonly passOver: (client: Client) => boolean;
 }
 
 export interface ConnectOptions {
   readonly connectionsMax: number;
   readonly statementSeconds: number;
-  /** How long a statement waits for a lock; undefined: as long as it may take. */
+  /** How long a statement may wait for a lock; undefined: as long as the statement may take. */
   readonly lockMilliseconds?: number;
-  /** For every NOTIFY on a channel that a connection listens to. */
+  /** Called for each NOTIFY on a channel that a connection listens to. */
   readonly heard?: (channel: string, payload: string) => void;
-  /** Whenever a connection has ended. */
+  /** Called when a connection was closed. */
   readonly closed?: () => void;
 }
 
-/** What the parts of the driver share. */
+/** Shared by the parts of the driver. */
 export interface PostgresContext {
   readonly pool: Pool;
   readonly sql: Sql;
   readonly createId: () => string;
-  /** The local date-time of now, as records keep it. */
+  /** The present local date-time, as records store it. */
   readonly now: () => string;
 }
 
-/** Servers that are all away, or being promoted, are not asked by each request. */
+/** Minimum interval between changes of host, while all are away or being promoted. */
 const passMilliseconds = 100;
 
 /** Loads the package. */
@@ -78,7 +78,7 @@ export async function createConnect(url: string): Promise<Connect> {
   let passedAt = 0;
   const hostOf = new WeakMap<Client, number>();
   const passOver: Connect['passOver'] = (client) => {
-    // Another client has passed over it before.
+    // Another client has already changed the host.
     if (hostOf.get(client) !== at) return true;
     if (targets.length === 1 || Date.now() - passedAt < passMilliseconds) return false;
     passedAt = Date.now();
@@ -97,14 +97,14 @@ export async function createConnect(url: string): Promise<Connect> {
       ...target?.options,
       max: connectionsMax,
       connect_timeout: 5,
-      // Without an answer to the first one the next attempts come at a slower pace, up to this.
+      // Exponential backoff between attempts to connect, up to one second.
       backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
-      // The types of arrays, which it would ask for at the start, are not used.
+      // The package would query array types at the start, which are not used.
       fetch_types: false,
       onnotice: () => undefined,
       onnotify: heard,
       onclose: () => closed?.(),
-      // One that waits holds up none behind it: each is sent over a connection that is free.
+      // No pipelining: a slow statement must not delay others on its connection.
       max_pipeline: 0,
       connection: {
         application_name: 'inkwell',
@@ -130,13 +130,13 @@ async function importPostgres(): Promise<typeof postgres> {
   }
 }
 
-/** A statement that waits longer for a lock is given up. */
+/** Time limit for waiting for a lock. */
 const lockMilliseconds = 1_000;
-/** Statements under way, those that wait for a connection among them. */
+/** Limit for statements that run or wait for a connection. */
 const statementsMax = 2_000;
-/** Connections that only read are renewed no more often. */
+/** Minimum interval between replacements of clients because their sessions are read-only. */
 const renewMilliseconds = 1_000;
-/** Longer than a connection that was lost needs to be known as closed. */
+/** Long enough for the package to notice that a connection was lost. */
 const retryMilliseconds = 50;
 
 export function createPool(connect: Connect, options: PoolOptions): Pool {
@@ -151,13 +151,13 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
 
 interface Answer {
   readonly rows: readonly Row[];
-  /** Rows that were read or written, as the server counts them. */
+  /** The number of rows read or written, according to the server. */
   readonly count: number;
 }
 
 /**
- * Rows are gathered here, one by one. The package counts those that it gathers on the connection,
- * and does not start again after a statement that failed behind some: the next result had holes.
+ * Collects rows itself: the package's own counter is not reset after a statement that failed in the
+ * middle, so that the next result would have holes.
  */
 async function ask(query: ReturnType<Statement>): Promise<Answer> {
   const rows: Row[] = [];
@@ -167,15 +167,15 @@ async function ask(query: ReturnType<Statement>): Promise<Answer> {
 }
 
 interface Runner {
-  /** A statement that was sent over a connection that was lost is sent again, up to `attempts`. */
+  /** Runs a statement up to `attempts` times, if its connection was lost. */
   readonly run: (statement: Statement, attempts: 1 | 2) => Promise<Answer>;
   readonly end: () => Promise<void>;
 }
 
-/** Runs each statement under a deadline; replaces connections that are dead. */
+/** Runs each statement with a deadline, and replaces dead connections. */
 function createRunner(connect: Connect, options: PoolOptions): Runner {
   const { log, connectionsMax, timeoutSeconds } = options;
-  // The server ends a statement after its time; the second more is for its answer.
+  // The server cancels a statement at its timeout; one second more is for the answer.
   const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
   const newClient = (): Client =>
     connect({ connectionsMax, statementSeconds: timeoutSeconds, lockMilliseconds });
@@ -190,13 +190,13 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     client = newClient();
     used.end({ timeout: endSeconds }).catch(() => undefined);
   };
-  /** A session that only reads may stay so when the database writes again: later ones do not. */
+  /** A read-only session may stay so after the database accepts writes; new sessions do not. */
   const renew = (used: Client): void => {
     if (Date.now() - renewedAt < renewMilliseconds) return;
     renewedAt = Date.now();
     giveUp(used, patienceMilliseconds / 1000);
   };
-  /** Connections without an answer for so long are taken for dead, though they look open. */
+  /** True if no connection has answered for so long that all count as dead. */
   const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
 
   async function runOnce(statement: Statement): Promise<Answer> {
@@ -241,7 +241,7 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
 }
 
 interface Deadline {
-  /** Rejects when the time is over; never resolves. */
+  /** Rejects at the deadline; never resolves. */
   readonly passed: Promise<never>;
   readonly end: () => void;
 }

@@ -1,4 +1,4 @@
-/** The schema in PostgreSQL, in numbered steps, and the first records. */
+/** The schema in PostgreSQL, as numbered migrations, and the initial records. */
 
 import type { InitialData } from '../memory.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../sql/rows.ts';
 import type { Client } from './pool.ts';
 
-/** Each step is run once in a database's life, in this order. Steps are added, never changed. */
+/** Each step runs once per database, in this order. Steps are added, never changed. */
 const steps: readonly string[] = [
   `CREATE TABLE inkwell.posts (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -122,8 +122,8 @@ const steps: readonly string[] = [
     RETURN QUERY SELECT disk_name FROM json_array_elements_text(given) AS sent
       JOIN inkwell.replaced_files ON disk_name = sent WHERE went = 0;
   END $function$;`,
-  // Each promotion of a standby begins a new timeline, with the next number. 0: the server does
-  // not say, as in recovery. Comments from before this step have none.
+  // Each promotion of a standby starts a timeline with the next number. 0: the server does not
+  // tell, as in recovery. Comments stored before this step have none.
   `CREATE OR REPLACE FUNCTION inkwell.timeline() RETURNS integer LANGUAGE plpgsql AS $function$
   BEGIN
     RETURN ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer;
@@ -151,17 +151,17 @@ const steps: readonly string[] = [
   CREATE INDEX login_failures_by_end ON inkwell.login_failures (ends);`,
 ];
 
-/** A step may take its time, and so may the nodes that are there before. */
+/** Time limit for a migration, which includes waiting for other nodes. */
 export const migrationSeconds = 600;
 
 /** One number for all nodes: "Inkw". */
 const migrationLock = 0x49_6e_6b_77;
-/** Of what these statements themselves refuse. */
+/** The error code of refusals by these statements. */
 const refused = 'IW001';
 
 /**
- * Brings the database to the newest step. The text is sent as one: PostgreSQL runs it as one
- * transaction, and the lock lets one node at a time into it.
+ * Migrates the database to the newest step. The text is sent at once, so that PostgreSQL runs it as
+ * one transaction; the lock admits one node at a time.
  */
 export async function migrate(sql: Client): Promise<void> {
   try {
@@ -205,8 +205,8 @@ function migration(): string {
 }
 
 /**
- * Puts the first records into a new database, as one statement: one node does it, the others see
- * it done. Before that a command may have added an account, and its author with it.
+ * Adds the initial records to a new database in one statement: one node does it, others find it
+ * done. A command may have added an account and its author before.
  */
 export async function fill(sql: Client, initial: InitialData): Promise<void> {
   const tables = toInitialRows(initial);
@@ -224,7 +224,7 @@ export async function fill(sql: Client, initial: InitialData): Promise<void> {
   );
 }
 
-/** Accounts are given anew at every start (R20); each is also an author, with the same id. */
+/** Accounts are given at every start (R20); each is also an author with the same id. */
 export async function keepAuthors(sql: Client, initial: InitialData): Promise<void> {
   const rows = authorsOfAccounts(initial).map(toAuthorRow);
   await sql.unsafe(
@@ -235,7 +235,7 @@ export async function keepAuthors(sql: Client, initial: InitialData): Promise<vo
   );
 }
 
-/** The rows of a table that a parameter holds as JSON, each with its place. */
+/** The rows of a table from a parameter with JSON, with their positions. */
 function rowsOf(table: Table, parameter: number): string {
   const row = `null::inkwell.${table}`;
   return `json_populate_recordset(${row}, $${parameter}::text::json) WITH ORDINALITY`;

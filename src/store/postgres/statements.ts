@@ -1,11 +1,11 @@
-/** The statements that both drivers on SQL share, on PostgreSQL. */
+/** The parts of the shared statements that are specific to PostgreSQL. */
 
 import { type PageQuery, pageBytesMax, type RowPage, type Sql } from '../sql/sql.ts';
 import type { Table } from '../sql/rows.ts';
 import type { ListShare } from './list-share.ts';
 import type { Pool } from './pool.ts';
 
-/** The bytes of a row's texts, which PostgreSQL knows without reading them. */
+/** The size of a row's texts in bytes, which PostgreSQL knows without reading them. */
 const sizeOf: Readonly<Partial<Record<Table, string>>> = {
   posts: 'octet_length(title) + octet_length(content)',
   comments: 'octet_length(content)',
@@ -18,7 +18,7 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
     pool.read((sql) => sql.unsafe(text, [...values], { prepare: true }));
   return {
     schema: 'inkwell.',
-    // A subselect is computed once, not for each row.
+    // A subselect is evaluated once, not for each row.
     now: '(SELECT (extract(epoch FROM now()) * 1000)::bigint)',
     // No equality: it would do for the plan to read in the order of `seq`, or to hash the table.
     ofEach: ([table, column]) => `(

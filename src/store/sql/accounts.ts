@@ -1,4 +1,4 @@
-/** Kept accounts in SQL, for the server that looks them up and the command that changes them. */
+/** Kept accounts in SQL, for the server that reads them and the command that changes them. */
 
 import { andThen } from '../../maybe-promise.ts';
 import type { KeptAccounts } from '../store.ts';
@@ -6,9 +6,9 @@ import { toAccount, toPerson, type Value } from './rows.ts';
 import { findBy, type Sql } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
-/** What writes two tables as one act, which each driver has its own way for. */
+/** Writes to two tables in one transaction, which each driver does in its own way. */
 export interface AccountWrites {
-  /** Also makes the author. */
+  /** Also creates the author. */
   readonly add: KeptAccounts['add'];
   /** Runs the statement, which changes this account, and gives its author the account's email. */
   readonly change: (username: string, text: string, values: readonly Value[]) => Promise<boolean>;

@@ -1,4 +1,4 @@
-/** Lists of one table in SQL, read behind a key: no statement is open between two pages. */
+/** Lists of one table in SQL, with keyset pagination: no statement stays open between two pages. */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type List, type Page, pageRecordsMax } from '../list.ts';
@@ -11,7 +11,7 @@ export interface Listing<T> {
   readonly toRecord: (row: Row) => T;
 }
 
-/** `of`: whose records they are; else all are listed. */
+/** `of`: the owner of the records; default: all records. */
 export function createList<T>(
   sql: Sql,
   { table, order, toRecord }: Listing<T>,
@@ -19,19 +19,19 @@ export function createList<T>(
 ): List<T> {
   const [owned, ...owner] = of ?? [];
   const name = `${sql.schema}${table}`;
-  // Articles are in the order of their ids, all others in that of their storing (R2).
+  // Articles are ordered by id, other records by the order in which they were stored (R2).
   const key = table === 'articles' ? 'id' : 'seq';
   const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
   const from = owned
     ? sql.ofOne(owned, order)
     : `${name} WHERE ${key} ${beyond} $1 ORDER BY ${key} ${order} LIMIT $2`;
   const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${from}`;
-  // Behind the index of the ids are no texts.
+  // Counts over the index of ids, which does not contain the texts.
   const all = owned ? from : `${name} ORDER BY id LIMIT $1`;
   const count = `SELECT count(*) AS n FROM (SELECT 1 FROM ${all}) AS counted`;
 
   const readFrom = (place: number, limit: number): MaybePromise<Page<T>> =>
-    // One row more tells whether there are more.
+    // One more row is read, to know whether there is a next page.
     andThen(
       sql.readPage({ table, text, values: [...owner, place, limit + 1], order }),
       ({ rows, isCut }) => {
@@ -42,7 +42,7 @@ export function createList<T>(
         return { records: kept.map(toRecord), next };
       },
     );
-  /** The place of a record; of one that has gone, of its neighbour by id, which is as old. */
+  /** The position of a record; if it was removed, that of the nearest id, which is about as old. */
   const findPlace = (id: string): MaybePromise<number> => {
     const [nearest, direction] = order === 'ASC' ? ['<=', 'DESC'] : ['>=', 'ASC'];
     const found = sql.read(

@@ -1,6 +1,6 @@
 /**
  * Failed logins in SQL, which all nodes count together (R21), by the clock of the database. Each
- * statement locks one row, so that none waits for another that waits for it.
+ * statement locks one row, so that there are no deadlocks.
  */
 
 import { andThen } from '../../maybe-promise.ts';
@@ -8,14 +8,14 @@ import type { LoginFailures } from '../store.ts';
 import type { Row, Value } from './rows.ts';
 import type { Sql } from './sql.ts';
 
-/** No client can push out a count: a failure takes three rows, and a node has 3,000 in a minute. */
+/** No client can push out a count: a failure adds three rows, and a node checks 3,000 a minute. */
 export const rowsMax = 131_072;
-/** A node removes what is over with a failure, and no more often. */
+/** Minimum interval between two removals of expired rows by one node. */
 const removalMilliseconds = 10_000;
-/** What seems to last longer was counted before the clock was set back. */
+/** A longer window was counted before the clock was set back, and is ignored. */
 const longestMilliseconds = 120_000;
 
-/** Runs a statement that writes; its rows are those that it returns. */
+/** Runs a statement that writes, and returns the rows of its RETURNING clause. */
 type Change = (text: string, values: readonly Value[]) => Promise<readonly Row[]>;
 
 export function createLoginFailures(sql: Sql, change: Change): LoginFailures {

@@ -1,4 +1,4 @@
-/** Posts, comments, authors and todos in SQL, as both drivers have them. */
+/** Posts, comments, authors and todos in SQL, for both drivers. */
 
 import { pageRecordsMax } from '../list.ts';
 import type { Comment, Post, Todo } from '../model.ts';
@@ -20,7 +20,7 @@ import { escapeText } from './text-escape.ts';
 export interface RecordDeps {
   readonly sql: Sql;
   readonly createId: () => string;
-  /** The local date-time of now, as records keep it. */
+  /** The present local date-time, as records store it. */
   readonly now: () => string;
 }
 
@@ -47,7 +47,7 @@ export function createPosts({ sql, createId, now }: RecordDeps): Posts {
       return (await sql.write('posts', text, [...toTexts(change), id, ...texts])) === 1;
     },
     async remove(id, expected) {
-      // Its comments go with it, by the foreign key.
+      // Comments are deleted by the foreign key.
       const [condition, texts] = asExpected(expected, 2);
       const text = `DELETE FROM ${posts} WHERE id = $1${condition}`;
       return (await sql.write('posts', text, [id, ...texts])) === 1;
@@ -59,7 +59,7 @@ function toTexts({ title, content }: PostTexts): readonly string[] {
   return [escapeText(title), escapeText(content)];
 }
 
-/** Compared in the statement that writes: no other change comes between. */
+/** The condition is part of the statement that writes, so that no change can come between. */
 function asExpected(
   texts: PostTexts | undefined,
   parameter: number,
@@ -68,7 +68,7 @@ function asExpected(
   return [` AND title = $${parameter} AND content = $${parameter + 1}`, toTexts(texts)];
 }
 
-/** What drivers do not store in different ways. */
+/** The methods that are the same in both drivers. */
 export function createComments({ sql }: RecordDeps): Pick<Comments, 'find' | 'ofPost'> {
   return {
     find: findBy(sql, ['comments', 'id'], toComment),
@@ -105,8 +105,8 @@ export function createRelated({ sql }: RecordDeps): Related {
 }
 
 /**
- * The records of each owner. A page of them at first; more only where all are
- * no more than `max`. Undefined where they are more, or too many bytes.
+ * Reads the records of each owner: first one page, and all only if a count finds no more than
+ * `max`. Undefined if there are more, or too many bytes.
  */
 function readGroups<T>(
   sql: Sql,
@@ -114,7 +114,7 @@ function readGroups<T>(
   owned: Owned,
 ): (ids: readonly string[], max: number) => Promise<Groups<T> | undefined> {
   const found = `FROM ${sql.ofEach(owned)}`;
-  // SQLite would read all texts to sort them.
+  // Not sorted by SQLite, which would read all texts to sort them.
   const text = `SELECT seq AS place, ${columnsOf[table]} ${found}`;
   const query = { table, text, order, bytesMax: batchBytesMax };
   const sign = order === 'ASC' ? 1 : -1;

@@ -1,6 +1,6 @@
 /**
- * Rows ↔ records, for both drivers on SQL: their tables and columns have the same names. Texts of
- * a person's choice are escaped in rows.
+ * Rows ↔ records, for both drivers on SQL, which have the same tables and columns. Texts that a
+ * person chose are escaped in rows.
  */
 
 import { append } from '../list.ts';
@@ -11,7 +11,7 @@ import type { WrittenFile } from '../uploads.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Value = string | number | boolean | null;
-/** Values by column. */
+/** Values by column name. */
 export type NewRow = Readonly<Record<string, Value>>;
 
 /** The columns that the program writes, by table. */
@@ -25,7 +25,7 @@ export const columnsOf = {
 } as const;
 export type Table = keyof typeof columnsOf;
 
-/** What a new database is filled with, a table after those that it refers to. */
+/** The initial rows of a new database. Each table follows those that it refers to. */
 export function toInitialRows(initial: InitialData): readonly (readonly [Table, NewRow[]])[] {
   return [
     ['authors', initial.authors.map(toAuthorRow)],
@@ -92,7 +92,7 @@ export function toAccount(row: Row): Account {
   return { ...toPerson(row), passwordHash: String(row['password_hash']) };
 }
 
-/** Also of a row without the hash. */
+/** The row need not contain the hash. */
 export function toPerson(row: Row): Omit<Account, 'passwordHash'> {
   const roles: unknown = JSON.parse(toText(row['roles']));
   return {
@@ -113,7 +113,7 @@ export function toAccountRow({ id, username, email, roles, passwordHash }: Accou
   };
 }
 
-/** Articles are kept as JSON: nothing in that needs to be escaped. */
+/** Articles are stored as JSON, so their texts need no escape. */
 export function toArticle(row: Row): Article {
   return JSON.parse(String(row['document'])) as Article; // written by `toArticleRow`
 }
@@ -130,18 +130,18 @@ export function toFile(row: Row): WrittenFile {
   };
 }
 
-/** Of a row of the table of files, or of replaced files. */
+/** For rows of both tables of files. */
 export function toDiskName(row: Row): string {
   return String(row['disk_name']);
 }
 
-/** The authors that belong to the accounts of this start (R20), with the same ids. */
+/** The authors of the accounts given at this start (R20), with the same ids. */
 export function authorsOfAccounts({ accounts, authors }: InitialData): readonly Author[] {
   const ids = new Set(accounts.map(({ id }) => id));
   return authors.filter(({ id }) => ids.has(id));
 }
 
-/** Records by what they belong to; each group keeps the order of the rows. */
+/** Groups records by their owner. Each group keeps the order of the rows. */
 export function groupBy<T>(
   rows: readonly Row[],
   keyOf: (row: Row) => string,

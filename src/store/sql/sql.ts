@@ -1,6 +1,6 @@
 /**
- * What both drivers on SQL give to the statements that they share. A text has its parameters as
- * `$1`, `$2`, …, each once and in this order.
+ * What each SQL driver provides for the shared statements. A statement uses its parameters `$1`,
+ * `$2`, … once each and in this order.
  */
 
 import { AppError } from '../../errors.ts';
@@ -8,29 +8,29 @@ import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
 
 export interface Sql {
-  /** What stands before the name of a table. */
+  /** The prefix of table names. */
   readonly schema: string;
-  /** The database's clock, in whole milliseconds. */
+  /** An expression for the time of the database in whole milliseconds. */
   readonly now: string;
   /**
-   * The rows of each owner whose id is in a JSON array (`$1`), `$2` of them at most. This text and
-   * the next stand behind `FROM`, and read these rows alone by their index. A plan made from
-   * statistics may read the whole table: they say that an owner has many rows where a few have all.
+   * What follows `FROM` to read the rows of owners: `$1` is a JSON array of their ids, `$2` the
+   * limit. This text and the next force the use of an index: if a few owners have most rows,
+   * statistics overestimate those of every owner, and the planner may read the whole table.
    */
   ofEach(rows: Owned): string;
-  /** The rows of one owner (`$1`) behind a place (`$2`), in this order, `$3` of them at most. */
+  /** The rows of one owner (`$1`) after a position (`$2`), in this order, at most `$3`. */
   ofOne(rows: Owned, order: Order): string;
-  /** The rows of a statement that only reads. */
+  /** Runs a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
-  /** How many rows of the table a statement has written: they are kept whole or not at all. */
+  /** Returns the number of rows written. A statement is stored as a whole or not at all. */
   write(...statement: Write): Promise<number>;
-  /** The first rows of a list, until they have `bytesMax` bytes. */
+  /** Reads the first rows of a list, up to `bytesMax` bytes. */
   readPage(query: PageQuery): MaybePromise<RowPage>;
 }
 
 export type Write = readonly [table: Table, text: string, values: readonly Value[]];
 
-/** A table, and the column that says whose its rows are. */
+/** A table, and the column that references the owner. */
 export type Owned = readonly [
   table: 'authors' | 'comments' | 'posts',
   column: 'id' | 'post_id' | 'author_id',
@@ -39,26 +39,26 @@ export type Order = 'ASC' | 'DESC';
 
 export interface PageQuery {
   readonly table: Table;
-  /** Selects the rows in the order of their `place`; in any order where none may be missing. */
+  /** Selects the rows ordered by `place`; in any order if all rows must be read. */
   readonly text: string;
   readonly values: readonly Value[];
   readonly order: Order;
-  /** `pageBytesMax` where absent. */
+  /** Default: `pageBytesMax`. */
   readonly bytesMax?: number;
 }
 
 export interface RowPage {
   readonly rows: readonly Row[];
-  /** There may be more rows, which would have been too many bytes. */
+  /** The limit on bytes was reached, so there may be more rows. */
   readonly isCut: boolean;
 }
 
-/** Beyond so many bytes of text a page ends. */
+/** A page ends after this many bytes of text. */
 export const pageBytesMax = 1_048_576;
-/** Beyond so many bytes records are not read as one. */
+/** Limit for records that must be read at once, in bytes. */
 export const batchBytesMax = 4 * pageBytesMax;
 
-/** The record whose `column` has this value. */
+/** Returns a function that finds the record whose `column` has a value. */
 export function findBy<T>(
   sql: Sql,
   [table, column]: readonly [Table, string],
@@ -86,16 +86,16 @@ export function toInsert(
 }
 
 export const unlessThere = 'ON CONFLICT DO NOTHING';
-/** The authors of accounts are written again and again (R20). */
+/** The authors of given accounts are updated at every start (R20). */
 export const renewAuthor =
   'ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email';
 
-/** Moves the counter to the first value after the last one that is free, and gives it (R15). */
+/** Moves the counter to the next free value and returns that (R15). */
 export function nextArticleId(schema: string): string {
   const articles = `${schema}articles`;
   const isFree = (id: string): string =>
     `NOT EXISTS (SELECT 1 FROM ${articles} AS other WHERE other.id = ${id})`;
-  // The next value; where that is taken, the one after the first id that has none behind it.
+  // The next value or, if it is taken, the one after the first id without a successor.
   return `UPDATE ${schema}counters SET value = coalesce(
       (SELECT value + 1 WHERE ${isFree('value + 1')}),
       (SELECT id + 1 FROM ${articles} AS taken
@@ -103,13 +103,13 @@ export function nextArticleId(schema: string): string {
     ) WHERE name = 'articles' RETURNING value`;
 }
 
-/** For a change of all articles; `columns` are what the driver needs of them. */
+/** For a change of all articles. `columns`: what the driver needs. */
 export function allArticles(schema: string, columns: string): PageQuery {
   const text = `SELECT id AS place, ${columns} FROM ${schema}articles ORDER BY id`;
   return { table: 'articles', text, values: [], order: 'ASC', bytesMax: batchBytesMax };
 }
 
-/** All rows, which a change needs at once. Throws `content_too_large` where they are too long. */
+/** Returns all rows. Throws `content_too_large` if they exceed the limit on bytes. */
 export function wholeOf({ rows, isCut }: RowPage): readonly Row[] {
   if (!isCut) return rows;
   throw new AppError('content_too_large', 'All articles together are too long to be patched.');

@@ -1,12 +1,12 @@
 /**
- * Texts on their way into a database and out of it. A database keeps Unicode text; a JavaScript
- * string can also hold U+0000, which PostgreSQL refuses and SQLite ends the text at, and lone
- * surrogates, which UTF-8 has no bytes for (R8: any text comes back as it was sent). Each of these
- * is kept as `␚` (U+241A) and four hex digits, and so is `␚` itself. Every other text, which is
- * nearly every text, is kept as it is and can be read with the database's own tools.
+ * Escapes texts in a database. It stores Unicode text, but a JavaScript string can also contain
+ * U+0000, which PostgreSQL refuses and where SQLite ends the text, and lone surrogates, which UTF-8
+ * cannot encode (R8: any text comes back as it was sent). Each of these is stored as `␚` (U+241A)
+ * and four hex digits, and so is `␚`. All other texts, which is nearly every text, are stored
+ * unchanged and can be read with the database's own tools.
  */
 
-/** With the flag `u` a surrogate in a class is a lone one. */
+/** With the flag `u`, surrogates in a class match only lone surrogates. */
 const unkeepable = /[\0\u{241a}\u{d800}-\u{dfff}]/u;
 const everyUnkeepable = /[\0\u{241a}\u{d800}-\u{dfff}]/gu;
 const everyEscape = /\u{241a}([0-9a-f]{4})/gu;

@@ -1,4 +1,4 @@
-/** Articles in SQLite: JSON documents as they came (R14), by id. */
+/** Articles in SQLite: JSON documents as sent (R14), by id. */
 
 import type { Article } from '../model.ts';
 import { type NewRow, toArticle, toArticleRow } from '../sql/rows.ts';
@@ -35,9 +35,9 @@ export function createArticles({ database, writes, sql }: SqliteContext): Articl
     changeAll: (change) =>
       writes.run(() => {
         const before = wholeOf(sql.readPage(allArticles('', 'document'))).map(toArticle);
-        // One that was not touched is the very same object.
+        // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
-        // All texts before the first statement: a document that has none refuses this write alone.
+        // Serialised before the first statement, so that an error fails only this write.
         for (const row of changed.map(toArticleRow)) keep(row);
       }),
   };

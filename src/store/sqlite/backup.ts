@@ -1,13 +1,13 @@
-/** A copy of the file while a server writes to it. */
+/** Copies the database file while a server writes to it. */
 
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { openToRead } from './database.ts';
 
 /**
- * `to` gets all that was committed before, in one state, and is private to this user. Writes go on
- * meanwhile. Under its name there is nothing, an empty file, or the whole copy on the disk. Throws
- * where `to` exists, and where the copy cannot be made; then `to` is not there.
+ * Copies a consistent state with all transactions committed before to `to`, which only this user
+ * can read. Writes continue in the meantime. `to` does not exist, is empty, or is the complete,
+ * flushed copy. Throws if `to` exists or the copy fails; after a failure `to` does not exist.
  */
 export async function backUpSqlite(from: string, to: string): Promise<void> {
   const path = resolve(to);
@@ -15,7 +15,7 @@ export async function backUpSqlite(from: string, to: string): Promise<void> {
   const database = await openToRead(from);
   const made: string[] = [];
   try {
-    // The name is taken first, so that nothing is ever replaced.
+    // Creates the file first, so that no existing file is replaced.
     for (const name of [path, partial]) {
       await create(name);
       made.push(name);
@@ -41,7 +41,7 @@ async function create(path: string): Promise<void> {
   }
 }
 
-/** SQLite leaves the copy to the system's cache. */
+/** SQLite does not flush the copy to the disk. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {

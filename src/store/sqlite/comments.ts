@@ -1,4 +1,4 @@
-/** Comments in SQLite: the post is looked up in the transaction that stores the comment. */
+/** Comments in SQLite: the transaction that stores a comment also checks that the post exists. */
 
 import type { Comment } from '../model.ts';
 import { createComments as createShared } from '../sql/records.ts';

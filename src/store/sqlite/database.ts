@@ -1,11 +1,11 @@
 /**
- * The file of the SQLite driver: opening it, its settings, and its schema in numbered steps. The
- * steps that a file has been through are counted in the file itself (`user_version`).
+ * The file of the SQLite driver: opening, pragmas, and schema migrations in numbered steps. The
+ * file stores the number of steps that were run (`user_version`).
  */
 
 import { access, open } from 'node:fs/promises';
 
-/** What is used of `node:sqlite`: the types of the oldest supported Node do not know it. */
+/** The part of `node:sqlite` that is used; the oldest supported Node has no types for it. */
 export interface Database {
   exec(sql: string): void;
   prepare(sql: string): Statement;
@@ -25,10 +25,10 @@ export interface Statement {
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** In a file's header, which tells it from the files of other programs: "Inkw". */
+/** Identifies files of this program by their header: "Inkw". */
 const applicationId = 0x49_6e_6b_77;
 
-/** Each step is run once in a file's life, in this order. Steps are added, never changed. */
+/** Each step runs once per file, in this order. Steps are added, never changed. */
 const steps: readonly string[] = [
   `CREATE TABLE posts (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -99,20 +99,20 @@ const steps: readonly string[] = [
   CREATE INDEX login_failures_by_end ON login_failures (ends);`,
 ];
 
-/** Four times what it is without long readers. */
+/** Limit for the write-ahead log after long reads: four times its usual size. */
 const logBytes = 16 * 1024 * 1024;
 
 const waitForOthers = 'PRAGMA busy_timeout = 2000';
 
-/** A counter that a file has from its making until its first records are in it. */
+/** A counter that marks a new file without its initial records. */
 const unfilled = 'unfilled';
 
-/** Opens the file, or makes it; then it is private to this user. */
+/** Opens or creates the file; a new file can be accessed only by this user. */
 export async function openDatabase(path: string): Promise<Database> {
   return connect(path, async () => (await open(path, 'a', 0o600)).close());
 }
 
-/** Opens a file of this program that is there, and changes nothing in it. */
+/** Opens an existing file of this program. Changes nothing in it. */
 export async function openToRead(path: string): Promise<Database> {
   const database = await connect(path, () => access(path));
   try {
@@ -150,20 +150,20 @@ async function importSqlite(): Promise<SqliteModule> {
 }
 
 /**
- * Brings the file to the newest step; `fill` puts the first records into one that has never got
- * them, in the same transaction. A file of a newer version, or of another program, is refused
- * before anything in it changes.
+ * Migrates the file to the newest step. `fill` adds the initial records to a file that never had
+ * them, in the same transaction. A file of a newer version or of another program is refused before
+ * anything changes.
  */
 export function prepareDatabase(database: Database, fill?: () => void): void {
   database.exec(waitForOthers);
   checkOrigin(database);
-  // An acknowledged write outlives a loss of power: each commit waits for the disk.
+  // Durable after a loss of power: each commit waits for the disk.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
-  // The log grows while somebody reads for long. When it begins anew, it is cut back to this.
+  // The log grows during long reads. It is truncated to this size when it restarts.
   database.exec(`PRAGMA journal_size_limit = ${logBytes}`);
   database.exec('BEGIN IMMEDIATE');
   try {
-    // Another process may have been faster, up to this line.
+    // Read in the transaction, because another process may have migrated the file in the meantime.
     const version = readPragma(database, 'user_version');
     checkOrigin(database);
     for (const step of steps.slice(version)) database.exec(step);
@@ -178,12 +178,12 @@ export function prepareDatabase(database: Database, fill?: () => void): void {
   }
 }
 
-/** From now on SQLite's own wait for a lock, which holds up the event loop, is short. */
+/** Called after the start, because SQLite blocks the event loop while it waits for a lock. */
 export function limitBusyTimeout(database: Database): void {
   database.exec('PRAGMA busy_timeout = 10');
 }
 
-/** Removes a counter. False where it was not there. */
+/** Removes a counter. Returns false if it does not exist. */
 function takeCounter(database: Database, name: string): boolean {
   const { changes } = database.prepare('DELETE FROM counters WHERE name = ?').run(name);
   return Number(changes) > 0;
@@ -202,7 +202,7 @@ function checkOrigin(database: Database): void {
     application = readPragma(database, 'application_id');
   } catch (error) {
     const { errcode = 0 } = error as { errcode?: number };
-    // The files that SQLite keeps beside it (-wal, -shm) are made in the same folder.
+    // SQLite creates its other files (-wal, -shm) in the same folder.
     const reason = [sqliteReadOnly, sqliteCannotOpen].includes(errcode % 256)
       ? 'the file, or its folder, cannot be written to'
       : 'the file is no SQLite database';

@@ -1,4 +1,4 @@
-/** The index of stored files in SQLite. `seq` is the order in which their names came (R2). */
+/** The index of stored files in SQLite. `seq` orders them by their names' first storage (R2). */
 
 import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '../file-index.ts';
 import { toDiskName, toFile } from '../sql/rows.ts';

@@ -1,7 +1,7 @@
 /**
- * The driver in one file, by Node's own SQLite: what it acknowledged outlives a crash of the
- * process and a loss of power. Reads answer at once, writes after their commit. One server writes
- * to a file; another process may look at it, or add accounts to it, at any time.
+ * The driver on one file, with Node's own SQLite. Acknowledged writes survive a crash of the
+ * process and a loss of power. Reads return values; writes resolve after their commit. One server
+ * writes to a file; other processes may read it, or add accounts, at any time.
  */
 
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
@@ -45,7 +45,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     todos: createTodos(context),
     articles: createArticles(context),
     versions,
-    // Reads the file.
+    // This reads the file.
     ping: () => void versions(),
     openFileIndex: toOpenFileIndex(context),
     close() {
@@ -56,7 +56,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
   };
 }
 
-/** Another process may have written anywhere: SQLite tells that it did, and not where. */
+/** Another process may have changed any table: SQLite tells that there was a write, not where. */
 function createVersionsWithForeign({ database, versions }: SqliteTables): Store['versions'] {
   const statement = database.prepare('PRAGMA data_version');
   let foreign = statement.get()?.['data_version'];
@@ -68,7 +68,7 @@ function createVersionsWithForeign({ database, versions }: SqliteTables): Store[
   };
 }
 
-/** The first records of a new file are left to the server's start. */
+/** Leaves the initial records to the server's start. */
 export async function openSqliteAccounts(
   path: string,
   { now }: AccountsOptions,
@@ -103,7 +103,7 @@ async function open(path: string, initial?: InitialData): Promise<Opened> {
   }
 }
 
-/** Accounts are given anew at every start (R20); each is also an author, with the same id. */
+/** Accounts are given at every start (R20); each is also an author with the same id. */
 function keepAuthors(sql: Opened['sql'], initial: InitialData): void {
   for (const author of authorsOfAccounts(initial)) {
     sql.run(
@@ -112,7 +112,7 @@ function keepAuthors(sql: Opened['sql'], initial: InitialData): void {
   }
 }
 
-/** Before the first start a command may have added an account, and its author with it. */
+/** A command may have added an account and its author before the first start. */
 function fill(sql: Opened['sql'], initial: InitialData): void {
   for (const [table, rows] of toInitialRows(initial)) {
     for (const row of rows) sql.run(...toInsert(sql, { table, row, onConflict: unlessThere }));

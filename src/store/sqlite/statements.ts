@@ -1,4 +1,4 @@
-/** Statements on SQLite, each prepared when it is first used. */
+/** Statements on SQLite. Each is prepared when it is first used. */
 
 import type { Row, Table, Value } from '../sql/rows.ts';
 import {
@@ -15,17 +15,17 @@ import type { Writes } from './writes.ts';
 export interface SqliteStatements extends Sql {
   read(text: string, values: readonly Value[]): readonly Row[];
   readPage(query: PageQuery): RowPage;
-  /** The same as `write`, inside a transaction that the caller has begun. */
+  /** Like `write`, inside a transaction of the caller. */
   run(...statement: Write): number;
 }
 
-/** The tables, and a number for each that every statement moves on that writes to it. */
+/** The tables, and a number for each, which every statement that writes to it increments. */
 export interface SqliteTables {
   readonly database: Database;
   readonly versions: Record<Table, number>;
 }
 
-/** What the parts of the driver share. */
+/** Shared by the parts of the driver. */
 export interface SqliteContext extends SqliteTables {
   readonly writes: Writes;
   readonly sql: SqliteStatements;
@@ -76,7 +76,7 @@ export function createStatements(
 
 const indexOf = { post_id: 'comments_of_post', author_id: 'posts_of_author' };
 
-/** What is unique has one row for each owner, in statistics too. */
+/** For a unique column SQLite needs no hint: its statistics say one row per owner. */
 function byIndex([table, column]: Owned): string {
   return column === 'id' ? table : `${table} INDEXED BY ${indexOf[column]}`;
 }

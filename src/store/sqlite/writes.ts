@@ -1,6 +1,6 @@
 /**
- * Group commit: writes that arrive in one iteration of the event loop share one transaction, and
- * with it one wait for the disk. Each is acknowledged after the commit, never before.
+ * Group commit: writes that arrive in one iteration of the event loop share a transaction, and wait
+ * for the disk together. Each is acknowledged after the commit.
  */
 
 import { AppError } from '../../errors.ts';
@@ -8,25 +8,25 @@ import type { Database } from './database.ts';
 
 export interface Writes {
   /**
-   * Runs `write` inside a transaction and gives its value back once that is on the disk. What
-   * `write` throws before its first statement refuses it alone; a statement that fails takes the
-   * whole transaction with it, and every write in it fails.
+   * Runs `write` in a transaction and resolves with its value after the commit. If `write` throws
+   * before its first statement, only it is rejected. If a statement fails, the whole transaction is
+   * rolled back, and every write in it is rejected.
    */
   run<T>(write: () => T): Promise<T>;
-  /** Commits what waits, now: it fails where another process has the lock on writes. */
+  /** Commits waiting writes now. They fail if another process holds the write lock. */
   flush(): void;
 }
 
-/** Writes that wait for the next transaction; a request waits for each of them. */
+/** Writes that may wait for the next transaction; each is waited for by a request. */
 const waitingMax = 10_000;
 
-/** Writes wait so long for another process that writes to the file, then they are refused … */
+/** Writes wait this long for the write lock of another process, then they are refused … */
 const lockedMilliseconds = 2_000;
-/** … and begin again after this: the event loop is free meanwhile. */
+/** … and try again after this time, in which the event loop is free. */
 const retryMilliseconds = 20;
 
 interface Waiting {
-  /** Runs the write and notes how it went; throws where the whole transaction is lost. */
+  /** Runs the write and remembers its result. Throws if the whole transaction fails. */
   readonly attempt: () => void;
   readonly acknowledge: () => void;
   readonly fail: (error: unknown) => void;
@@ -36,10 +36,10 @@ export function createWrites(database: Database): Writes {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   let waiting: Waiting[] = [];
-  /** Since when another process has the lock. */
+  /** The time since which another process has held the lock. */
   let lockedAt: number | undefined;
 
-  /** False where it is to be tried again; throws where that has lasted. */
+  /** Returns false if the lock is held, and throws if it has been for too long. */
   const begins = (patienceMilliseconds: number): boolean => {
     try {
       begin.run();
@@ -78,7 +78,7 @@ export function createWrites(database: Database): Writes {
     flush: () => flush(0),
     run<T>(write: () => T) {
       if (waiting.length >= waitingMax) return Promise.reject(busy());
-      // Requests are read in one phase of the loop; `setImmediate` comes right after it.
+      // `setImmediate` runs after the phase of the event loop in which requests are read.
       if (waiting.length === 0) setImmediate(flush, lockedMilliseconds);
       return new Promise<T>((resolve, reject) => {
         waiting.push(toWaiting(write, resolve, reject));
@@ -108,7 +108,7 @@ function toWaiting<T>(
   };
 }
 
-/** SQLite has rolled back by itself after some errors; then there is nothing left to end. */
+/** After some errors SQLite has already rolled back. */
 function rollBack(database: Database): void {
   try {
     database.exec('ROLLBACK');
@@ -125,7 +125,7 @@ const sqliteBusy = 5;
 const sqliteFull = 13;
 
 function isKind(error: unknown, kind: number): boolean {
-  // The low byte is the kind; the rest says which of its cases.
+  // The low byte is the primary result code.
   return isSqliteError(error) && error.errcode % 256 === kind;
 }
 
