@@ -34,6 +34,19 @@ describe('a URL of PostgreSQL', () => {
     }
   });
 
+  it('may name hosts by their IPv6 addresses', () => {
+    const [first, second] = readUrl('postgres://u:p@[::1]:5433,[2001:db8::2]/db?sslmode=require');
+    assert.deepEqual(
+      [first, second].map((target) => [target?.options.host, target?.options.port]),
+      [
+        [['::1'], [5433]],
+        [['2001:db8::2'], [5432]],
+      ],
+    );
+    const ssl = first?.options.ssl;
+    assert.equal(typeof ssl === 'object' && ssl.host, '::1');
+  });
+
   it('says what is checked of the server, as libpq does', () => {
     const [checked, named] = [true, true];
     assert.equal(tls('sslmode=disable'), false);

@@ -81,7 +81,8 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
   const answers = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/posts')));
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
   const statement = `select count(*)::int as connections from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid() and query not like 'LISTEN%'`;
+    where datname = current_database() and application_name = 'inkwell'
+    and query not like 'LISTEN%'`;
   const [found] = await server.query(url, statement);
   assert.equal(found?.['connections'], 2);
 });

@@ -3,12 +3,18 @@
  * in their place, and what the log says of an outage.
  */
 
+import { connect } from 'node:net';
 import { AppError, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
-/** Where a client's connections go. */
+/** Where a client's connections go, and how. */
 interface Addressed {
-  readonly options: { readonly host: readonly string[]; readonly port: readonly number[] };
+  readonly options: {
+    readonly host: readonly string[];
+    readonly port: readonly number[];
+    /** An object: with TLS, or not at all. */
+    readonly ssl: unknown;
+  };
 }
 
 interface OutageLog {
@@ -110,10 +116,35 @@ export function describeAway(
   { options: { host, port } }: Addressed,
   error: unknown,
 ): { readonly host: string; readonly reason: string } {
-  const hosts = host.map((name, at) => `${name}:${port[at]}`);
+  const hosts = host.map((name, at) => `${name.includes(':') ? `[${name}]` : name}:${port[at]}`);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const reason = toReason(error);
   return { host: hosts.join(','), reason: reason.includes(code) ? reason : `${reason} (${code})` };
+}
+
+/** SSLRequest, and the answer "no" (PostgreSQL, Frontend/Backend Protocol, Message Formats). */
+const question = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
+const no = 'N'.charCodeAt(0);
+const patienceMilliseconds = 1_000;
+
+/**
+ * True where TLS is required and the server says that it has none: it never will while it runs.
+ * The package takes this answer for the beginning of TLS, and then only knows of a lost connection.
+ */
+export async function lacksTls({ options: { host, port, ssl } }: Addressed): Promise<boolean> {
+  if (typeof ssl !== 'object' || ssl === null) return false;
+  const socket = connect(port[0] ?? 0, host[0]);
+  try {
+    return await new Promise((resolve) => {
+      socket.setTimeout(patienceMilliseconds, () => resolve(false));
+      socket.once('data', ([answer]) => resolve(answer === no));
+      socket.once('error', () => resolve(false));
+      socket.once('close', () => resolve(false));
+      socket.write(question);
+    });
+  } finally {
+    socket.destroy();
+  }
 }
 
 export function isAway(error: unknown): boolean {

@@ -13,7 +13,7 @@ import { createAuthors, createPosts, createRelated, createTodos } from '../sql/r
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments, openFeed } from './comments.ts';
-import { describeAway, toStartError } from './faults.ts';
+import { describeAway, lacksTls, toStartError } from './faults.ts';
 import {
   type Client,
   type Connect,
@@ -126,6 +126,9 @@ async function whenThere(
       if (fault !== undefined) throw fault;
       connect.passOver(sql);
       const { host, reason } = describeAway(sql, error);
+      if (await lacksTls(sql)) {
+        throw new Error(`STORE_URL: the database at ${host} has no TLS.`, { cause: error });
+      }
       const at = Date.now();
       if (at > end) {
         const message = `STORE_URL: the database at ${host} does not answer: ${reason}`;

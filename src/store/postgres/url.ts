@@ -7,6 +7,8 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { toReason } from '../../errors.ts';
 
+const defaultPort = 5432;
+
 /** One host of a URL, for the package. */
 export interface Target {
   /** With this host alone, and without what `options` says. */
@@ -14,6 +16,8 @@ export interface Target {
   readonly options: {
     readonly target_session_attrs?: 'primary';
     readonly ssl?: ConnectionOptions | 'prefer' | false;
+    readonly host?: string;
+    readonly port?: number;
   };
 }
 
@@ -36,9 +40,11 @@ export function readUrl(text: string): readonly Target[] {
       url.searchParams.delete(parameter);
       return value;
     };
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const options = {
       ...toSession(take('target_session_attrs') ?? (length > 1 ? 'primary' : undefined)),
-      ...toTls(url.hostname, take),
+      ...toTls(host, take),
+      ...(host.includes(':') && toAddress(host, Number(url.port || defaultPort))),
     };
     return { url: url.href, options };
   });
@@ -50,6 +56,11 @@ function parse(text: string): URL {
   } catch (error) {
     throw new Error('STORE_URL: this is no URL of a PostgreSQL database.', { cause: error });
   }
+}
+
+/** The package cannot read an IPv6 address in text, but takes lists, which its types leave out. */
+function toAddress(host: string, port: number): Pick<Target['options'], 'host' | 'port'> {
+  return { host: [host] as unknown as string, port: [port] as unknown as number };
 }
 
 /** Every node writes. The package takes a standby for `read-write`, too. */

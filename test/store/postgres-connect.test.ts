@@ -1,0 +1,51 @@
+/** Which server a URL reaches, and how. */
+
+import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
+import { test } from 'node:test';
+import { openStore } from '../../dist/store/open.js';
+import { openPostgresStore } from '../../dist/store/postgres/open.js';
+import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { watching } from '../support/watching.js';
+import { driverOptions } from './driver-suite.js';
+
+test('a server without TLS is refused at once where TLS is required', { skip }, async (t) => {
+  const server = await startPostgres();
+  t.after(() => server.remove());
+  const url = await server.createDatabase();
+  for (const parameter of ['sslmode=require', 'sslmode=verify-full', 'channel_binding=require']) {
+    await assert.rejects(openStore(`${url}?${parameter}`, driverOptions()), {
+      message: `STORE_URL: the database at 127.0.0.1:${server.port} has no TLS.`,
+    });
+  }
+  await (await openStore(`${url}?sslmode=prefer`, driverOptions())).close();
+});
+
+const addresses = Object.values(networkInterfaces()).flat();
+const skipIpv6 =
+  skip || (!addresses.some((one) => one?.address === '::1') && 'there is no IPv6 on this machine');
+
+test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async (t) => {
+  const both = await startPostgres(['fsync=off', 'listen_addresses=127.0.0.1,::1']);
+  t.after(() => both.remove());
+  const url = await both.createDatabase();
+  const usual = `127.0.0.1:${both.port}`;
+  const address = `[::1]:${both.port}`;
+  for (const hosts of [address, `${address},${usual}`, `127.0.0.1:1,${address}`]) {
+    const store = await openStore(url.replace(usual, hosts), driverOptions());
+    // One more connection listens for comments.
+    store.comments.watch?.(() => undefined);
+    await watching([store]);
+    const connections = await both.query(
+      url,
+      `SELECT DISTINCT host(client_addr) AS address FROM pg_stat_activity
+       WHERE application_name = 'inkwell'`,
+    );
+    await store.close();
+    assert.deepEqual(connections, [{ address: '::1' }]);
+  }
+  await assert.rejects(
+    openPostgresStore('postgres://[::1]:1/db', { ...driverOptions(), startSeconds: 0 }),
+    /^Error: STORE_URL: the database at \[::1\]:1 does not answer: connect ECONNREFUSED/,
+  );
+});
