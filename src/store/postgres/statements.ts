@@ -20,6 +20,7 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
     schema: 'inkwell.',
     // A subselect is evaluated once, not for each row.
     now: '(SELECT (extract(epoch FROM now()) * 1000)::bigint)',
+    limit: (parameter) => hidden(parameter, 'bigint'),
     // No equality: it would do for the plan to read in the order of `seq`, or to hash the table.
     ofEach: ([table, column]) => `(
         SELECT json_array_elements_text($1::text::json)::uuid AS value
@@ -29,8 +30,10 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
       ) AS owned LIMIT $2`,
     ofOne([table, column], order) {
       const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
-      return `inkwell.${table} WHERE (${column}, seq) ${beyond} ($1, $2) AND ${column} ${within} $1
-        ORDER BY ${column} ${order}, seq ${order} LIMIT $3`;
+      const [owner, place] = [hidden('$1', 'uuid'), hidden('$2', 'bigint')];
+      return `inkwell.${table}
+        WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
+        ORDER BY ${column} ${order}, seq ${order} LIMIT ${hidden('$3', 'bigint')}`;
     },
     read,
     write: (_table, text, values) =>
@@ -45,4 +48,13 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
       return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= bytesMax };
     },
   };
+}
+
+/**
+ * Where a plan cannot see a value, all values have one, which is made once for a connection. Else
+ * the server takes the plan of a value for the better one, and makes it anew each time: that is
+ * twice the work of reading a page.
+ */
+function hidden(parameter: string, type: 'bigint' | 'uuid'): string {
+  return `(SELECT ${parameter}::${type})`;
 }

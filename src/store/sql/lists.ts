@@ -24,7 +24,7 @@ export function createList<T>(
   const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
   const from = owned
     ? sql.ofOne(owned, order)
-    : `${name} WHERE ${key} ${beyond} $1 ORDER BY ${key} ${order} LIMIT $2`;
+    : `${name} WHERE ${key} ${beyond} $1 ORDER BY ${key} ${order} LIMIT ${sql.limit('$2')}`;
   const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${from}`;
   // Counts over the index of ids, which does not contain the texts.
   const all = owned ? from : `${name} ORDER BY id LIMIT $1`;

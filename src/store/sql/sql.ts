@@ -12,6 +12,8 @@ export interface Sql {
   readonly schema: string;
   /** An expression for the time of the database in whole milliseconds. */
   readonly now: string;
+  /** A parameter behind `LIMIT`. */
+  limit(parameter: string): string;
   /**
    * What follows `FROM` to read the rows of owners: `$1` is a JSON array of their ids, `$2` the
    * limit. This text and the next force the use of an index: if a few owners have most rows,

@@ -52,6 +52,7 @@ export function createStatements(
   return {
     schema: '',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+    limit: (parameter) => parameter,
     ofEach: (rows) => `(SELECT value FROM json_each($1)) AS owner
       CROSS JOIN ${byIndex(rows)} WHERE ${rows[1]} = owner.value LIMIT $2`,
     ofOne: (rows, order) => `${byIndex(rows)} WHERE ${rows[1]} = $1
