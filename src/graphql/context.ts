@@ -1,5 +1,6 @@
 /** What resolvers can use: one context for each operation. */
 
+import type { GraphQLResolveInfo } from 'graphql';
 import type { AddComment } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
@@ -11,7 +12,8 @@ import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
 import { Loaders } from './schema/loaders.ts';
 import { readList, type ReadTools } from './schema/read-list.ts';
-import { Slices } from './slices.ts';
+import { isOnlyField, Parts } from './parts.ts';
+import { sliceLength, Slices } from './slices.ts';
 import type { Scheduler } from '../scheduler.ts';
 
 /** Dependencies that all operations share. */
@@ -41,6 +43,8 @@ export interface RequestScope {
 export interface ContextTools {
   readonly scheduler: Scheduler;
   readonly countFields: CountFields;
+  /** If true, an operation that asks for one long list is executed part by part. */
+  readonly inParts?: boolean;
 }
 
 /** Approximate memory of a field in a result, without a long text, in bytes. */
@@ -53,6 +57,8 @@ export class GraphqlContext {
   readonly scope: RequestScope;
   readonly #tools: ContextTools;
   readonly #keepsObjects: boolean;
+  /** Undefined if the operation is executed at once. */
+  parts: Parts | undefined;
   #slices: Slices | undefined;
   #loaders: Loaders | undefined;
 
@@ -88,9 +94,35 @@ export class GraphqlContext {
     list: readonly T[] = [],
     selection: Selection,
   ): MaybePromise<readonly MaybePromise<T>[]> {
+    const fields = this.#charge(list, selection);
+    return (this.#slices ??= new Slices(this.#tools.scheduler)).of(list, fields);
+  }
+
+  /** The same for a root field. Returns the first part if the operation is executed in parts. */
+  chargeRootList(
+    list: readonly unknown[],
+    info: Selection & Pick<GraphQLResolveInfo, 'operation'>,
+  ): MaybePromise<readonly unknown[]> {
+    if (this.#tools.inParts !== true || list.length <= sliceLength || !isOnlyField(info)) {
+      return this.chargeList(list, info);
+    }
+    this.#charge(list, info);
+    this.parts = new Parts(list);
+    return this.parts.next();
+  }
+
+  /** Returns the next part of the list; undefined if none has been charged. */
+  nextPart(): readonly unknown[] | undefined {
+    // Each part has a limit of its own.
+    this.#slices = undefined;
+    return this.parts?.next();
+  }
+
+  /** Returns the number of fields of all objects together. */
+  #charge(list: readonly unknown[], selection: Selection): number {
     const fields = list.length * this.#tools.countFields(selection);
     this.scope.budget.charge(list.length, fields * fieldBytes);
-    return (this.#slices ??= new Slices(this.#tools.scheduler)).of(list, fields);
+    return fields;
   }
 
   /** Charges the budget for a text, and returns it. Throws a BudgetError. */

@@ -38,10 +38,12 @@ import {
   type DocumentLimits,
   type DocumentMeasures,
   hasTooManyValues,
+  measureIntrospection,
 } from './documents/limits.ts';
 import { createFindText, type TrustedDocuments } from './documents/persisted.ts';
 import { type GraphqlResult, isEmpty } from './result.ts';
 import { createSchema } from './schema/schema.ts';
+import { serializeParts } from './parts.ts';
 import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
 import { createScheduler, type Scheduler } from '../scheduler.ts';
 
@@ -138,12 +140,21 @@ export function createEngine(deps: EngineDeps): Engine {
     scheduler,
     createBudget: () => new Budget(limits),
     prepare: createPrepare(schema, deps),
-    execute: (operation, scope) => execution.run(operation, scope),
-    respond: (operation, scope, showCost = false) =>
-      andThen(execution.run(operation, scope), (result) => {
-        const cost = showCost && { extensions: toCost(operation, scope, config) };
-        return serialize(cost ? { ...result, ...cost } : result, scope.budget, scheduler);
-      }),
+    execute: (operation, scope) => execution.run(operation, execution.createContext(scope)),
+    respond(operation, scope, showCost = false) {
+      const context = execution.createContext(scope, true);
+      const run = (): MaybePromise<GraphqlResult> => execution.run(operation, context);
+      const toExtensions = () => (showCost ? toCost(operation, scope, config) : undefined);
+      const { budget } = scope;
+      return andThen(run(), (result) => {
+        const { parts } = context;
+        if (parts !== undefined) {
+          return serializeParts(result, { parts, run, toExtensions, budget, scheduler });
+        }
+        const extensions = toExtensions();
+        return serialize(extensions ? { ...result, extensions } : result, budget, scheduler);
+      });
+    },
     async subscribe(operation, scope) {
       const source = await execution.openSource(operation, scope);
       if ('kind' in source) return source;
@@ -152,7 +163,8 @@ export function createEngine(deps: EngineDeps): Engine {
         events: source[Symbol.asyncIterator](),
         toJson(event) {
           scope.budget.renew();
-          return andThen(execution.run(operation, scope, event), (result) =>
+          const context = execution.createContext(scope);
+          return andThen(execution.run(operation, context, event), (result) =>
             andThen(serialize(result, scope.budget, scheduler), ({ json }) => json),
           );
         },
@@ -164,10 +176,13 @@ export function createEngine(deps: EngineDeps): Engine {
 /** Runs graphql-js within the budget of an operation. */
 function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler) {
   const tools = { scheduler, countFields: createFieldCounts() };
+  const toolsInParts = { ...tools, inParts: true };
+  const createContext = (scope: RequestScope, inParts = false): GraphqlContext =>
+    new GraphqlContext(deps, scope, inParts ? toolsInParts : tools);
 
   const toArgs = (
     operation: ReadyOperation,
-    scope: RequestScope,
+    contextValue: GraphqlContext,
     rootValue?: unknown,
   ): ExecutionArgs => {
     return {
@@ -176,7 +191,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
       rootValue,
       operationName: operation.operationName,
       variableValues: operation.variables,
-      contextValue: new GraphqlContext(deps, scope, tools),
+      contextValue,
       options: { maxCoercionErrors: errorsMax },
       hideSuggestions: true,
     };
@@ -193,17 +208,19 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
   };
 
   return {
+    createContext,
     /** `event`: the root value, for an event of a subscription. */
     run(
       operation: ReadyOperation,
-      scope: RequestScope,
+      context: GraphqlContext,
       event?: unknown,
     ): MaybePromise<GraphqlResult> {
-      const objects = objectsOfSchemaIn(operation.measures);
-      if (!scope.budget.covers(objects, objects * objectOfSchemaBytes)) {
+      const { scope } = context;
+      const { objects, bytes } = measureIntrospection(operation.measures);
+      if (!scope.budget.covers(objects, bytes)) {
         return toBudgetRefusal(scope.budget.refusal);
       }
-      const executed = execute(toArgs(operation, scope, event));
+      const executed = execute(toArgs(operation, context, event));
       return andThen(executed, (result) => toResult(result, scope));
     },
     /** Rejects if the topic behind the subscription fails. */
@@ -211,7 +228,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
       operation: ReadyOperation,
       scope: RequestScope,
     ): Promise<AsyncIterable<unknown> | RefusedRequest> {
-      const source = await createSourceEventStream(toArgs(operation, scope));
+      const source = await createSourceEventStream(toArgs(operation, createContext(scope)));
       if (Symbol.asyncIterator in source) return source;
       return { kind: 'refused', errors: toResult(source, scope).errors ?? [] };
     },
@@ -280,16 +297,4 @@ function toCost(
       directives: { spent: directives, max: directivesMax },
     },
   };
-}
-
-/** Objects in a complete introspection result. */
-const objectsOfSchema = 500;
-/** Approximate memory of one of them, in bytes. */
-const objectOfSchemaBytes = 128;
-/** Introspection fields can nest lists this deep. */
-const listsOfSchemaMax = 3;
-
-/** graphql-js resolves introspection: the most that aliases can make of it is charged first. */
-function objectsOfSchemaIn({ introspections, aliases }: DocumentMeasures): number {
-  return introspections * objectsOfSchema * (1 + aliases) ** listsOfSchemaMax;
 }

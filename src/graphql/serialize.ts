@@ -8,7 +8,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Budget } from './budget.ts';
 import type { GraphqlResult } from './result.ts';
 import { toRefusal } from './errors.ts';
-import { sliceMilliseconds, type Scheduler } from '../scheduler.ts';
+import { Pace, type Scheduler } from '../scheduler.ts';
 
 /** A result and its JSON. If the JSON would exceed the budget, both are a refusal. */
 export interface SerializedResult {
@@ -41,29 +41,53 @@ async function serializeInPieces(
   budget: Budget,
   scheduler: Scheduler,
 ): Promise<SerializedResult> {
-  const pieces: Buffer[] = [];
-  let text = '';
-  const keep = (): boolean => {
-    const piece = Buffer.from(text);
-    text = '';
-    pieces.push(piece);
-    return budget.coversJson(piece.length);
-  };
-  // `end` is 0 so that it yields first: the execution has used this iteration of the loop.
-  let end = 0;
-  for (const piece of toPieces(result)) {
-    text += piece;
-    if (text.length < pieceLength) continue;
-    if (!keep()) return refused(budget);
-    if (performance.now() < end) continue;
-    await scheduler.yield();
-    end = performance.now() + sliceMilliseconds;
+  const json = new JsonBytes(budget);
+  const pace = new Pace(scheduler);
+  // The execution has used this iteration of the loop.
+  await scheduler.yield();
+  for (const text of toPieces(result)) {
+    if (!json.add(text)) return refused(budget);
+    if (json.isBetweenPieces) await pace.wait();
   }
-  return keep() ? { result, json: Buffer.concat(pieces) } : refused(budget);
+  const bytes = json.end();
+  return bytes === undefined ? refused(budget) : { result, json: bytes };
+}
+
+/** JSON that is encoded in pieces as it grows. */
+export class JsonBytes {
+  readonly #budget: Budget;
+  readonly #pieces: Buffer[] = [];
+  #text = '';
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  get isBetweenPieces(): boolean {
+    return this.#text === '';
+  }
+
+  /** Returns false if the budget does not cover it. */
+  add(text: string): boolean {
+    this.#text += text;
+    return this.#text.length < pieceLength || this.#encode();
+  }
+
+  /** Returns all of it, after `head`; undefined if the budget does not cover it. */
+  end(head = ''): Buffer | undefined {
+    return this.#encode() ? Buffer.concat([Buffer.from(head), ...this.#pieces]) : undefined;
+  }
+
+  #encode(): boolean {
+    const piece = Buffer.from(this.#text);
+    this.#text = '';
+    this.#pieces.push(piece);
+    return this.#budget.coversJson(piece.length);
+  }
 }
 
 /** The refusal that replaces a result over its budget. */
-function refused({ refusal }: Budget): SerializedResult {
+export function refused({ refusal }: Budget): SerializedResult {
   const result = toBudgetRefusal(refusal);
   return { result, json: JSON.stringify(result) };
 }
@@ -78,17 +102,32 @@ export function toBudgetRefusal(refusal: Budget['refusal']): GraphqlResult {
 export function* toPieces(value: unknown): Generator<string> {
   if (typeof value === 'string') yield* toPiecesOfText(value);
   else if (lengthOf(value, pieceLength) <= pieceLength) yield JSON.stringify(value);
-  else {
-    const isList = Array.isArray(value);
-    let separator = isList ? '[' : '{';
-    // Only arrays and objects get here: other values are shorter.
-    for (const [name, member] of isList ? value.entries() : Object.entries(value as object)) {
+  else if (Array.isArray(value)) {
+    yield '[';
+    yield* toPiecesOfItems(value);
+    yield ']';
+  } else {
+    let separator = '{';
+    // No other value is that long.
+    for (const [name, member] of Object.entries(value as object)) {
       if (member === undefined) continue;
-      yield isList ? separator : `${separator}${JSON.stringify(name)}:`;
+      yield `${separator}${JSON.stringify(name)}:`;
       yield* toPieces(member);
       separator = ',';
     }
-    yield isList ? ']' : '}';
+    yield '}';
+  }
+}
+
+/** Yields the same for the items of a list, without its brackets. */
+export function* toPiecesOfItems(list: readonly unknown[]): Generator<string> {
+  if (lengthOf(list, pieceLength) <= pieceLength) {
+    yield JSON.stringify(list).slice(1, -1);
+    return;
+  }
+  for (const [index, item] of list.entries()) {
+    if (index > 0) yield ',';
+    yield* toPieces(item);
   }
 }
 

@@ -133,3 +133,19 @@ class Walk {
     return levels;
   }
 }
+
+/** Objects in a complete introspection result. */
+const objectsOfSchema = 500;
+/** Approximate memory of one of them, in bytes. */
+const objectOfSchemaBytes = 128;
+/** Introspection fields can nest lists this deep. */
+const listsOfSchemaMax = 3;
+
+/** graphql-js resolves introspection: the most that aliases can make of it is charged first. */
+export function measureIntrospection({ introspections, aliases }: DocumentMeasures): {
+  readonly objects: number;
+  readonly bytes: number;
+} {
+  const objects = introspections * objectsOfSchema * (1 + aliases) ** listsOfSchemaMax;
+  return { objects, bytes: objects * objectOfSchemaBytes };
+}

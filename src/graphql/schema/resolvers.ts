@@ -36,9 +36,10 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, args, context, info]: Call<unknown, PageArgs>) =>
+      context.nextPart() ??
       andThen(context.readList(context.records.posts.all, toRange(args)), (posts) => {
         context.loaders.expectPosts(posts);
-        return context.chargeList(posts, info);
+        return context.chargeRootList(posts, info);
       }),
     postById(...[, { postId }, context, info]: Call<unknown, { readonly postId: string }>) {
       const id = toId(postId);
