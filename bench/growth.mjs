@@ -161,6 +161,11 @@ async function costOf({ request }, nodes, processes) {
   return own.toFixed(0) + (sessions.length > 0 ? ` + ${(beyond / 1000 / count).toFixed(0)}` : '');
 }
 
+/** At once; gives the answers that differ. */
+function many(count, act) {
+  return async () => [...new Set(await Promise.all(Array.from({ length: count }, act)))].join(', ');
+}
+
 /** Each gives what was answered. */
 function longReads({ url }, id) {
   const list = (path) => () => answerOf(fetch(url + path));
@@ -174,14 +179,10 @@ function longReads({ url }, id) {
     );
   return {
     'GET /posts': list('/posts'),
-    'four at once': async () =>
-      (await Promise.all(Array.from({ length: 4 }, list('/posts')))).join(', '),
+    'four at once': many(4, list('/posts')),
     'GET /posts/{id}/comments': list(`/posts/${id}/comments`),
     allPosts: query('{ allPosts { id } }'),
-    'ten at once': async () => {
-      const answers = await Promise.all(Array.from({ length: 10 }, query('{ allPosts { id } }')));
-      return [...new Set(answers)].join(', ');
-    },
+    'ten at once': many(10, query('{ allPosts { id } }')),
     'author.posts': query(`{ postById(postId: "${id}") { author { posts { id } } } }`),
   };
 }
