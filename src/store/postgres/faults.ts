@@ -1,32 +1,32 @@
 /**
- * What goes wrong on PostgreSQL: which errors say that it is away, busy or full, what callers get
- * in their place, and what the log says of an outage.
+ * Errors of PostgreSQL: which mean that it is away, busy or full, what callers get for them, and
+ * what the log says of an outage.
  */
 
 import { connect } from 'node:net';
 import { AppError, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
-/** Where a client's connections go, and how. */
+/** The servers that a client connects to, and how. */
 interface Addressed {
   readonly options: {
     readonly host: readonly string[];
     readonly port: readonly number[];
-    /** An object: with TLS, or not at all. */
+    /** An object: TLS is required. */
     readonly ssl: unknown;
   };
 }
 
 interface OutageLog {
-  /** After a statement that was answered. */
+  /** Call it after each statement that was answered. */
   readonly noteAnswer: () => void;
   readonly noteAway: (client: Addressed, reason: unknown) => void;
 }
 
-/** The database is said to be back when no statement was refused for so long. */
+/** The outage is over when no statement was refused for this long. */
 const calmMilliseconds = 1_000;
 
-/** A line when it goes and one when it is back: some statements may be answered meanwhile. */
+/** Logs the start and the end of an outage, in which some statements may be answered. */
 export function createOutageLog(log: Log): OutageLog {
   let away = false;
   let refusedAt = 0;
@@ -44,36 +44,36 @@ export function createOutageLog(log: Log): OutageLog {
   };
 }
 
-/** The connection is not to be believed any more, and is given up with its pool. */
+/** Rows are missing. The connection cannot be trusted any more, so its pool is replaced. */
 export class IncompleteResult extends Error {
   override readonly name = 'IncompleteResult';
 }
 
 /** SQLSTATE classes and codes of a server that is away. */
 const isAwayCode = /^(?:08|53|57P|25006)/;
-/** Those of a statement that took too long, or met another. The rest are faults of this program. */
+/** SQLSTATE codes of timeouts and conflicts. Other codes are faults of this program. */
 const isBusyCode = /^(?:57014|55P03|40001|40P01)/;
 const diskFull = '53100';
 const readOnly = '25006';
-/** What the network says, and what the package says of its connections. */
+/** Error codes of the network, and of the package for its connections. */
 const noConnection = /^(?:E[A-Z]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/;
 const outOfReach = /^(?:E(?!CONNRESET|PIPE)[A-Z]+|CONNECT_TIMEOUT|CONNECTION_DESTROYED|57P03)$/;
-/** What is wrong with a certificate, or with the server's proof that it knows the password. */
+/** The certificate, or the server's proof that it knows the password, is not valid. */
 const untrusted = /^(?:CERT_|DEPTH_ZERO|ERR_(?:TLS|SSL|OSSL)|SASL_|SELF_SIGNED|UNABLE_TO_)/;
-/** PgBouncer has one code for whatever it refuses; its text says what. */
+/** PgBouncer uses one code for every refusal; only its message tells the reason. */
 const refusedParameter = /^unsupported startup parameter: (?:statement|lock)_timeout/;
 
-/** A session may stay so after the database is written to again. */
+/** The session may stay read-only after the database accepts writes again. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === readOnly;
 }
 
-/** No connection could be made, or none to a primary; one that is cut can be made again. */
+/** No server, or no primary, could be reached. A connection that was cut can be made again. */
 export function isOutOfReach(error: unknown): boolean {
   return error instanceof Error && 'code' in error && outOfReach.test(String(error.code));
 }
 
-/** The package's error carries the statement's values: it goes no further than this. */
+/** Errors of the package contain the statement's values, so they are replaced here. */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof IncompleteResult) return lost();
   if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
@@ -85,8 +85,8 @@ export function toStoreError(error: unknown): unknown {
 }
 
 /**
- * Why there is no start: the server's own words, as for a refused password or a database that is
- * not there. Undefined where it may come while it is waited for.
+ * Why the start fails, in the server's words, for example because of a wrong password. Undefined if
+ * the server may still become available.
  */
 export function toStartError(error: unknown): Error | undefined {
   const fault = toStoreError(error);
@@ -111,7 +111,7 @@ function toAdvice(message: string, code: string): string | undefined {
   );
 }
 
-/** Which server it is, and what it or the network says: nothing of a statement is in that. */
+/** The server and the error of it or of the network, which contains nothing of a statement. */
 export function describeAway(
   { options: { host, port } }: Addressed,
   error: unknown,
@@ -122,14 +122,14 @@ export function describeAway(
   return { host: hosts.join(','), reason: reason.includes(code) ? reason : `${reason} (${code})` };
 }
 
-/** SSLRequest, and the answer "no" (PostgreSQL, Frontend/Backend Protocol, Message Formats). */
+/** SSLRequest, and the reply "no" (PostgreSQL, Frontend/Backend Protocol, Message Formats). */
 const question = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 const no = 'N'.charCodeAt(0);
 const patienceMilliseconds = 1_000;
 
 /**
- * True where TLS is required and the server says that it has none: it never will while it runs.
- * The package takes this answer for the beginning of TLS, and then only knows of a lost connection.
+ * True if TLS is required and the server replies that it does not support it. The package takes
+ * this reply for the start of TLS, and only reports a lost connection.
  */
 export async function lacksTls({ options: { host, port, ssl } }: Addressed): Promise<boolean> {
   if (typeof ssl !== 'object' || ssl === null) return false;
@@ -151,7 +151,7 @@ export function isAway(error: unknown): boolean {
   return error instanceof DatabaseAway;
 }
 
-/** The pool notes it, and sends what only reads once more. */
+/** The pool logs it, and repeats a statement that only reads. */
 class DatabaseAway extends AppError {}
 
 export function lost(): AppError {

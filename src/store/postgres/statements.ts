@@ -51,9 +51,9 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
 }
 
 /**
- * Where a plan cannot see a value, all values have one, which is made once for a connection. Else
- * the server takes the plan of a value for the better one, and makes it anew each time: that is
- * twice the work of reading a page.
+ * Hides a value from the planner, so that one generic plan is made per connection. Otherwise the
+ * server estimates a plan with the value as cheaper and plans each execution again, which doubles
+ * the work of reading a page.
  */
 function hidden(parameter: string, type: 'bigint' | 'uuid'): string {
   return `(SELECT ${parameter}::${type})`;

@@ -1,6 +1,6 @@
 /**
- * A URL of PostgreSQL, as libpq reads it: its hosts, and TLS. The package tries several hosts by
- * itself, but says nothing where none answers and tries without a pause; so it is given one.
+ * Parses a URL of PostgreSQL as libpq does: its hosts, and TLS. The package can try several hosts
+ * itself, but without pauses, and without an error if none answers; so it gets one host at a time.
  */
 
 import { readFileSync } from 'node:fs';
@@ -9,9 +9,9 @@ import { toReason } from '../../errors.ts';
 
 const defaultPort = 5432;
 
-/** One host of a URL, for the package. */
+/** One host of the URL, for the package. */
 export interface Target {
-  /** With this host alone, and without what `options` says. */
+  /** With only this host, and without the parameters that became `options`. */
   readonly url: string;
   readonly options: {
     readonly target_session_attrs?: 'primary';
@@ -22,14 +22,14 @@ export interface Target {
 }
 
 /**
- * False with `?prepare=false`: each statement may come to another session, as behind PgBouncer in
- * transaction mode. Settings of a session and LISTEN are of no use there.
+ * False with `?prepare=false`: as behind PgBouncer in transaction mode, each statement may run in
+ * another session, so that session settings and LISTEN have no effect.
  */
 export function hasSessions(url: string): boolean {
   return !/[?&]prepare=false(?:&|$)/.test(url);
 }
 
-/** Its hosts, in their order. Throws an Error of one line, with STORE_URL, for what is refused. */
+/** Returns the hosts in order. Throws a one-line Error that names STORE_URL if it is invalid. */
 export function readUrl(text: string): readonly Target[] {
   const [, start = '', hosts = '', rest = ''] =
     /^([^/]*\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
@@ -63,7 +63,7 @@ function toAddress(host: string, port: number): Pick<Target['options'], 'host' |
   return { host: [host] as unknown as string, port: [port] as unknown as number };
 }
 
-/** Every node writes. The package takes a standby for `read-write`, too. */
+/** Every node writes, so a standby is no use. The package accepts one for `read-write`. */
 function toSession(given: string | undefined): { readonly target_session_attrs?: 'primary' } {
   if (given === undefined) return {};
   assertOne('target_session_attrs', given, ['primary', 'read-write']);
@@ -71,8 +71,8 @@ function toSession(given: string | undefined): { readonly target_session_attrs?:
 }
 
 /**
- * The package has no channel binding (SCRAM-SHA-256-PLUS). Where that is required, its purpose is
- * served by the certificate: nobody but the server that it names can be in between.
+ * The package has no channel binding (SCRAM-SHA-256-PLUS). If it is required, the certificate must
+ * be verified instead, which also excludes a man in the middle.
  */
 function toTls(
   host: string,
@@ -94,7 +94,7 @@ function toTls(
   const ca = root === 'system' ? undefined : readFile('sslrootcert', () => root);
   return {
     ssl: {
-      // What the certificate must name: the package itself gives none where it is an address.
+      // The name to verify: the package sends none if the host is an address.
       host,
       rejectUnauthorized: isNamed || mode === 'verify-ca' || root !== undefined,
       ...(!isNamed && { checkServerIdentity: () => undefined }),
