@@ -40,7 +40,8 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   const { config, log, pool, viewerOf, watch } = deps;
   const plain = createEngine(deps);
   const engine = watch === undefined ? plain : watchEngine(plain, watch);
-  const groups = createSubscriptions({ engine, distinctMax, pool, log, watch });
+  const { placed } = deps.store;
+  const groups = createSubscriptions({ engine, distinctMax, pool, log, watch, placed });
   const subscriptions = watch === undefined ? groups : watchSubscriptions(groups, watch);
   const streams = createEventStreams({ engine, subscriptions, pool, config, watch });
   const sockets = createWebSocketEndpoint({

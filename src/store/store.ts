@@ -161,6 +161,11 @@ export interface Store {
    * if the driver cannot tell, because other processes write too.
    */
   versions(): Readonly<Versions> | undefined;
+  /**
+   * Undefined, or settles when all who watch comments hear of what any node stores from then on;
+   * rejects as a read does. Present only if `comments.watch` is.
+   */
+  readonly placed?: () => Promise<unknown> | undefined;
   /** Settles when the store answers; rejects if it does not. */
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */

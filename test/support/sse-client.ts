@@ -13,7 +13,7 @@ export interface EventReader {
 
 /** Asks for the query; `body` is sent in its place where it is given. */
 export async function askEvents(
-  { port }: GraphqlEndpoint,
+  { port }: Pick<GraphqlEndpoint, 'port'>,
   query: string,
   body: string | Buffer = JSON.stringify({ query }),
 ): Promise<EventReader> {

@@ -9,6 +9,7 @@ import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
+import type { Store } from '../../store/store.ts';
 import type { GraphqlWatch } from '../watch.ts';
 import { createEventQueue } from './event-queue.ts';
 import { Group } from './group.ts';
@@ -21,6 +22,11 @@ export interface Subscriptions {
    * Throws `overloaded` if too many different subscriptions are active.
    */
   join(operation: ReadyOperation, member: Member): () => void;
+  /**
+   * Undefined, or settles when every member gets all comments that are stored from then on. What a
+   * client is told after that shows it that its earlier subscriptions run. Rejects as a read does.
+   */
+  running(): Promise<unknown> | undefined;
   /** Ends every subscription and refuses new ones. */
   close(): void;
   /** The present numbers of groups and members. */
@@ -34,6 +40,7 @@ export interface SubscriptionsDeps {
   /** Accounts for the operations of groups, and for events queued for slow members. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly log: Log;
+  readonly placed?: Store['placed'] | undefined;
   readonly watch?: GraphqlWatch | undefined;
 }
 
@@ -74,6 +81,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       group.join(member);
       return () => group.leave(member);
     },
+    running: () => deps.placed?.(),
     close() {
       closed = true;
       for (const group of groups.values()) group.end({ kind: 'closing' });

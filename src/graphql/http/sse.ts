@@ -90,7 +90,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     watch,
   };
 
-  const subscribe = (operation: ReadyOperation): HttpReply => {
+  const subscribe = async (operation: ReadyOperation): Promise<HttpReply> => {
     if (streams.size >= config.connectionsMax / 2) {
       const message = 'Too many event streams are open.';
       throw new AppError('overloaded', message, { retryAfterSeconds: 5 });
@@ -100,6 +100,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     stream.once('close', () => streams.delete(stream));
     try {
       stream.begin(subscriptions.join(operation, stream));
+      await subscriptions.running();
     } catch (error) {
       stream.destroy();
       throw error;

@@ -137,7 +137,7 @@ export class Operation implements Member {
   /** Never rejects: every error is sent to the client. */
   async #execute(
     operation: ReadyOperation,
-    { engine, createRequestId, viewerOf, log }: OperationDeps,
+    { engine, subscriptions, createRequestId, viewerOf, log }: OperationDeps,
     authorization: string | undefined,
   ): Promise<void> {
     const budget = engine.createBudget();
@@ -145,6 +145,8 @@ export class Operation implements Member {
     const scope = { requestId: createRequestId(), viewer, budget };
     this.#host.executing(1);
     try {
+      // A comment that it does not find is an event of the subscriptions before it.
+      await subscriptions.running();
       const response = await engine.respond(operation, scope);
       // Waits while earlier messages are queued; the budget accounts for the result meanwhile.
       if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();

@@ -66,6 +66,7 @@ export async function openPostgresStore(
     articles: createArticles(context),
     // Other nodes write too: an answer of before is never known to be good still.
     versions: () => undefined,
+    placed: () => feed.placed(),
     async ping() {
       await pool.read((sql) => sql`SELECT 1`);
     },
