@@ -12,6 +12,7 @@ import { runProgram } from './support/program.js';
 import { ask } from './support/raw-client.js';
 import { startServer } from './support/server.js';
 import { projectFolder } from './support/source.js';
+import { until } from './support/until.js';
 import { connectReady } from './support/ws-clients.js';
 import { keepOthersServed } from './support/prober.js';
 
@@ -72,9 +73,10 @@ test('more than 200 lines of the log in a second are counted, not written', asyn
   for (let number = 0; number < 200; number += 1) form.append(`${number}`, new Blob(['x']), 'a');
   const list = `http://127.0.0.1:${port}/api/multiparts/list`;
   // Each file is a line. The line about what was dropped comes with the first of a later second.
-  while (!program.output().includes('log lines dropped')) {
+  await until(async () => {
     assert.equal((await fetch(list, { method: 'POST', body: form })).status, 200);
-  }
+    return program.output().includes('log lines dropped');
+  });
   const seconds = new Map<string, number>();
   for (const line of program.output().trimEnd().split('\n')) {
     const { time } = JSON.parse(line) as { readonly time: string };

@@ -55,7 +55,7 @@ describe('time limits', { concurrency: true }, () => {
   });
 
   test('the headers of a second request on a connection have the same limit', async (t) => {
-    const { port } = await startServer(t, { env: seconds });
+    const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '60' } });
     const client = await connectRaw(t, port);
     client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
     assert.equal((await client.answer()).status, 200);

@@ -17,7 +17,7 @@ export interface RawClient {
   send(bytes: string | Buffer | readonly string[]): void;
   /** The next answer; `HEAD` has no body whatever its headers say. Rejects where none comes. */
   answer(method?: string): Promise<RawAnswer>;
-  /** Resolves with the milliseconds since it was opened once the server has ended it. */
+  /** Resolves with the milliseconds since it was asked for once the server has ended it. */
   ended(): Promise<number>;
   /** No more bytes from this side; answers still come. */
   halfClose(): void;
@@ -32,10 +32,11 @@ export async function connectRaw(
   context: Pick<TestContext, 'after'>,
   port: number,
 ): Promise<RawClient> {
+  // The server may have taken it long before the client hears of that.
+  const opened = performance.now();
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
   context.after(() => socket.destroy());
-  const opened = performance.now();
   // Doubled when it is full: an answer of megabytes is not copied with each of its pieces.
   let space: Buffer = Buffer.alloc(65_536);
   let length = 0;
