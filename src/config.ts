@@ -30,7 +30,7 @@ import {
 
 /** In the order in which docs/settings.md lists them. */
 export const settings = {
-  // Where it listens
+  // Listening
   host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
   port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
   adminPort: adminPort('ADMIN_PORT', {
@@ -49,7 +49,7 @@ export const settings = {
     meaning: 'Proxies that are believed who their client is; it counts for failed logins.',
     check: network,
   }),
-  // What it logs
+  // Logging
   logRequests: choice('LOG_REQUESTS', {
     words: ['none', 'errors', 'all'],
     fallback: 'errors',
@@ -65,7 +65,7 @@ export const settings = {
     fallback: 'auto',
     meaning: '`auto`: `pretty` at a terminal, JSON lines elsewhere.',
   }),
-  // What it holds
+  // Records and files
   environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
   demoData: flag('DEMO_DATA', {
     fallback: true,

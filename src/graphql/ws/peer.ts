@@ -204,7 +204,7 @@ export class Peer implements SocketPort {
     else this.#giveUp();
   }
 
-  /** A message, ping or pong is whole. Where no more than `slack` is left, nothing is. */
+  /** A message, ping or pong is complete. If at most `slack` bytes are left, no other is begun. */
   #consume(bytes: number, slack: number): void {
     this.#received -= bytes;
     if (this.#received > slack) return;

@@ -1,7 +1,7 @@
 /**
- * The driver on PostgreSQL (13 or newer), for any number of nodes: what it acknowledged is in the
- * database. Every act is one statement, and so one transaction: none is left open by a node that
- * stops, or by a connection that is lost.
+ * The driver on PostgreSQL (13 or newer), for any number of nodes. Acknowledged writes are in the
+ * database. Every operation is one statement, and so one transaction: a node that stops, or a lost
+ * connection, leaves none open.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -29,7 +29,7 @@ import type { Store } from '../store.ts';
 
 type Waiting = Pick<AccountsOptions, 'log' | 'startSeconds'>;
 const startRetryMilliseconds = 250;
-/** The log names what it waits for again after so long. */
+/** The interval at which the log repeats what the start waits for. */
 const startLogMilliseconds = 10_000;
 
 export async function openPostgresStore(
@@ -64,7 +64,7 @@ export async function openPostgresStore(
     ),
     todos: createTodos(context),
     articles: createArticles(context),
-    // Other nodes write too: an answer of before is never known to be good still.
+    // Other nodes write too, so that a cached reply could be out of date at any time.
     versions: () => undefined,
     placed: () => feed.placed(),
     async ping() {
@@ -78,7 +78,7 @@ export async function openPostgresStore(
   };
 }
 
-/** What to listen over: undefined where nothing would be heard. */
+/** Returns how to connect for LISTEN; undefined if notifications cannot be received. */
 async function toListen(
   url: string,
   listenUrl: string,
@@ -88,7 +88,7 @@ async function toListen(
   return hasSessions(url) ? connect : undefined;
 }
 
-/** The first records of a new database are left to the first node's start. */
+/** Leaves the initial records to the start of the first node. */
 export async function openPostgresAccounts(
   url: string,
   options: AccountsOptions,
@@ -108,14 +108,14 @@ function toOpenFileIndex(pool: PostgresContext['pool']): OpenedAccounts['openFil
   return async (options) => (await import('./files.ts')).createFileIndex(pool, options);
 }
 
-/** The server may still start: what is done first is tried for a while. */
+/** Repeats the first work until the server is available, for `startSeconds`. */
 async function whenThere(
   connect: Connect,
   { log, startSeconds }: Waiting,
   work: (sql: Client) => Promise<void>,
 ): Promise<void> {
   const end = Date.now() + startSeconds * 1000;
-  /** When the log had a line of each host and reason. */
+  /** When each host and reason was last logged. */
   const logged = new Map<string, number>();
   for (;;) {
     const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
