@@ -52,17 +52,21 @@ export interface PartsOptions {
 }
 
 /**
- * Returns what an execution with the whole list would give, with empty `data` beside the JSON.
+ * Returns what an execution with the whole list would give, beside the JSON with an empty list.
  * `first`: the result with the first part. Rejects as `serialize` does.
  */
 export async function serializeParts(
   first: GraphqlResult,
-  options: PartsOptions,
+  { parts, run, toExtensions, budget, scheduler }: PartsOptions,
 ): Promise<SerializedResult> {
-  const { parts, run, budget, scheduler } = options;
   const json = new JsonBytes(budget);
   const pace = new Pace(scheduler);
   const errors: GraphqlError[] = [];
+  const toWhole = (data: GraphqlResult['data']): SerializedResult['result'] => {
+    const extensions = toExtensions();
+    const found = errors.length > 0 && { errors: errors.slice(0, errorsMax) };
+    return { ...found, ...(data !== undefined && { data }), ...(extensions && { extensions }) };
+  };
   // The first part has used this iteration of the loop.
   await scheduler.yield();
   for (let result = first; ; result = await run()) {
@@ -70,7 +74,10 @@ export async function serializeParts(
     const [list] = Object.values(result.data ?? {});
     if (budget.refusal !== undefined) return refused(budget);
     // After an error in a field that must not be null, the whole list is null.
-    if (!Array.isArray(list)) return toFailed(result.data, { ...options, errors });
+    if (!Array.isArray(list)) {
+      const failed = toWhole(result.data);
+      return { result: failed, json: JSON.stringify(failed) };
+    }
     for (const text of toPiecesOfItems(list)) {
       if (!json.add(text)) return refused(budget);
       if (json.isBetweenPieces) await pace.wait();
@@ -79,37 +86,14 @@ export async function serializeParts(
     json.add(',');
     await pace.wait();
   }
-  return toWhole(json, Object.keys(first.data ?? {}).join(), { ...options, errors });
-}
-
-interface Ending extends PartsOptions {
-  /** Of all parts. */
-  readonly errors: readonly GraphqlError[];
-}
-
-/** What stands beside `data`; a member is absent if there is none. */
-function toRest({ errors, toExtensions }: Ending): Omit<GraphqlResult, 'data'> {
-  const extensions = toExtensions();
-  return {
-    ...(errors.length > 0 && { errors: errors.slice(0, errorsMax) }),
-    ...(extensions && { extensions }),
-  };
-}
-
-function toFailed(data: GraphqlResult['data'], ending: Ending): SerializedResult {
-  const { errors, ...rest } = toRest(ending);
-  const result = { ...(errors && { errors }), ...(data !== undefined && { data }), ...rest };
-  return { result, json: JSON.stringify(result) };
-}
-
-/** `json`: the items of the list under `name`. */
-function toWhole(json: JsonBytes, name: string, ending: Ending): SerializedResult {
-  const { errors, extensions } = toRest(ending);
-  json.add(extensions === undefined ? ']}}' : `]},"extensions":${JSON.stringify(extensions)}}`);
-  const start = errors === undefined ? '' : `"errors":${JSON.stringify(errors)},`;
-  const bytes = json.end(`{${start}"data":{${JSON.stringify(name)}:[`);
-  if (bytes === undefined) return refused(ending.budget);
-  return { result: { ...(errors && { errors }), data: {} }, json: bytes };
+  const [name = ''] = Object.keys(first.data ?? {});
+  const result = toWhole({ [name]: [] });
+  const around = JSON.stringify(result);
+  // Nothing after `data` has an empty list.
+  const middle = around.lastIndexOf('[]') + 1;
+  json.add(around.slice(middle));
+  const bytes = json.end(around.slice(0, middle));
+  return bytes === undefined ? refused(budget) : { result, json: bytes };
 }
 
 /** The error with its path in the whole list, which begins with the field and an index. */

@@ -142,10 +142,7 @@ const objectOfSchemaBytes = 128;
 const listsOfSchemaMax = 3;
 
 /** graphql-js resolves introspection: the most that aliases can make of it is charged first. */
-export function measureIntrospection({ introspections, aliases }: DocumentMeasures): {
-  readonly objects: number;
-  readonly bytes: number;
-} {
+export function measureIntrospection({ introspections, aliases }: DocumentMeasures) {
   const objects = introspections * objectsOfSchema * (1 + aliases) ** listsOfSchemaMax;
   return { objects, bytes: objects * objectOfSchemaBytes };
 }
