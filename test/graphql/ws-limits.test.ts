@@ -14,9 +14,7 @@ keepOthersServed();
 
 const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content } }';
-const subscribe = (id: string, query: string): object => {
-  return { id, type: 'subscribe', payload: { query } };
-};
+const subscribe = (id: string, query: string) => ({ id, type: 'subscribe', payload: { query } });
 const big = { data: { big: 'x'.repeat(200_000) } };
 function withExecute(execute: Engine['execute']): (engine: Engine) => Engine {
   const respond: Engine['respond'] = async (operation, scope) => {
