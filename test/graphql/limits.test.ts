@@ -54,6 +54,15 @@ test('aliases are limited', async () => {
   assert.deepEqual(codesOf(await graphql.run(query(51))), invalid);
 });
 
+test('the length of an alias is limited: each record repeats it', async () => {
+  const graphql = startGraphql();
+  const query = (length: number): string => `{ allPosts { ${'a'.repeat(length)}: id } }`;
+  assert.ok(prepares(graphql, query(128)));
+  assert.deepEqual(codesOf(await graphql.run(query(129))), invalid);
+  const inFragment = `{ allPosts { ...F } } fragment F on Post { id ${'a'.repeat(129)}: title }`;
+  assert.deepEqual(codesOf(await graphql.run(inFragment)), invalid);
+});
+
 test('directives are limited, wherever they stand', async () => {
   const graphql = startGraphql();
   const skip = '@skip(if: false)';

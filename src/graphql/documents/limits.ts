@@ -19,6 +19,8 @@ export type DocumentLimits = Pick<Config, 'graphqlTokensMax' | 'graphqlDepthMax'
 
 /** For each document: every alias can repeat an expensive field. */
 export const aliasesMax = 50;
+/** Each record of a list repeats it in the JSON, and every error in its path. */
+const aliasLengthMax = 128;
 /** For each document: only `@skip` and `@include` exist, and validation compares them pairwise. */
 export const directivesMax = 50;
 /** For the variables of an operation, nested values included: each is coerced and checked. */
@@ -53,6 +55,7 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
   const { depth, aliases, directives, introspections } = walk;
   check('levels', depth, limits.graphqlDepthMax);
   check('aliases', aliases, aliasesMax);
+  check('characters in an alias', walk.aliasLength, aliasLengthMax);
   check('directives', directives, directivesMax);
   const overlaps = new Overlaps(fragments, limits.graphqlTokensMax * pairsPerToken);
   for (const definition of document.definitions) {
@@ -91,6 +94,7 @@ function check(what: string, found: number, max: number): void {
 class Walk {
   depth = 0;
   aliases = 0;
+  aliasLength = 0;
   directives = 0;
   introspections = 0;
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
@@ -118,7 +122,10 @@ class Walk {
     if (selection.kind === Kind.INLINE_FRAGMENT) return this.#levelsOf(selection.selectionSet);
     if (selection.kind === Kind.FRAGMENT_SPREAD)
       return this.#levelsOfFragment(selection.name.value);
-    if (selection.alias !== undefined) this.aliases += 1;
+    if (selection.alias !== undefined) {
+      this.aliases += 1;
+      this.aliasLength = Math.max(this.aliasLength, selection.alias.value.length);
+    }
     const name = selection.name.value;
     if (name === '__schema' || name === '__type') this.introspections += 1;
     return 1 + this.#levelsOf(selection.selectionSet);
