@@ -49,16 +49,16 @@ function addMembers(
   measure: JsonMeasure,
   levels: number,
 ): void {
-  const names = Object.keys(object);
-  measure.bytes += containerBytes + memberBytes * names.length;
-  if (hasIndices(names)) {
-    measure.bytes += indexedBytes;
-    measure.isIndexed = true;
-  }
-  for (const name of names) {
-    measure.bytes += 2 * name.length;
+  let isIndexed = false;
+  measure.bytes += containerBytes;
+  for (const name in object) {
+    isIndexed ||= isLikeIndex(name);
+    measure.bytes += memberBytes + 2 * name.length;
     addValue(object[name], measure, levels - 1);
   }
+  if (!isIndexed) return;
+  measure.isIndexed = true;
+  measure.bytes += indexedBytes;
 }
 
 /** Names like indices are enumerated first (ECMA-262, OrdinaryOwnPropertyKeys). */
