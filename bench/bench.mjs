@@ -24,6 +24,8 @@ const { values: options } = parseArgs({
     anew: { type: 'boolean', default: false },
   },
 });
+/** What V8 compiles for validation and uploads takes so long. */
+const warmSeconds = 4;
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -93,7 +95,9 @@ async function compare(name, request, { bare, service }) {
     seconds: Number(options.seconds),
     connections: connections ?? Number(options.connections),
   };
-  for (const server of [bare, service]) await load(server, file, loading); // warm
+  for (const server of [bare, service]) {
+    await load(server, file, { ...loading, seconds: warmSeconds });
+  }
   const rounds = [];
   for (let round = 0; round < Number(options.rounds); round += 1) {
     const a = await load(bare, file, loading);
