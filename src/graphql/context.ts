@@ -89,13 +89,17 @@ export class GraphqlContext {
     this.scope.budget.charge(1, this.#tools.countFields(selection) * fieldBytes);
   }
 
-  /** The same for the objects of a list. Returns the list that the resolver must return. */
+  /**
+   * The same for the objects of a list. Returns the list that the resolver must return.
+   * `areLeaves`: their type has no fields of other records.
+   */
   chargeList<T>(
     list: readonly T[] = [],
     selection: Selection,
+    areLeaves = false,
   ): MaybePromise<readonly MaybePromise<T>[]> {
     const fields = this.#charge(list, selection);
-    return (this.#slices ??= new Slices(this.#tools.scheduler)).of(list, fields);
+    return (this.#slices ??= new Slices(this.#tools.scheduler)).of(list, { fields, areLeaves });
   }
 
   /** The same for a root field. Returns the first part if the operation is executed in parts. */

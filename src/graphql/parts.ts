@@ -9,7 +9,13 @@ import { Pace, type Scheduler } from '../scheduler.ts';
 import type { Budget } from './budget.ts';
 import { errorsMax, type GraphqlError } from './errors.ts';
 import type { GraphqlResult } from './result.ts';
-import { JsonBytes, refused, type SerializedResult, toPiecesOfItems } from './serialize.ts';
+import {
+  JsonBytes,
+  refused,
+  type SerializedResult,
+  toPiecesOfItems,
+  wholeBytesMax,
+} from './serialize.ts';
 import { sliceLength } from './slices.ts';
 
 /** The records of the list. */
@@ -67,6 +73,7 @@ export async function serializeParts(
     const found = errors.length > 0 && { errors: errors.slice(0, errorsMax) };
     return { ...found, ...(data !== undefined && { data }), ...(extensions && { extensions }) };
   };
+  let charged = 0;
   // The first part has used this iteration of the loop.
   await scheduler.yield();
   for (let result = first; ; result = await run()) {
@@ -78,7 +85,9 @@ export async function serializeParts(
       const failed = toWhole(result.data);
       return { result: failed, json: JSON.stringify(failed) };
     }
-    for (const text of toPiecesOfItems(list)) {
+    const isShort = budget.bytes - charged <= wholeBytesMax;
+    charged = budget.bytes;
+    for (const text of isShort ? [JSON.stringify(list).slice(1, -1)] : toPiecesOfItems(list)) {
       if (!json.add(text)) return refused(budget);
       if (json.isBetweenPieces) await pace.wait();
     }

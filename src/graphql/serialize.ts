@@ -17,7 +17,7 @@ export interface SerializedResult {
 }
 
 /** Up to this size a result is serialised in one call, which takes less than a millisecond. */
-const wholeBytesMax = 65_536;
+export const wholeBytesMax = 65_536;
 /** Characters serialised in one call; with escapes they become up to six times as many. */
 const pieceLength = 65_536;
 
@@ -119,16 +119,27 @@ export function* toPieces(value: unknown): Generator<string> {
   }
 }
 
-/** Yields the same for the items of a list, without its brackets. */
+/** Yields the same for the items of a list, without its brackets. Short items are one piece. */
 export function* toPiecesOfItems(list: readonly unknown[]): Generator<string> {
-  if (lengthOf(list, pieceLength) <= pieceLength) {
-    yield JSON.stringify(list).slice(1, -1);
-    return;
+  let separator = '';
+  let short: unknown[] = [];
+  let length = 0;
+  for (const item of list) {
+    const ownLength = lengthOf(item, pieceLength);
+    if (short.length > 0 && length + ownLength > pieceLength) {
+      yield `${separator}${JSON.stringify(short).slice(1, -1)}`;
+      [separator, short, length] = [',', [], 0];
+    }
+    if (ownLength > pieceLength) {
+      yield separator;
+      separator = ',';
+      yield* toPieces(item);
+    } else {
+      short.push(item);
+      length += ownLength;
+    }
   }
-  for (const [index, item] of list.entries()) {
-    if (index > 0) yield ',';
-    yield* toPieces(item);
-  }
+  if (short.length > 0) yield `${separator}${JSON.stringify(short).slice(1, -1)}`;
 }
 
 function* toPiecesOfText(text: string): Generator<string> {

@@ -58,7 +58,9 @@ export const resolvers: Resolvers = {
     title: ({ title }: Post, _args: unknown, context) => context.chargeText(title),
     content: ({ content }: Post, _args: unknown, context) => context.chargeText(content),
     comments: (...[post, , context, info]: Call<Post>) =>
-      andThen(context.loaders.comments(post), (comments) => context.chargeList(comments, info)),
+      andThen(context.loaders.comments(post), (comments) =>
+        context.chargeList(comments, info, true),
+      ),
     author(...[post, , context, info]: Call<Post>) {
       context.chargeObject(info);
       return context.loaders.author(post);
