@@ -1,16 +1,14 @@
 /** `node dist/server.js backup` and `migrate`, beside a server that runs on the same store. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createServer } from 'node:net';
-import { promisify } from 'node:util';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { until } from '../support/until.js';
 
 const run = (args: readonly string[], url: string): Promise<Ended> =>
   runCommand(args, { env: { STORE_URL: url } });
@@ -151,13 +149,13 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
   });
   after(() => server.remove());
 
-  it('waits for a database that is being started, and says so', async () => {
+  it('waits for a database that is not there yet, and says so', async () => {
     const url = await server.createDatabase();
     await server.stop();
-    const starting = createServer((socket) => socket.destroy()).listen(server.port, '127.0.0.1');
-    const migrating = run(['migrate'], url);
-    await once(starting, 'connection');
-    await promisify(starting.close.bind(starting))();
+    let said = '';
+    const onErrors = (text: string): void => void (said += text);
+    const migrating = runCommand(['migrate'], { env: { STORE_URL: url }, onErrors });
+    await Promise.race([until(() => said !== ''), migrating]);
     await server.start();
     const { code, errors } = await migrating;
     assert.equal(code, 0);

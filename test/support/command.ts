@@ -20,6 +20,8 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Its standard input, which is at its end then. */
   readonly input?: string;
+  /** Is given what a process of its own writes to standard error, while it runs. */
+  readonly onErrors?: (text: string) => void;
 }
 
 /** Longer than any of them takes; one that waits for ever is ended, and its code is null. */
@@ -28,13 +30,14 @@ const timeout = 300_000;
 /** As a process of its own. */
 export async function runCommand(
   args: readonly string[],
-  { env = {}, input = '' }: CommandOptions = {},
+  { env = {}, input = '', onErrors = () => undefined }: CommandOptions = {},
 ): Promise<Ended> {
   const given = { PATH: process.env['PATH'], ...env };
   const child = spawn(process.execPath, [program, ...args], { env: given, timeout });
   // It may end without having read.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
+  child.stderr.setEncoding('utf8').on('data', onErrors);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const [output, errors, [code]] = await Promise.all([
     text(child.stdout),
