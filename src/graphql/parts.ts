@@ -13,6 +13,7 @@ import {
   JsonBytes,
   refused,
   type SerializedResult,
+  toJsonOfItems,
   toPiecesOfItems,
   wholeBytesMax,
 } from './serialize.ts';
@@ -87,7 +88,7 @@ export async function serializeParts(
     }
     const isShort = budget.bytes - charged <= wholeBytesMax;
     charged = budget.bytes;
-    for (const text of isShort ? [JSON.stringify(list).slice(1, -1)] : toPiecesOfItems(list)) {
+    for (const text of isShort ? [toJsonOfItems(list)] : toPiecesOfItems(list)) {
       if (!json.add(text)) return refused(budget);
       if (json.isBetweenPieces) await pace.wait();
     }

@@ -127,7 +127,7 @@ export function* toPiecesOfItems(list: readonly unknown[]): Generator<string> {
   for (const item of list) {
     const ownLength = lengthOf(item, pieceLength);
     if (short.length > 0 && length + ownLength > pieceLength) {
-      yield `${separator}${JSON.stringify(short).slice(1, -1)}`;
+      yield `${separator}${toJsonOfItems(short)}`;
       [separator, short, length] = [',', [], 0];
     }
     if (ownLength > pieceLength) {
@@ -139,7 +139,12 @@ export function* toPiecesOfItems(list: readonly unknown[]): Generator<string> {
       length += ownLength;
     }
   }
-  if (short.length > 0) yield `${separator}${JSON.stringify(short).slice(1, -1)}`;
+  if (short.length > 0) yield `${separator}${toJsonOfItems(short)}`;
+}
+
+/** The JSON of a list without its brackets, in one call. */
+export function toJsonOfItems(list: readonly unknown[]): string {
+  return JSON.stringify(list).slice(1, -1);
 }
 
 function* toPiecesOfText(text: string): Generator<string> {
