@@ -7,6 +7,7 @@ import { type PostgresServer, skipPostgres as skip, startPostgres } from '../sup
 import { startServer, type TestServer } from '../support/server.js';
 import { askEvents } from '../support/sse-client.js';
 import { connectReady } from '../support/ws-clients.js';
+import { until } from '../support/until.js';
 
 const query = 'subscription { commentAdded { content } }';
 
@@ -75,7 +76,7 @@ describe('a subscription on a node that rests', { skip }, () => {
         assert.ok(isUnlocked, 'it cannot run before it has read where the comments end');
         return next;
       });
-      while (!(await isWaitedFor(url)));
+      await until(() => isWaitedFor(url));
       isUnlocked = true;
       await unlock();
       const next = await running;

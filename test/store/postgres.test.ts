@@ -4,7 +4,6 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import postgres from 'postgres';
 import type { DriverOptions } from '../../dist/store/driver.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
@@ -137,7 +136,7 @@ test('a node that watches hears what is stored from then on, by all nodes', { sk
     await node.comments.add(id, 'own');
     await other.comments.add(id, 'of another');
     await slow.commit();
-    while (heard.length < 3) await pause(5);
+    await until(() => heard.length >= 3);
     stop?.();
     await node.comments.add(id, 'not watched');
     assert.deepEqual(heard, ['not to be seen yet', 'own', 'of another']);
@@ -169,7 +168,7 @@ test('a comment is waited for while one that began before it is stored', { skip 
   await looked(url);
   await late.commit();
   await node.comments.add(id, 'third');
-  while (!heard.includes('third')) await pause(5);
+  await until(() => heard.includes('third'));
   assert.deepEqual(heard, ['first', 'second', 'third']);
 });
 
