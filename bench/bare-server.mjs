@@ -1,26 +1,26 @@
 /**
- * The floor: bare `node:http` that reads a request whole and writes the answer that it was told.
+ * The floor: bare `node:http` that reads a request whole and writes the response that it was told.
  * Started with a JSON file: method and path → status, headers, body in base64.
  */
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
-const answers = new Map(
-  Object.entries(JSON.parse(readFileSync(process.argv[2], 'utf8'))).map(([key, answer]) => {
-    const bytes = Buffer.from(answer.body, 'base64');
+const responses = new Map(
+  Object.entries(JSON.parse(readFileSync(process.argv[2], 'utf8'))).map(([key, response]) => {
+    const bytes = Buffer.from(response.body, 'base64');
     // A short text goes out with its head in one piece, a long one is kept as bytes.
-    return [key, { ...answer, body: bytes.length < 2048 ? bytes.toString() : bytes }];
+    return [key, { ...response, body: bytes.length < 2048 ? bytes.toString() : bytes }];
   }),
 );
 
 const nothing = { status: 404, headers: {}, body: '' };
 
-const server = createServer((incoming, response) => {
-  const answer = answers.get(`${incoming.method} ${incoming.url}`) ?? nothing;
+const server = createServer((incoming, outgoing) => {
+  const response = responses.get(`${incoming.method} ${incoming.url}`) ?? nothing;
   const send = () => {
-    response.writeHead(answer.status, answer.headers);
-    response.end(answer.body);
+    outgoing.writeHead(response.status, response.headers);
+    outgoing.end(response.body);
   };
   if (incoming.method === 'GET') {
     send();

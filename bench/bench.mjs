@@ -3,7 +3,7 @@
  * (A B A B …), so that a ratio holds although the machine's speed drifts. CPU time comes from
  * Linux's /proc; elsewhere only rates are printed.
  *
- * Options: --rounds 5, --seconds 1, --connections 16, --only <part of a name>, --anew (no answer
+ * Options: --rounds 5, --seconds 1, --connections 16, --only <part of a name>, --anew (no response
  * cache).
  */
 
@@ -60,8 +60,8 @@ async function main() {
     const request = scenarios(await seed(service.url))[name];
     const { write } = request;
     const written = write === undefined ? {} : await record(service.url, write);
-    const answers = { ...written, ...(await record(service.url, request)) };
-    writeFileSync(file, JSON.stringify(answers));
+    const responses = { ...written, ...(await record(service.url, request)) };
+    writeFileSync(file, JSON.stringify(responses));
     const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
     console.log(await compare(name, request, { bare, service }));
     await stop(bare);
@@ -70,7 +70,7 @@ async function main() {
   console.log(await starts(file));
 }
 
-/** The service's own answer, for the bare server to give. */
+/** The service's own response, for the bare server to send. */
 async function record(url, request) {
   const { method, path, headers, body } = request;
   const numbered = typeof body === 'string' ? body.replaceAll('@', '0') : body;
@@ -82,8 +82,11 @@ async function record(url, request) {
   // GraphQL refuses with 200.
   const isRefused = !response.ok || bytes.subarray(0, 9).toString() === '{"errors"';
   if (isRefused) throw new Error(`${method} ${path}: ${response.status} ${bytes.toString()}`);
-  const answer = { status: response.status, headers: Object.fromEntries(kept) };
-  return { [`${method} ${path}`]: { ...answer, body: bytes.toString('base64') } };
+  const headersKept = Object.fromEntries(kept);
+  const content = bytes.toString('base64');
+  return {
+    [`${method} ${path}`]: { status: response.status, headers: headersKept, body: content },
+  };
 }
 
 async function compare(name, request, { bare, service }) {
@@ -117,7 +120,7 @@ async function compare(name, request, { bare, service }) {
   ].join(' | ');
 }
 
-/** Time from the start of a process to its first answer, and its memory when it idles. */
+/** Time from the start of a process to its first response, and its memory when it idles. */
 async function starts(file) {
   const rounds = [];
   for (let round = 0; round < Number(options.rounds); round += 1) {

@@ -101,6 +101,6 @@ async function upload(port) {
     if (!socket.write(mebibyte)) await once(socket, 'drain');
   }
   socket.write(end);
-  const answer = (await answered).join('');
-  if (!answer.startsWith('HTTP/1.1 200')) throw new Error(answer);
+  const response = (await answered).join('');
+  if (!response.startsWith('HTTP/1.1 200')) throw new Error(response);
 }

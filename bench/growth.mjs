@@ -110,18 +110,18 @@ async function measure(name, { nodes, ids, processes }) {
   if (nodes.length > 1) return;
   const idle = await idleMemory(nodes[0]);
   for (const [read, act] of Object.entries(longReads(nodes[0], ids[0]))) {
-    let answer;
+    let outcome;
     const begun = performance.now();
     let took;
     let delays;
     const top = await topMemory(nodes[0], async () => {
       delays = await probe(nodes[0], async () => {
-        answer = await act();
+        outcome = await act();
         took = performance.now() - begun;
       });
     });
     const figures = [took, top - idle, delays.max].map((figure) => figure.toFixed(0));
-    reads.push([name, read, answer, ...figures]);
+    reads.push([name, read, outcome, ...figures]);
   }
 }
 
@@ -161,16 +161,16 @@ async function costOf({ request }, nodes, processes) {
   return own.toFixed(0) + (sessions.length > 0 ? ` + ${(beyond / 1000 / count).toFixed(0)}` : '');
 }
 
-/** At once; gives the answers that differ. */
+/** At once; gives the responses that differ. */
 function many(count, act) {
   return async () => [...new Set(await Promise.all(Array.from({ length: count }, act)))].join(', ');
 }
 
 /** Each gives what was answered. */
 function longReads({ url }, id) {
-  const list = (path) => () => answerOf(fetch(url + path));
+  const list = (path) => () => outcomeOf(fetch(url + path));
   const query = (document) => () =>
-    answerOf(
+    outcomeOf(
       fetch(`${url}/graphql`, {
         method: 'POST',
         headers: json,
@@ -187,8 +187,8 @@ function longReads({ url }, id) {
   };
 }
 
-async function answerOf(answer) {
-  const { status, body } = await answer;
+async function outcomeOf(pending) {
+  const { status, body } = await pending;
   let bytes = 0;
   let first = '';
   for await (const chunk of body) {

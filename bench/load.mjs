@@ -62,7 +62,7 @@ function converse() {
     socket.on('error', reject);
     socket.on('data', (chunk) => {
       got = got.length === 0 ? chunk : Buffer.concat([got, chunk]);
-      for (let rest = readAnswer(got); rest !== undefined; rest = readAnswer(got)) {
+      for (let rest = readResponse(got); rest !== undefined; rest = readResponse(got)) {
         got = rest;
         due -= 1;
         latencies.push(performance.now() - sent);
@@ -77,8 +77,8 @@ function converse() {
   });
 }
 
-/** What stands behind a whole answer; undefined as long as it is not whole. */
-function readAnswer(got) {
+/** What stands behind a whole response; undefined as long as it is not whole. */
+function readResponse(got) {
   const head = got.indexOf('\r\n\r\n');
   if (head === -1) return undefined;
   const text = got.latin1Slice(0, head);

@@ -1,7 +1,7 @@
 /**
- * Asks a server for /hello every 2 ms, until its input ends. Prints as JSON how many answers there
+ * Asks a server for /hello every 2 ms, until its input ends. Prints as JSON how many responses there
  * were, and the median, the 99th percentile and the longest of their delays in milliseconds. Where
- * an answer is late, those count too that it could not ask for meanwhile. A process of its own, so
+ * a response is late, those count too that it could not ask for meanwhile. A process of its own, so
  * that nothing else delays it. Argument: port.
  */
 

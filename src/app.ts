@@ -29,8 +29,8 @@ import {
   type Route,
 } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
-import { type AnswerCache, createAnswerCache } from './http/answer-cache.ts';
-import { createListReply } from './http/json-list.ts';
+import { type ResponseCache, createResponseCache } from './http/response-cache.ts';
+import { createToListResponse } from './http/json-list.ts';
 import { createRecordTexts, type RecordText } from './http/record-texts.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
@@ -84,8 +84,8 @@ const commentShare = 1 / 8;
 /** Approximate memory of a comment without its text, in bytes. */
 const commentBytes = 512;
 
-/** The share of ANSWER_CACHE_BYTES_MAX for whole answers; texts of records get the rest. */
-const answerShare = 1 / 2;
+/** The share of ANSWER_CACHE_BYTES_MAX for whole responses; texts of records get the rest. */
+const responseShare = 1 / 2;
 
 /** Logins that may wait while two are checked; the last of them waits about half a second. */
 const loginsWaitingMax = 16;
@@ -103,8 +103,8 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { observer, security, ...watch } = createWatch(config, { ...deps, readings });
   const shared = { log, config, observer, pool };
   const store = await openRecords(config, { createId, now, log, accounts, watch: watch.store });
-  const answers = createAnswers(config, store);
-  const listReply = createListReply(answers, pool, createToText(store, config));
+  const responses = createResponses(config, store);
+  const toListResponse = createToListResponse(responses, pool, createToText(store, config));
   const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
 
@@ -118,7 +118,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     addComment,
     commentAdded: added,
     uploads,
-    answers,
+    responses,
     createUuid: createId,
     viewerOf: viewer,
     writesNeedToken: config.requireAuth === 'writes',
@@ -128,12 +128,12 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const health = createHealthHandlers({ store, monotonicNow });
   const routes = createRoutes({
     graphql,
-    posts: createPostHandlers({ store, viewer, answers, listReply, config }),
-    comments: createCommentHandlers({ store, addComment, answers, listReply, config }),
+    posts: createPostHandlers({ store, viewer, responses, toListResponse, config }),
+    comments: createCommentHandlers({ store, addComment, responses, toListResponse, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-    todos: createTodoHandlers({ store, answers, listReply, config }),
-    articles: createArticleHandlers({ store, answers, listReply, config }),
+    todos: createTodoHandlers({ store, responses, toListResponse, config }),
+    articles: createArticleHandlers({ store, responses, toListResponse, config }),
     graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
     reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
     health,
@@ -162,9 +162,9 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-function createAnswers(config: Config, store: Store): AnswerCache<Reading> {
-  return createAnswerCache({
-    bytesMax: config.answerCacheBytesMax * answerShare,
+function createResponses(config: Config, store: Store): ResponseCache<Reading> {
+  return createResponseCache({
+    bytesMax: config.answerCacheBytesMax * responseShare,
     read: createReader(store, randomBytes(9).toString('base64url')),
   });
 }
@@ -172,7 +172,7 @@ function createAnswers(config: Config, store: Store): AnswerCache<Reading> {
 /** Caches the texts of records, but only for a store that returns the same objects on each read. */
 function createToText({ keepsObjects }: Store, config: Config): RecordText | undefined {
   if (!keepsObjects) return undefined;
-  return createRecordTexts(config.answerCacheBytesMax * (1 - answerShare));
+  return createRecordTexts(config.answerCacheBytesMax * (1 - responseShare));
 }
 
 function listenTo(

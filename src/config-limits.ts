@@ -16,7 +16,7 @@ import {
 
 /**
  * Memory of a connection that is not counted elsewhere, in bytes: its objects, a head of 16 KiB,
- * and a body and an answer of up to 16 KiB each.
+ * and a body and a response of up to 16 KiB each.
  */
 export const connectionBytes = 65_536;
 
@@ -60,7 +60,7 @@ export const limitSettings = {
   }),
   answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,
-    meaning: 'Answers kept until what they read is changed; 0: none.',
+    meaning: 'Responses cached until what they read is changed; 0: none.',
   }),
   waitingBytesMax: shareOfMemory('WAITING_BYTES_MAX', {
     share: 8,

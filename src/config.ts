@@ -53,7 +53,7 @@ export const settings = {
   logRequests: choice('LOG_REQUESTS', {
     words: ['none', 'errors', 'all'],
     fallback: 'errors',
-    meaning: '`errors`: statuses from 500 on, and answers that took over a second.',
+    meaning: '`errors`: statuses from 500 on, and responses that took over a second.',
   }),
   logLevel: choice('LOG_LEVEL', {
     words: ['info', 'warn', 'error'],

@@ -35,7 +35,7 @@ export interface Reservation {
 /** A body, response or queue up to this size is counted as part of its connection. */
 export const uncountedBytesMax = 16_384;
 
-/** The pool of ADMIN_PORT: enough for some tens of replies of `/metrics`. */
+/** The pool of ADMIN_PORT: enough for some tens of responses of `/metrics`. */
 export const adminPoolBytes = 4 * 1024 * 1024;
 
 /** The share of the free memory that one holder may take. */

@@ -68,7 +68,7 @@ async function useAllOf(base: string): Promise<void> {
   const events = client.iterate({ query: 'subscription { commentAdded { content } }' });
   const first = events.next();
   for (let seen = false; !seen;) {
-    // A subscription has no answer of its own that says that it runs: comments until one arrives.
+    // A subscription has no response of its own that says that it runs: comments until one arrives.
     const made = await fetch(`${base}/posts/${post}/comments`, {
       method: 'POST',
       headers: json,

@@ -71,7 +71,7 @@ async function logInOften(url: string): Promise<void> {
   }
 }
 
-/** Asks until the connections of the test are gone, as each answer takes its time. */
+/** Asks until the connections of the test are gone, as each response takes its time. */
 async function measureSettled(program: Program, before: Measure): Promise<Measure> {
   const end = performance.now() + 10_000;
   let heldLoop = 0;

@@ -15,7 +15,7 @@ interface Payload {
   readonly type?: string;
   readonly body: string | Buffer;
   readonly status: number;
-  /** What the answer says. */
+  /** What the response says. */
   readonly says?: RegExp;
 }
 
@@ -189,12 +189,14 @@ test('no known payload stops the service, or keeps others waiting', async (t) =>
   const prober = await startProber(t, { url, pid: program.child.pid });
   for (const { name, method = 'POST', path, type = 'application/json', body, ...due } of payloads) {
     const started = performance.now();
-    const answer = await fetch(url + path, { method, headers: { 'Content-Type': type }, body });
-    const text = await answer.text();
+    const response = await fetch(url + path, { method, headers: { 'Content-Type': type }, body });
+    const text = await response.text();
     const milliseconds = (performance.now() - started).toFixed();
     const { heldLoop } = await program.measure();
-    t.diagnostic(`${name}: ${answer.status} in ${milliseconds} ms, loop ${heldLoop.toFixed()} ms`);
-    assert.equal(answer.status, due.status, `${name}: ${text.slice(0, 300)}`);
+    t.diagnostic(
+      `${name}: ${response.status} in ${milliseconds} ms, loop ${heldLoop.toFixed()} ms`,
+    );
+    assert.equal(response.status, due.status, `${name}: ${text.slice(0, 300)}`);
     assert.match(text, due.says ?? /^.{0,2048}$/s, name);
   }
   const gap = await prober.stop();
@@ -216,12 +218,12 @@ async function addPosts(url: string, count: number): Promise<void> {
     return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(value) });
   };
   for (const username of ['user', 'admin']) {
-    const answer = await send('/auth/login', { username, password: 'password' });
-    const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+    const response = await send('/auth/login', { username, password: 'password' });
+    const { access_token: token } = (await response.json()) as { readonly access_token: string };
     tokens.push(`Bearer ${token}`);
   }
   for (let number = 0; number < count; number += 1) {
-    const answer = await send('/posts', { title: 'a', content: 'b' }, tokens[number % 2]);
-    assert.equal(answer.status, 201);
+    const response = await send('/posts', { title: 'a', content: 'b' }, tokens[number % 2]);
+    assert.equal(response.status, 201);
   }
 }

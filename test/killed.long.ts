@@ -25,7 +25,7 @@ async function upload(t: TestContext, port: number, bytes: number): Promise<void
     `Content-Length: ${body.length}`,
   ]);
   client.socket.write(body.subarray(0, bytes));
-  if (bytes >= body.length) assert.equal((await client.answer()).status, 200);
+  if (bytes >= body.length) assert.equal((await client.response()).status, 200);
 }
 
 const moments: readonly (readonly [
@@ -91,8 +91,8 @@ test('after a kill at any moment the next run starts clean', async (t) => {
 
     const next = await runProgram(t, { folder });
     const { port } = await next.listening();
-    const answer = await (await fetch(`http://127.0.0.1:${port}/api/multiparts`)).formData();
-    assert.deepEqual([...answer.keys()], ['abd'], when);
+    const response = await (await fetch(`http://127.0.0.1:${port}/api/multiparts`)).formData();
+    assert.deepEqual([...response.keys()], ['abd'], when);
     const [own = '', ...others] = await readdir(folder);
     assert.deepEqual(others, [], when);
     assert.deepEqual(await readdir(join(folder, own)), [], when);

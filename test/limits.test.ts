@@ -57,10 +57,10 @@ test('beyond two logins that are checked and 16 that wait, one more at once is 5
   const server = await startServer(t);
   const login = (): Promise<Response> =>
     server.send('POST', '/auth/login', { username: 'user', password: 'password' });
-  const answers = await Promise.all(Array.from({ length: 60 }, login));
-  const statuses = answers.map(({ status }) => status);
+  const responses = await Promise.all(Array.from({ length: 60 }, login));
+  const statuses = responses.map(({ status }) => status);
   assert.deepEqual(new Set(statuses), new Set([200, 503]));
-  for (const { status, headers } of answers) {
+  for (const { status, headers } of responses) {
     assert.equal(headers.has('retry-after'), status === 503);
   }
   assert.equal((await login()).status, 200);
@@ -87,7 +87,7 @@ test('more than 200 lines of the log in a second are counted, not written', asyn
   for (const count of seconds.values()) assert.ok(count <= 201, `${count} lines`);
 });
 
-test('ANSWER_CACHE_BYTES_MAX: 0 keeps nothing and changes no answer', async (t) => {
+test('ANSWER_CACHE_BYTES_MAX: 0 keeps nothing and changes no response', async (t) => {
   const server = await startServer(t, { env: { ANSWER_CACHE_BYTES_MAX: '0' } });
   const read = async (): Promise<string> => (await server.fetch('/posts')).text();
   const before = await read();
@@ -113,8 +113,8 @@ test('20 operations of a batch run, one more is 413', async (t) => {
   const server = await startServer(t);
   const batch = (count: number): unknown[] =>
     Array.from({ length: count }, () => ({ query: '{ __typename }' }));
-  const answer = await post(server, batch(20));
-  assert.deepEqual([answer.status, (answer.body as unknown[]).length], [200, 20]);
+  const response = await post(server, batch(20));
+  assert.deepEqual([response.status, (response.body as unknown[]).length], [200, 20]);
   assert.equal((await post(server, batch(21))).status, 413);
 });
 
@@ -149,7 +149,7 @@ testAtLength('1,000 different subscriptions run, one more is refused', async (t)
       const query = subscription(`a${socket * 91 + at}`);
       client.send({ id: `${at}`, type: 'subscribe', payload: { query } });
     }
-    // What comes before the answer was refused: the thousand and first.
+    // What comes before the response was refused: the thousand and first.
     client.send({ id: 'q', type: 'subscribe', payload: { query: '{ __typename }' } });
     const { type, id } = await client.next();
     assert.deepEqual([type, id], socket < 10 ? ['next', 'q'] : ['error', '90']);

@@ -61,7 +61,7 @@ async function readModel(server: TestServer): Promise<Model> {
   };
 }
 
-/** Does the step at an endpoint and in the model, and holds the answer to it. */
+/** Does the step at an endpoint and in the model, and holds the response to it. */
 async function take(action: Step, model: Model, server: TestServer): Promise<void> {
   switch (action.kind) {
     case 'post':
@@ -78,8 +78,8 @@ async function take(action: Step, model: Model, server: TestServer): Promise<voi
     }
     case 'remove': {
       const id = choose(model.posts, action.which)?.id ?? missing;
-      const answer = server.fetch(`/posts/${id}`, { method: 'DELETE' });
-      await expectStatus(answer, removePost(model, id) ? 204 : 404);
+      const response = server.fetch(`/posts/${id}`, { method: 'DELETE' });
+      await expectStatus(response, removePost(model, id) ? 204 : 404);
       return;
     }
     case 'todo': {
@@ -89,9 +89,12 @@ async function take(action: Step, model: Model, server: TestServer): Promise<voi
       return;
     }
     case 'article': {
-      const answer = await expectStatus(server.send('POST', '/api/articles', action.article), 201);
+      const response = await expectStatus(
+        server.send('POST', '/api/articles', action.article),
+        201,
+      );
       const id = saveArticle(model, action.article);
-      assert.equal(answer.headers.get('location'), `/articles/${id}`);
+      assert.equal(response.headers.get('location'), `/articles/${id}`);
       return;
     }
     case 'patch':
@@ -111,8 +114,8 @@ async function post(action: StepOf<'post'>, model: Model, server: TestServer): P
   const { title, content } = action;
   let id: string;
   if (action.endpoint === 'rest') {
-    const answer = await expectStatus(server.send('POST', '/posts', { title, content }), 201);
-    id = answer.headers.get('location')?.replace('/posts/', '') ?? '';
+    const response = await expectStatus(server.send('POST', '/posts', { title, content }), 201);
+    id = response.headers.get('location')?.replace('/posts/', '') ?? '';
   } else {
     const query = 'mutation ($input: CreatePostInput!) { id: createPost(createPostInput: $input) }';
     id = String((await graphql(server, query, { input: { title, content } })).data?.['id']);
@@ -126,8 +129,8 @@ async function comment(action: StepOf<'comment'>, model: Model, server: TestServ
   const postId = found?.id ?? missing;
   let id: string | undefined;
   if (action.endpoint === 'rest') {
-    const answer = server.send('POST', `/posts/${postId}/comments`, { content });
-    const { headers } = await expectStatus(answer, found === undefined ? 404 : 201);
+    const response = server.send('POST', `/posts/${postId}/comments`, { content });
+    const { headers } = await expectStatus(response, found === undefined ? 404 : 201);
     id = headers.get('location')?.replace('/comments/', '');
   } else {
     const query = 'mutation ($input: CommentInput!) { id: addComment(commentInput: $input) }';
@@ -155,8 +158,8 @@ async function patch(
       return { op: 'replace', path: `/${index}/title`, value: `${action.title}${index}` };
     });
     if (!action.holds) operations.push({ op: 'test', path: '/0/title', value: 'no' });
-    const answer = send('/api/articles', jsonPatchType, operations);
-    await expectStatus(answer, action.holds ? 204 : 409);
+    const response = send('/api/articles', jsonPatchType, operations);
+    await expectStatus(response, action.holds ? 204 : 409);
     for (const [index, each] of articles.entries()) {
       if (action.holds) each['title'] = `${action.title}${index}`;
     }
@@ -165,8 +168,8 @@ async function patch(
   const found = choose(articles, action.which);
   const path = `/api/articles/${Number(found?.['id'] ?? 999)}`;
   if (action.kind === 'merge') {
-    const answer = send(path, mergePatchType, action.patch);
-    await expectStatus(answer, found === undefined ? 404 : 204);
+    const response = send(path, mergePatchType, action.patch);
+    await expectStatus(response, found === undefined ? 404 : 204);
     if (found !== undefined) {
       model.articles.set(Number(found['id']), merge(found, action.patch));
     }
@@ -175,8 +178,8 @@ async function patch(
   const operations: object[] = [{ op: 'add', path: '/note', value: action.note }];
   if (!action.holds) operations.push({ op: 'remove', path: '/nothing' });
   const status = action.holds ? 204 : 409;
-  const answer = send(path, jsonPatchType, operations);
-  await expectStatus(answer, found === undefined ? 404 : status);
+  const response = send(path, jsonPatchType, operations);
+  await expectStatus(response, found === undefined ? 404 : status);
   if (found !== undefined && action.holds) found['note'] = action.note;
 }
 
@@ -239,15 +242,15 @@ async function json<T>(server: TestServer, path: string): Promise<T> {
   return (await (await expectStatus(server.fetch(path), 200)).json()) as T;
 }
 
-async function expectStatus(answer: Promise<Response>, status: number): Promise<Response> {
-  const response = await answer;
+async function expectStatus(pending: Promise<Response>, status: number): Promise<Response> {
+  const response = await pending;
   assert.equal(response.status, status);
-  // An answer that nobody reads keeps its connection.
+  // A response that nobody reads keeps its connection.
   if (status !== 200) await response.arrayBuffer();
   return response;
 }
 
-interface GraphqlAnswer {
+interface GraphqlBody {
   readonly data?: Record<string, unknown> | null;
   readonly errors?: readonly { readonly extensions: { readonly code: string } }[];
 }
@@ -256,7 +259,7 @@ async function graphql(
   server: TestServer,
   query: string,
   variables: Record<string, unknown> = {},
-): Promise<GraphqlAnswer> {
-  const answer = await server.send('POST', '/graphql', { query, variables });
-  return (await answer.json()) as GraphqlAnswer;
+): Promise<GraphqlBody> {
+  const response = await server.send('POST', '/graphql', { query, variables });
+  return (await response.json()) as GraphqlBody;
 }

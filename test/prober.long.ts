@@ -9,14 +9,14 @@ import type { Gap } from './support/prober-process.js';
 import { assertServed, startProber } from './support/prober.js';
 
 /** What is found of a server that answers so, until `calls` have come. */
-async function probe(t: TestContext, calls: number, answer: RequestListener): Promise<Gap> {
+async function probe(t: TestContext, calls: number, respond: RequestListener): Promise<Gap> {
   let left = calls;
   let wake = (): void => undefined;
   const enough = new Promise<void>((resolve) => {
     wake = resolve;
   });
   const server = createServer((request, response) => {
-    answer(request, response);
+    respond(request, response);
     left -= 1;
     if (left === 0) wake();
   });
@@ -48,13 +48,13 @@ test('one that holds its thread is found out', async (t) => {
   assert.throws(() => assertServed(gap), /at most/);
 });
 
-test('one that refuses, or cuts its answer, is found out', async (t) => {
+test('one that refuses, or cuts its response, is found out', async (t) => {
   const failing: RequestListener[] = [
     (_request, response) => response.writeHead(503).end(),
     (_request, response) => void response.destroy(),
   ];
-  for (const answer of failing) {
-    const gap = await probe(t, 5, answer);
+  for (const respond of failing) {
+    const gap = await probe(t, 5, respond);
     assert.equal(gap.own, Infinity);
   }
 });

@@ -42,7 +42,7 @@ test('a form or a socket of a foreign page is told of with its origin', async (t
   const socket = await connectRaw(t, server.port);
   const upgrade = ['GET /graphql HTTP/1.1', 'Host: a', `Origin: ${origin}`, 'Upgrade: websocket'];
   socket.send([...upgrade, 'Connection: Upgrade', '', ''].join('\r\n'));
-  assert.equal((await socket.answer()).status, 403);
+  assert.equal((await socket.response()).status, 403);
   const refused = { level: 'warn', event: 'origin refused', client, origin };
   assert.deepEqual(warningsOf(server), [
     { ...refused, count: 1 },

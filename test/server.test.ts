@@ -77,20 +77,20 @@ describe('a stop', { concurrency: true }, () => {
       );
       assert.ok(idle && half && silent && busy);
       idle.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-      await idle.answer();
+      await idle.response();
       half.send('GET /hello HTTP/1.1\r\nHo');
       const body = '{"title":"a","content":"b"}';
       const type = 'Content-Type: application/json';
       const length = `Content-Length: ${body.length}`;
       const expect = 'Expect: 100-continue';
       busy.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\n${length}\r\n${expect}\r\n\r\n`);
-      assert.equal((await busy.answer()).status, 100);
+      assert.equal((await busy.response()).status, 100);
       server.child.kill(signal);
       const ended = server.ended();
       await Promise.all([idle.ended(), half.ended(), silent.ended()]);
       busy.send(body);
-      const answer = await busy.answer();
-      assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close']);
+      const response = await busy.response();
+      assert.deepEqual([response.status, response.headers.get('connection')], [201, 'close']);
       const { code, milliseconds } = await ended;
       assert.equal(code, 0);
       assertWithin(5_000, milliseconds);
@@ -108,7 +108,7 @@ describe('a stop', { concurrency: true }, () => {
     client.send(
       `POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9\r\n${expect}\r\n\r\n`,
     );
-    await client.answer();
+    await client.response();
     const idle = await connectRaw(t, port);
     server.child.kill('SIGTERM');
     await idle.ended();
@@ -126,7 +126,7 @@ describe('LOG_REQUESTS, LOG_LEVEL and LOG_FORMAT', { concurrency: true }, () => 
     const client = await connectRaw(t, port);
     const count = 500;
     client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
-    for (let at = 0; at < count; at += 1) assert.equal((await client.answer()).status, 200);
+    for (let at = 0; at < count; at += 1) assert.equal((await client.response()).status, 200);
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);
     const lines = server
@@ -168,7 +168,7 @@ describe('whatever happens', { concurrency: true }, () => {
     const flood = async (count: number): Promise<void> => {
       const head = `Host: a\r\nX-Request-Id: ${'x'.repeat(128)}\r\nTraceparent: ${'y'.repeat(128)}`;
       client.send(`GET /hello HTTP/1.1\r\n${head}\r\n\r\n`.repeat(count));
-      for (let at = 0; at < count; at += 1) assert.equal((await client.answer()).status, 200);
+      for (let at = 0; at < count; at += 1) assert.equal((await client.response()).status, 200);
     };
     server.child.stdout?.pause();
     const requests = 5_000;

@@ -33,9 +33,9 @@ async function fill(url: string): Promise<readonly string[]> {
   const locations: string[] = [];
   for (let count = 0; count < 12; count += 1) {
     const body = JSON.stringify({ title: 't', content: 'x'.repeat(900_000) });
-    const answer = await send('/posts', body);
-    assert.equal(answer.status, 201);
-    locations.push(answer.headers.get('location') ?? '');
+    const response = await send('/posts', body);
+    assert.equal(response.status, 201);
+    locations.push(response.headers.get('location') ?? '');
   }
   return locations.map((location) => location.slice('/posts/'.length));
 }
@@ -52,9 +52,9 @@ test(`all attacks at once for ${seconds} s take no more memory than was said`, a
   let served = 0;
   const end = performance.now() + seconds * 1000;
   while (performance.now() < end) {
-    const answer = await fetch(`${url}/hello`).catch((error: unknown) => error);
+    const response = await fetch(`${url}/hello`).catch((error: unknown) => error);
     // The attackers take the time of this process too: some of its requests may come too late.
-    if (answer instanceof Response && answer.status === 200) served += 1;
+    if (response instanceof Response && response.status === 200) served += 1;
     assert.equal(program.child.exitCode, null, program.output().slice(-2_000));
     await delay(50);
   }

@@ -50,13 +50,13 @@ form.addEventListener('submit', (event) => {
 });
 
 async function logIn(credentials) {
-  const answer = await fetchWithout(login, {
+  const response = await fetchWithout(login, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(credentials),
   });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.error ?? answer.statusText);
+  const body = await response.json();
+  if (!response.ok) throw new Error(body.error ?? response.statusText);
   form.reset();
   dialog.close();
   keep(body, credentials.username);

@@ -12,7 +12,7 @@ import { formatLocalDateTime } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { AccountRange, KeptAccounts } from '../store/store.ts';
-import { answer, type CommandContext, type ExitCode, UsageError } from './command.ts';
+import { report, type CommandContext, type ExitCode, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
@@ -28,7 +28,7 @@ const usage = [
 ].join('\n');
 
 export function runAccounts(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return answer(context, async () => {
+  return report(context, async () => {
     if (args.includes('--help')) return usage;
     const command = parseCommand(args);
     if (typeof command === 'string') throw new UsageError(`${usage}\n\ninkwell: ${command}`);

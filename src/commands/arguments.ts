@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { secretSettings, settings } from '../config.ts';
 import { toReason } from '../errors.ts';
-import { answer, type Command, UsageError } from './command.ts';
+import { report, type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,15 +43,15 @@ export function parseArguments(
   } catch (error) {
     const usageError = new UsageError(`inkwell: ${toReason(error).split('. ')[0]}. Try --help.`);
     const refuse = (): Promise<string> => Promise.reject(usageError);
-    return { environment, run: (context) => answer(context, refuse) };
+    return { environment, run: (context) => report(context, refuse) };
   }
 }
 
 type Flags = Partial<Readonly<Record<keyof typeof options, boolean | string>>>;
 
 function toCommand(flags: Flags, getVersion: () => string): Command | undefined {
-  if (flags.help) return (context) => answer(context, () => Promise.resolve(helpText()));
-  if (flags.version) return (context) => answer(context, () => Promise.resolve(getVersion()));
+  if (flags.help) return (context) => report(context, () => Promise.resolve(helpText()));
+  if (flags.version) return (context) => report(context, () => Promise.resolve(getVersion()));
   if (flags.healthcheck) {
     return async (context) => (await import('./healthcheck.ts')).runHealthcheck(context);
   }

@@ -4,10 +4,10 @@ import { loadAccounts } from '../auth/accounts.ts';
 import { type Config, readConfig } from '../config.ts';
 import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
 import { adviseOn } from './advice.ts';
-import { answer, type CommandContext, type ExitCode } from './command.ts';
+import { report, type CommandContext, type ExitCode } from './command.ts';
 
 export function runCheck(context: CommandContext): Promise<ExitCode> {
-  return answer(context, async () => {
+  return report(context, async () => {
     const { environment } = context;
     const config = readConfig(environment);
     return [...(await describeStart(config)), ...adviseOn(config, environment)].join('\n');

@@ -23,7 +23,7 @@ export type ExitCode = 0 | 1 | 2;
 export type Command = (context: CommandContext) => Promise<ExitCode>;
 
 /** Writes what `run` resolves with, or the reason why it rejects, and returns the exit code. */
-export async function answer(
+export async function report(
   { output, errors }: CommandContext,
   run: () => Promise<string>,
 ): Promise<ExitCode> {

@@ -3,7 +3,7 @@
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Config, readConfig } from '../config.ts';
-import { answer, type CommandContext, type ExitCode } from './command.ts';
+import { report, type CommandContext, type ExitCode } from './command.ts';
 
 /** The store may take a second; the rest allows for a busy machine. */
 const patienceMilliseconds = 3_000;
@@ -11,7 +11,7 @@ const patienceMilliseconds = 3_000;
 /** Returns exit code 0 if the server is ready. */
 export async function runHealthcheck(context: CommandContext): Promise<ExitCode> {
   let isReady = false;
-  const code = await answer(context, async () => {
+  const code = await report(context, async () => {
     const health = await askHealth(readConfig(context.environment));
     ({ isReady } = health);
     return health.message;

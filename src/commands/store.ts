@@ -5,11 +5,11 @@ import { formatLocalDateTime } from '../domain/local-date-time.ts';
 import type { OpenedAccounts } from '../store/driver.ts';
 import { findDifferences, openPlace, type Place, removeOrphans } from '../store/files/open.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
-import { answer, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
+import { report, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
 
 /** Writes a copy of the store, as it is at one moment, to a new file. */
 export function runBackup(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return answer(context, async () => {
+  return report(context, async () => {
     const [file = '', ...others] = args;
     if (file === '' || file.startsWith('-') || others.length > 0) {
       throw new UsageError('usage: node dist/server.js backup <file>');
@@ -21,7 +21,7 @@ export function runBackup(args: readonly string[], context: CommandContext): Pro
 
 /** Creates or migrates the tables. The initial records are left to the server. */
 export function runMigrate(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return answer(context, async () => {
+  return report(context, async () => {
     if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
     await (await open(readConfig(context.environment), context)).close();
     return 'The tables of the store are of this version.';
@@ -37,7 +37,7 @@ const filesUsage = [
 
 /** Lists, or removes, differences between the folder of durable uploads and its index. */
 export function runFiles(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return answer(context, async () => {
+  return report(context, async () => {
     const option = args.join(' ');
     if (option === '--help') return filesUsage;
     if (option !== '' && option !== '--remove') throw new UsageError(filesUsage);

@@ -105,7 +105,7 @@ export class Budget {
     else if (Math.max(this.bytes, this.#jsonBytes) > bytesMax) {
       this.refusal = tooMuch(`${bytesMax} bytes`);
     } else if (this.#bytesHeld > uncountedBytesMax && !this.#hold()) {
-      this.refusal = new AppError('overloaded', 'Too many answers are being made or sent.', {
+      this.refusal = new AppError('overloaded', 'Too many responses are being made or sent.', {
         retryAfterSeconds: 1,
       });
     }

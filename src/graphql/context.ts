@@ -33,7 +33,7 @@ export interface RequestScope {
   readonly requestId: string;
   /** The account of the request's token; undefined without one. Throws `invalid_token`. */
   readonly viewer: () => MaybePromise<Account | undefined>;
-  /** Where the records of a cacheable reply are read; default: the store. */
+  /** Where the records of a cacheable response are read; default: the store. */
   readonly records?: Records;
   /** The caller of `engine.createBudget()` releases it. */
   readonly budget: Budget;

@@ -17,7 +17,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
-import type { Answer } from '../http/answer-cache.ts';
+import type { JsonBody } from '../http/response-cache.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import { Budget } from './budget.ts';
@@ -83,7 +83,7 @@ export type Subscription =
        * Executes one event and returns its JSON, within the subscription's budget. The caller
        * releases that when the JSON was delivered. Throws or rejects as `Engine.execute` does.
        */
-      readonly toJson: (event: unknown) => MaybePromise<Answer>;
+      readonly toJson: (event: unknown) => MaybePromise<JsonBody>;
     }
   | RefusedRequest;
 
@@ -122,7 +122,7 @@ export interface EngineDeps extends ContextDeps {
 }
 
 /** The limit for one result, batch or event, unless a quarter of the memory for all is less. */
-const answerBytesMax = 16 * 1024 * 1024;
+const resultBytesMax = 16 * 1024 * 1024;
 
 export function createEngine(deps: EngineDeps): Engine {
   const { config, pool } = deps;
@@ -131,7 +131,7 @@ export function createEngine(deps: EngineDeps): Engine {
   const execution = createExecution(deps, schema, scheduler);
   const limits = {
     objectsMax: config.graphqlObjectsMax,
-    bytesMax: Math.min(answerBytesMax, Math.floor(config.waitingBytesMax / 4)),
+    bytesMax: Math.min(resultBytesMax, Math.floor(config.waitingBytesMax / 4)),
     pool,
   };
 

@@ -3,7 +3,7 @@
  * between, and so that it stops when the budget of bytes is exceeded.
  */
 
-import { type Answer, toAnswer } from '../http/answer-cache.ts';
+import { type JsonBody, toJsonBody } from '../http/response-cache.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Budget } from './budget.ts';
 import type { GraphqlResult } from './result.ts';
@@ -13,7 +13,7 @@ import { Pace, type Scheduler } from '../scheduler.ts';
 /** A result and its JSON. If the JSON would exceed the budget, both are a refusal. */
 export interface SerializedResult {
   readonly result: GraphqlResult;
-  readonly json: Answer;
+  readonly json: JsonBody;
 }
 
 /** Up to this size a result is serialised in one call, which takes less than a millisecond. */
@@ -32,7 +32,7 @@ export function serialize(
 ): MaybePromise<SerializedResult> {
   if (budget.refusal !== undefined) return refused(budget);
   if (budget.bytes > wholeBytesMax) return serializeInPieces(result, budget, scheduler);
-  const json = toAnswer(JSON.stringify(result));
+  const json = toJsonBody(JSON.stringify(result));
   return budget.coversJson(json.length) ? { result, json } : refused(budget);
 }
 

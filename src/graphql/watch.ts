@@ -6,8 +6,8 @@ export interface GraphqlWatch {
    * document. `refused`: the operation did not run; `error`: the result has errors beside its data.
    */
   operation(type: OperationType, outcome: Outcome, milliseconds: number): void;
-  /** Called when a reply came from the cache. */
-  keptAnswer(): void;
+  /** Called when a response came from the cache. */
+  cacheHit(): void;
   /** Called when the server ends a subscription, or its socket or stream. */
   dropped(reason: DropReason): void;
 }

@@ -27,13 +27,13 @@ export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
         tell(outcomeOfError(error));
         throw error;
       };
-      const succeed = (response: SerializedResult): SerializedResult => {
-        tell(outcomeOf(response.result));
-        return response;
+      const succeed = (serialized: SerializedResult): SerializedResult => {
+        tell(outcomeOf(serialized.result));
+        return serialized;
       };
       try {
-        const response = engine.respond(operation, scope, showCost);
-        return isPromise(response) ? response.then(succeed, fail) : succeed(response);
+        const serialized = engine.respond(operation, scope, showCost);
+        return isPromise(serialized) ? serialized.then(succeed, fail) : succeed(serialized);
       } catch (error) {
         return fail(error);
       }

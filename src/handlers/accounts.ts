@@ -5,7 +5,7 @@ import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
-import type { Handler, HttpReply } from '../http/message.ts';
+import type { Handler, HttpResponse } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import { decodeTexts } from './input.ts';
@@ -21,16 +21,16 @@ export type AccountHandlers = Readonly<Record<'login' | 'profile', Handler>>;
 export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
   const { bearer, config } = deps;
   const clientAddress = createClientAddress(config.trustedProxies);
-  // An account record never changes (store/model.ts), so its reply can be cached with it.
-  const profiles = new WeakMap<Account, HttpReply>();
+  // An account record never changes (store/model.ts), so its response can be cached with it.
+  const profiles = new WeakMap<Account, HttpResponse>();
 
-  const toProfile = (account: Account): HttpReply => {
+  const toProfile = (account: Account): HttpResponse => {
     const known = profiles.get(account);
     if (known !== undefined) return known;
     const { username, email, id, roles } = account;
-    const reply = privateReply({ username, email, id, roles });
-    profiles.set(account, reply);
-    return reply;
+    const response = privateResponse({ username, email, id, roles });
+    profiles.set(account, response);
+    return response;
   };
 
   return {
@@ -41,7 +41,7 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
       const body = await readJson(request, config.bodyBytesMax);
       // R21: blank texts are not a fault of the body; they are wrong credentials.
       const { username, password } = decodeTexts(body, ['username', 'password'], true);
-      return privateReply({ access_token: await deps.login({ username, password, address }) });
+      return privateResponse({ access_token: await deps.login({ username, password, address }) });
     },
     /** `GET /profile` (Spec §2.5, R22). */
     profile: (request) => andThen(bearer.authenticate(request), toProfile),
@@ -69,6 +69,6 @@ const privateHeaders: readonly string[] = [
   'no-store',
 ];
 
-function privateReply(value: unknown): HttpReply {
+function privateResponse(value: unknown): HttpResponse {
   return { status: 200, headers: privateHeaders, body: JSON.stringify(value) };
 }

@@ -8,14 +8,14 @@ import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { tagOfList } from '../http/json-list.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
-import { emptyReply, type Handler, type HttpRequest } from '../http/message.ts';
+import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import {
   createFind,
   getFound,
   getId,
   type ListRoute,
   type RecordRoute,
-  replyWithList,
+  toPagedResponse,
 } from '../http/records.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
@@ -41,7 +41,7 @@ const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article>
 
 /** The parameter `id` is `{id}` of the path. */
 export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
-  const { store, answers, listReply, config } = deps;
+  const { store, responses, toListResponse, config } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
   // Only patches need the two packages, so they are loaded with the first patch.
@@ -60,22 +60,22 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
   };
 
   return {
-    list: (request) => replyWithList(request, listReply, route),
-    find: createFind(answers, route),
+    list: (request) => toPagedResponse(request, toListResponse, route),
+    find: createFind(responses, route),
 
     async create(request) {
       const body = await readJson(request, bodyBytesMax);
       const saved = await articles.save(decodeArticleDraft(body, bodyBytesMax));
-      return emptyReply(201, ['Location', `/articles/${saved.id}`]);
+      return emptyResponse(201, ['Location', `/articles/${saved.id}`]);
     },
 
     async patchAll(request) {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
-        if (isConditional(request)) checkConditions(request, tagOf(answers, all));
+        if (isConditional(request)) checkConditions(request, tagOf(responses, all));
         return toPatchedArticles(all, patch(all), bodyBytesMax);
       });
-      return emptyReply(204);
+      return emptyResponse(204);
     },
 
     async patchOne(request) {
@@ -86,12 +86,12 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
         return toPatchedArticle(article, patch(article), bodyBytesMax);
       };
       getFound(await articles.change(id, change), route.noun);
-      return emptyReply(204);
+      return emptyResponse(204);
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
     redirect(request) {
-      return emptyReply(308, ['Location', `/api/articles/${getId(request, route)}`]);
+      return emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]);
     },
   };
 }
@@ -115,7 +115,7 @@ function toJson(article: Article): string {
 }
 
 /** The present tag of the list `all`. */
-function tagOf({ read }: RecordDeps['answers'], all: readonly Article[]): string {
+function tagOf({ read }: RecordDeps['responses'], all: readonly Article[]): string {
   const reading = read();
   void reading.articles; // Reading the property makes the version include articles.
   return tagOfList(all, toJson, reading.version);

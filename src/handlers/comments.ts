@@ -3,8 +3,8 @@
 import type { AddComment } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
-import { type Handler, jsonTextReply } from '../http/message.ts';
-import { createFind, getFound, getId, replyWithList } from '../http/records.ts';
+import { type Handler, jsonTextResponse } from '../http/message.ts';
+import { createFind, getFound, getId, toPagedResponse } from '../http/records.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
@@ -18,11 +18,11 @@ export interface CommentDeps extends RecordDeps {
 export type CommentHandlers = Readonly<Record<'list' | 'add' | 'find', Handler>>;
 
 export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
-  const { store, addComment, answers, listReply, config } = deps;
+  const { store, addComment, responses, toListResponse, config } = deps;
   return {
     list(request) {
       const id = getId(request, postRoute);
-      return replyWithList(request, listReply, {
+      return toPagedResponse(request, toListResponse, {
         key: `GET /posts/${id}/comments`,
         list: (records) => andThen(getPost(records, request), () => records.comments.ofPost(id)),
         toJson: toItem,
@@ -35,11 +35,11 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
       const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
       // The post may have been deleted while the body was received.
       const comment = getFound(await addComment(post.id, content), postRoute.noun);
-      const reply = jsonTextReply(201, '[]');
-      return { ...reply, headers: [...reply.headers, 'Location', `/comments/${comment.id}`] };
+      const response = jsonTextResponse(201, '[]');
+      return { ...response, headers: [...response.headers, 'Location', `/comments/${comment.id}`] };
     },
 
-    find: createFind(answers, {
+    find: createFind(responses, {
       key: 'GET /comments',
       noun: 'comment',
       toId,

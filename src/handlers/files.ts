@@ -5,7 +5,12 @@ import { mediaTypeOf, toDisposition } from '../domain/file-names.ts';
 import { receiveFile, type ReceivedFile } from '../domain/files.ts';
 import { AppError, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
-import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpResponse,
+  type HttpRequest,
+} from '../http/message.ts';
 import type * as MultipartModule from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
 import { toByteRange } from '../http/range.ts';
@@ -40,7 +45,10 @@ export function createFileHandlers({
   let multipart: typeof MultipartModule | undefined;
 
   /** Stores all files of a request, or none (R18). */
-  const receive = async (request: HttpRequest, { isFile, filesMin }: Rules): Promise<HttpReply> => {
+  const receive = async (
+    request: HttpRequest,
+    { isFile, filesMin }: Rules,
+  ): Promise<HttpResponse> => {
     const upload = uploads.begin();
     try {
       const received: ReceivedFile[] = [];
@@ -58,7 +66,7 @@ export function createFileHandlers({
       for (const { facts } of received) {
         log('info', 'file uploaded', { requestId: request.id, ...facts });
       }
-      return emptyReply(200);
+      return emptyResponse(200);
     } finally {
       await upload.close();
     }
@@ -75,14 +83,14 @@ export function createFileHandlers({
   return {
     uploadSimple: (request) => receive(request, { isFile: isSimpleFile, filesMin: 1 }),
     uploadList: (request) => receive(request, { isFile: () => true, filesMin: 0 }),
-    download: () => andThen(uploads.open(), toReply),
-    find: (request) => andThen(openFile(request), (opened) => toFileReply(request, opened)),
+    download: () => andThen(uploads.open(), toResponse),
+    find: (request) => andThen(openFile(request), (opened) => toFileResponse(request, opened)),
     remove: async (request) => {
       const { file, snapshot } = await openFile(request);
       await snapshot.release();
       checkConditions(request, tagOf(file));
       await uploads.remove(file);
-      return emptyReply(204);
+      return emptyResponse(204);
     },
   };
 }
@@ -100,7 +108,7 @@ function isSimpleFile(partName: string): boolean {
 }
 
 /** A file that was removed in the meantime ends the stream. */
-function toReply(snapshot: Snapshot): HttpReply {
+function toResponse(snapshot: Snapshot): HttpResponse {
   const boundary = createBoundary();
   const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
   const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
@@ -120,14 +128,14 @@ interface Opened {
   readonly snapshot: Snapshot;
 }
 
-/** Replies with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
-function toFileReply(request: HttpRequest, { file, snapshot }: Opened): HttpReply {
+/** Responds with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
+function toFileResponse(request: HttpRequest, { file, snapshot }: Opened): HttpResponse {
   const etag = tagOf(file);
   const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
   let body: Readable | undefined;
   try {
-    const { status } = toConditional({ ...emptyReply(200, headers), etag }, request);
-    if (status === 304) return emptyReply(304, headers);
+    const { status } = toConditional({ ...emptyResponse(200, headers), etag }, request);
+    if (status === 304) return emptyResponse(304, headers);
     const isAsked = request.method === 'GET' && (request.header('if-range') ?? etag) === etag;
     const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
     const { start, end } = range ?? { start: 0, end: file.size };

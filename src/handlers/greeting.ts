@@ -2,10 +2,10 @@
 
 import { AppError } from '../errors.ts';
 import { negotiate } from '../http/media-type.ts';
-import { type Endpoint, type Handler, jsonReply, textReply } from '../http/message.ts';
+import { type Endpoint, type Handler, jsonResponse, textResponse } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 
-const greeting = textReply(200, 'Hello from Inkwell.');
+const greeting = textResponse(200, 'Hello from Inkwell.');
 
 export const hello: Handler = () => greeting;
 
@@ -19,12 +19,12 @@ export function createHome(routes: () => readonly RouteOf<Endpoint>[]): Handler 
   return (request) => {
     const type = negotiate(request.header('accept'), ['application/json', 'text/html']);
     if (type === undefined) {
-      throw new AppError('not_acceptable', 'The answer is JSON or a page.');
+      throw new AppError('not_acceptable', 'The response is JSON or a page.');
     }
     const vary = ['Vary', 'Accept'];
     if (type === 'application/json') {
-      const reply = jsonReply(200, { name: 'Inkwell', ...links, routes: describe() });
-      return { ...reply, headers: [...reply.headers, ...vary] };
+      const response = jsonResponse(200, { name: 'Inkwell', ...links, routes: describe() });
+      return { ...response, headers: [...response.headers, ...vary] };
     }
     const page = ['Content-Type', 'text/html; charset=utf-8', 'Content-Security-Policy', policy];
     return { status: 200, headers: [...page, ...vary], body: toPage(describe()) };

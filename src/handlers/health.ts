@@ -1,7 +1,7 @@
 /** Liveness and readiness, for proxies, orchestrators and `--healthcheck`. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Handler, type HttpReply, jsonReply } from '../http/message.ts';
+import { type Handler, type HttpResponse, jsonResponse } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
 
 export interface HealthHandlers {
@@ -23,14 +23,17 @@ export function createHealthHandlers(deps: HealthDeps): HealthHandlers {
   let isStopping = false;
   const storeAnswers = createProbe(deps);
   return {
-    live: () => healthReply(200, { status: 'live' }),
+    live: () => healthResponse(200, { status: 'live' }),
     async ready() {
       const checks = {
         server: isStopping ? 'is stopping' : 'ok',
         store: (await storeAnswers()) ? 'ok' : 'does not answer',
       };
       const isReady = checks.server === 'ok' && checks.store === 'ok';
-      return healthReply(isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', checks });
+      return healthResponse(isReady ? 200 : 503, {
+        status: isReady ? 'ready' : 'not ready',
+        checks,
+      });
     },
     announceStop() {
       isStopping = true;
@@ -38,9 +41,9 @@ export function createHealthHandlers(deps: HealthDeps): HealthHandlers {
   };
 }
 
-function healthReply(status: number, body: unknown): HttpReply {
-  const reply = jsonReply(status, body);
-  return { ...reply, headers: [...reply.headers, 'Cache-Control', 'no-store'] };
+function healthResponse(status: number, body: unknown): HttpResponse {
+  const response = jsonResponse(status, body);
+  return { ...response, headers: [...response.headers, 'Cache-Control', 'no-store'] };
 }
 
 const patienceMilliseconds = 1_000;
@@ -49,24 +52,24 @@ const patienceMilliseconds = 1_000;
 function createProbe({ store, monotonicNow }: HealthDeps): () => Promise<boolean> {
   let isAsking = false;
   let askedAt = -Infinity;
-  let answer = Promise.resolve(true);
+  let probe = Promise.resolve(true);
 
   const ask = (): Promise<boolean> => {
     isAsking = true;
     askedAt = monotonicNow();
     const asked = Promise.resolve().then(() => store.ping());
-    const answered = asked.then(
+    const outcome = asked.then(
       () => true,
       () => false,
     );
-    void answered.finally(() => {
+    void outcome.finally(() => {
       isAsking = false;
     });
-    return Promise.race([answered, pause(patienceMilliseconds, false, { ref: false })]);
+    return Promise.race([outcome, pause(patienceMilliseconds, false, { ref: false })]);
   };
   return () => {
     const isOld = monotonicNow() - askedAt >= patienceMilliseconds;
-    if (isOld && !isAsking) answer = ask();
-    return answer;
+    if (isOld && !isAsking) probe = ask();
+    return probe;
   };
 }

@@ -1,6 +1,6 @@
 /** A web page with its files, which are part of the build: the browser UI (Spec §4.1, R32). */
 
-import { emptyReply, type Handler } from '../http/message.ts';
+import { emptyResponse, type Handler } from '../http/message.ts';
 import { createStaticFiles } from '../http/static-files.ts';
 
 export interface PageOptions {
@@ -44,7 +44,7 @@ export function createPageHandlers({ root, folder }: PageOptions): PageHandlers 
     /** The relative links of the page need the slash at the end of its path. */
     redirect: (request) => {
       const query = request.query === '' ? '' : `?${request.query}`;
-      return emptyReply(308, ['Location', `${root}${query}`]);
+      return emptyResponse(308, ['Location', `${root}${query}`]);
     },
     /** Everything under `/graphql-ui/`. */
     file: (request) => {

@@ -3,14 +3,19 @@
 import { toId } from '../domain/ids.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { readJson } from '../http/json.ts';
-import { emptyReply, type Handler, type HttpReply, type HttpRequest } from '../http/message.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpResponse,
+  type HttpRequest,
+} from '../http/message.ts';
 import {
   createFind,
   getFound,
   getId,
   type ListRoute,
   type RecordRoute,
-  replyWithList,
+  toPagedResponse,
 } from '../http/records.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Post } from '../store/model.ts';
@@ -38,17 +43,17 @@ export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, 
 };
 
 export function createPostHandlers(deps: PostDeps): PostHandlers {
-  const { store, viewer, answers, listReply, config } = deps;
+  const { store, viewer, responses, toListResponse, config } = deps;
   const { posts } = store;
   return {
-    list: (request) => replyWithList(request, listReply, postRoute),
-    find: createFind(answers, postRoute),
+    list: (request) => toPagedResponse(request, toListResponse, postRoute),
+    find: createFind(responses, postRoute),
 
     async create(request) {
       const author = await viewer(request);
       const { title, content } = decodeTexts(await readBody(request), ['title', 'content']);
       const post = await posts.create({ title, content, authorId: author?.id ?? null });
-      return emptyReply(201, ['Location', `/posts/${post.id}`]);
+      return emptyResponse(201, ['Location', `/posts/${post.id}`]);
     },
 
     async update(request) {
@@ -66,12 +71,12 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
    * Changes the post, or throws 404 or 412. If another request changes it after the tag was
    * compared, the tag is compared again.
    */
-  async function changePost(request: HttpRequest, change: Change): Promise<HttpReply> {
+  async function changePost(request: HttpRequest, change: Change): Promise<HttpResponse> {
     for (;;) {
       const post = await getPost(store, request);
       const hasConditions = isConditional(request);
       if (hasConditions) checkConditions(request, createEtag(toJson(post)));
-      if (await change(post, hasConditions ? post : undefined)) return emptyReply(204);
+      if (await change(post, hasConditions ? post : undefined)) return emptyResponse(204);
     }
   }
 

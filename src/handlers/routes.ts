@@ -1,6 +1,6 @@
 /** Every route, in the order of the specification, with its wrappers and options. */
 
-import { type Endpoint, type Handler, jsonTextReply } from '../http/message.ts';
+import { type Endpoint, type Handler, jsonTextResponse } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 import type { AccountHandlers, WritingGuard } from './accounts.ts';
 import type { ArticleHandlers } from './articles.ts';
@@ -88,7 +88,7 @@ function createApiHandler(routes: () => readonly Route[]): Handler {
   let text: string | undefined;
   return async () => {
     const { describeApi } = await import('./reference/reference.ts');
-    return jsonTextReply(200, (text ??= JSON.stringify(describeApi(routes()))));
+    return jsonTextResponse(200, (text ??= JSON.stringify(describeApi(routes()))));
   };
 }
 

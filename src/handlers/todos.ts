@@ -2,8 +2,8 @@
 
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
-import { emptyReply, type Handler } from '../http/message.ts';
-import { createFind, type ListRoute, type RecordRoute, replyWithList } from '../http/records.ts';
+import { emptyResponse, type Handler } from '../http/message.ts';
+import { createFind, type ListRoute, type RecordRoute, toPagedResponse } from '../http/records.ts';
 import type { Todo } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import { decodeTodo, type RecordDeps } from './input.ts';
@@ -20,10 +20,10 @@ const route: ListRoute<Reading, Todo> & RecordRoute<Reading, string, Todo> = {
 };
 
 export function createTodoHandlers(deps: RecordDeps): TodoHandlers {
-  const { store, answers, listReply, config } = deps;
+  const { store, responses, toListResponse, config } = deps;
   return {
-    list: (request) => replyWithList(request, listReply, route),
-    find: createFind(answers, route),
+    list: (request) => toPagedResponse(request, toListResponse, route),
+    find: createFind(responses, route),
 
     async create(request) {
       const todo = await store.todos.create(
@@ -31,7 +31,7 @@ export function createTodoHandlers(deps: RecordDeps): TodoHandlers {
       );
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = config.publicUrl || `http://${request.host}`;
-      return emptyReply(201, ['Location', `${base}/api/todos/${todo.id}`]);
+      return emptyResponse(201, ['Location', `${base}/api/todos/${todo.id}`]);
     },
   };
 }

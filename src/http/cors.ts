@@ -3,13 +3,13 @@
  * never get the browser's credentials for this host: a page sets the token header itself.
  */
 
-import { emptyReply, type HttpReply, type HttpRequest } from './message.ts';
+import { emptyResponse, type HttpResponse, type HttpRequest } from './message.ts';
 
 export interface Cors {
   /** Adds the response headers for a request with this `Origin`. */
   addTo(headers: string[], origin: string | undefined): void;
-  /** Returns the reply to a preflight from an allowed origin; undefined for any other OPTIONS. */
-  preflight(request: Pick<HttpRequest, 'header'>): HttpReply | undefined;
+  /** The response to a preflight from an allowed origin; undefined for any other OPTIONS. */
+  preflight(request: Pick<HttpRequest, 'header'>): HttpResponse | undefined;
 }
 
 /** A page can read only these response headers and the CORS-safelisted ones. */
@@ -17,7 +17,7 @@ const exposed =
   'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range';
 
 /** All methods, not those of the path: a page then gets a 404 or 405, not a failed preflight. */
-const preflightReply = emptyReply(
+const preflightResponse = emptyResponse(
   204,
   [
     ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
@@ -51,7 +51,7 @@ export function createCors(allowedOrigins: readonly string[]): Cors | undefined 
     preflight(request) {
       const isPreflight = request.header('access-control-request-method') !== undefined;
       const isAllowed = headersFor(request.header('origin')) !== undefined;
-      return isPreflight && isAllowed ? preflightReply : undefined;
+      return isPreflight && isAllowed ? preflightResponse : undefined;
     },
   };
 }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
-import { emptyReply, type HttpReply, type HttpRequest, jsonTextReply } from './message.ts';
+import { emptyResponse, type HttpResponse, type HttpRequest, jsonTextResponse } from './message.ts';
 
 type Headers = Pick<HttpRequest, 'header'>;
 
@@ -13,10 +13,10 @@ export function createEtag(content: string | Buffer, version?: string): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
 }
 
-/** A JSON reply with its tag. */
-export function taggedReply(body: string | Buffer, version?: string): HttpReply {
+/** A JSON response with its tag. */
+export function taggedResponse(body: string | Buffer, version?: string): HttpResponse {
   const etag = createEtag(body, version);
-  const { status, headers } = jsonTextReply(200, body);
+  const { status, headers } = jsonTextResponse(200, body);
   return { status, headers: [...headers, 'ETag', etag], body, etag };
 }
 
@@ -44,15 +44,15 @@ export function checkConditions(request: Headers, etag: string): void {
   if (matchesEtag(request.header('if-none-match'), etag)) throw preconditionFailed();
 }
 
-/** Returns the reply to a GET or HEAD: 304 if the client has it. Throws `precondition_failed`. */
-export function toConditional(reply: HttpReply, request: Headers): HttpReply {
-  const { etag, headers, body } = reply;
-  if (etag === undefined || !isConditional(request)) return reply;
+/** The response to a GET or HEAD: 304 if the client has it. Throws `precondition_failed`. */
+export function toConditional(response: HttpResponse, request: Headers): HttpResponse {
+  const { etag, headers, body } = response;
+  if (etag === undefined || !isConditional(request)) return response;
   checkIfMatch(request, etag);
-  if (!matchesEtag(request.header('if-none-match'), etag)) return reply;
+  if (!matchesEtag(request.header('if-none-match'), etag)) return response;
   if (body instanceof Readable) body.destroy();
   const isKept = (at: number): boolean => !ofContent.has(headers[at - (at % 2)] ?? '');
-  return emptyReply(
+  return emptyResponse(
     304,
     headers.filter((_, at) => isKept(at)),
   );

@@ -1,5 +1,5 @@
 /**
- * Replies with a JSON array. A short list is one buffer. A long one is streamed in pieces, so that
+ * Responds with a JSON array. A short list is one buffer. A long one is streamed in pieces, so that
  * it takes neither the memory of all records nor long time slices. Records are read page by page,
  * and for a long list no faster than its client reads.
  */
@@ -10,14 +10,14 @@ import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import { createScheduler, type Scheduler } from '../scheduler.ts';
 import {
-  type Answer,
-  type AnswerCache,
+  type JsonBody,
+  type ResponseCache,
   type CurrentOrNot,
-  toAnswer,
+  toJsonBody,
   toBytes,
-} from './answer-cache.ts';
-import { createEtag, taggedReply } from './etag.ts';
-import { type HttpReply, jsonTextReply } from './message.ts';
+} from './response-cache.ts';
+import { createEtag, taggedResponse } from './etag.ts';
+import { type HttpResponse, jsonTextResponse } from './message.ts';
 import type { RecordText } from './record-texts.ts';
 
 /** A page of records, and a function that reads the next page if there is one. */
@@ -27,7 +27,7 @@ export interface ListPage<T> {
 }
 
 export interface JsonList<R, T> {
-  /** The cache key of the reply; undefined: it is not cached. */
+  /** The cache key of the response; undefined: it is not cached. */
   readonly key: string | undefined;
   readonly read: (records: R) => MaybePromise<ListPage<T>>;
   /** Returns the JSON text of one record. */
@@ -38,7 +38,7 @@ export interface JsonList<R, T> {
  * Throws, or rejects with, `overloaded` if too many long lists are being sent, or the pool has no
  * room for one.
  */
-export type ReplyWithList<R> = <T>(list: JsonList<R, T>) => MaybePromise<HttpReply>;
+export type ToListResponse<R> = <T>(list: JsonList<R, T>) => MaybePromise<HttpResponse>;
 
 /** Up to this many characters a list is one buffer. */
 const bufferedLengthMax = 4 * 1024 * 1024;
@@ -50,34 +50,34 @@ const pieceLength = 65_536;
 const streamsMax = 16;
 
 /**
- * `answers` caches short lists; `pool` accounts for lists of several pages; `toText` may cache the
- * texts of records, so that a list is made faster after a change.
+ * `responses` caches short lists; `pool` accounts for lists of several pages; `toText` may cache
+ * the texts of records, so that a list is made faster after a change.
  */
-export function createListReply<R extends CurrentOrNot>(
-  answers: AnswerCache<R>,
+export function createToListResponse<R extends CurrentOrNot>(
+  responses: ResponseCache<R>,
   pool: MemoryPool,
   toText: RecordText = (record, toJson) => toJson(record),
-): ReplyWithList<R> {
+): ToListResponse<R> {
   const scheduler = createScheduler();
   let streams = 0;
 
-  const stream = (pieces: Pieces): HttpReply => {
+  const stream = (pieces: Pieces): HttpResponse => {
     if (streams >= streamsMax) throw tooManyLists();
     streams += 1;
     const body = Readable.from(pieces).once('close', () => {
       streams -= 1;
     });
-    return { ...jsonTextReply(200, ''), body, streamBytesMax };
+    return { ...jsonTextResponse(200, ''), body, streamBytesMax };
   };
 
   return ({ key, read, toJson }) =>
-    answers.get(key, (records, keep) =>
+    responses.get(key, (records, keep) =>
       andThen(read(records), (page) =>
         andThen(
           gatherWithin({ pool, scheduler, toJson: (record) => toText(record, toJson) }, page),
           (body) =>
             typeof body === 'string' || Buffer.isBuffer(body)
-              ? keep(taggedReply(body, records.version))
+              ? keep(taggedResponse(body, records.version))
               : stream(body),
         ),
       ),
@@ -85,8 +85,8 @@ export function createListReply<R extends CurrentOrNot>(
 }
 
 /**
- * Returns the tag of the reply with all records of a list; empty for a list that is streamed, which
- * has no tag. `version` as in a reading.
+ * Returns the tag of the response with all records of a list; empty for a list that is streamed,
+ * which has no tag. `version` as in a reading.
  */
 export function tagOfList<T>(
   records: readonly T[],
@@ -109,7 +109,7 @@ interface Tools<T> {
   readonly toJson: (record: T) => string;
 }
 
-function gatherWithin<T>(tools: Tools<T>, page: ListPage<T>): MaybePromise<Answer | Pieces> {
+function gatherWithin<T>(tools: Tools<T>, page: ListPage<T>): MaybePromise<JsonBody | Pieces> {
   // Accounts for the memory that is held while other requests run between two pages.
   const room = tools.pool.open();
   const body = gather({ ...tools, room, texts: new ListTexts() }, page);
@@ -127,7 +127,7 @@ interface Gathering<T> extends Tools<T> {
 }
 
 /** Returns the whole array, or a stream of it if it is too long for one buffer. */
-function gather<T>(gathering: Gathering<T>, page: ListPage<T>): MaybePromise<Answer | Pieces> {
+function gather<T>(gathering: Gathering<T>, page: ListPage<T>): MaybePromise<JsonBody | Pieces> {
   const { texts, toJson, scheduler, room } = gathering;
   for (const [at, record] of page.records.entries()) {
     texts.add(toJson(record));
@@ -138,7 +138,7 @@ function gather<T>(gathering: Gathering<T>, page: ListPage<T>): MaybePromise<Ans
   const { next } = page;
   if (next === undefined) return texts.end();
   texts.toBytes();
-  // The whole reply is made while its pieces still exist.
+  // The whole response is made while its pieces still exist.
   if (!room.grow(2 * texts.bytes - room.bytes)) throw tooManyLists();
   return scheduler
     .yield()
@@ -195,9 +195,9 @@ class ListTexts {
   }
 
   /** Returns the rest, with the end of the array. */
-  end(): Answer {
+  end(): JsonBody {
     const start = this.#texts.length === 0 && this.#start === ',' ? '' : this.#start;
-    const last = toAnswer(`${start}${this.#texts.join(',')}]`);
+    const last = toJsonBody(`${start}${this.#texts.join(',')}]`);
     return this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, toBytes(last)]);
   }
 }

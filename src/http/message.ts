@@ -1,6 +1,6 @@
 /**
- * HTTP as handlers see it: a request as plain values, and a reply as a value. Handlers never touch
- * a socket; only `listener.ts` converts from and to bytes.
+ * HTTP as handlers see it: a request as plain values, and a response as a value. Handlers never
+ * touch a socket; only `listener.ts` converts from and to bytes.
  */
 
 import type { Readable } from 'node:stream';
@@ -54,8 +54,8 @@ export interface BodyFlow {
   leave(): void;
 }
 
-/** One reply. `headers` is flat: name, value, name, value; without `Content-Length`. */
-export interface HttpReply {
+/** One response. `headers` is flat: name, value, name, value; without `Content-Length`. */
+export interface HttpResponse {
   readonly status: number;
   readonly headers: readonly string[];
   /** Strings and buffers are sent with their length; streams are chunked, with back-pressure. */
@@ -64,19 +64,19 @@ export interface HttpReply {
   readonly streamBytes?: number;
   /** The entity tag among the headers, if requests may be conditional (RFC 9110 §13). */
   readonly etag?: string;
-  /** The pool for the memory of the reply; default: the pool of the clients. */
+  /** The pool for the memory of the response; default: the pool of the clients. */
   readonly pool?: MemoryPool;
   /** Memory that a stream holds, in bytes; 0 if it accounts for that itself. */
   readonly streamBytesMax?: number;
 }
 
-/** Anything it throws becomes a problem reply (R5). */
-export type Handler = (request: HttpRequest) => MaybePromise<HttpReply>;
+/** Anything it throws becomes a problem response (R5). */
+export type Handler = (request: HttpRequest) => MaybePromise<HttpResponse>;
 
 /** The target of a route. */
 export interface Endpoint {
   readonly handler: Handler;
-  /** The only media type of a GET's reply; 406 if `Accept` excludes it (R6). */
+  /** The only media type of a GET's response; 406 if `Accept` excludes it (R6). */
   readonly produces?: string;
   /** The path pattern, such as `/posts/{id}`. */
   readonly route?: string;
@@ -86,22 +86,25 @@ const jsonHeaders: readonly string[] = ['Content-Type', 'application/json; chars
 const textHeaders: readonly string[] = ['Content-Type', 'text/plain; charset=utf-8'];
 const noHeaders: readonly string[] = [];
 
-/** A reply with serialised JSON. */
-export function jsonTextReply(status: number, text: string | Buffer): HttpReply {
+/** A response with serialised JSON. */
+export function jsonTextResponse(status: number, text: string | Buffer): HttpResponse {
   return { status, headers: jsonHeaders, body: text };
 }
 
-/** A reply with a JSON value. */
-export function jsonReply(status: number, value: unknown): HttpReply {
-  return jsonTextReply(status, JSON.stringify(value));
+/** A response with a JSON value. */
+export function jsonResponse(status: number, value: unknown): HttpResponse {
+  return jsonTextResponse(status, JSON.stringify(value));
 }
 
-/** A reply with plain text in UTF-8. */
-export function textReply(status: number, text: string): HttpReply {
+/** A response with plain text in UTF-8. */
+export function textResponse(status: number, text: string): HttpResponse {
   return { status, headers: textHeaders, body: text };
 }
 
-/** A reply without content. */
-export function emptyReply(status: number, headers: readonly string[] = noHeaders): HttpReply {
+/** A response without content. */
+export function emptyResponse(
+  status: number,
+  headers: readonly string[] = noHeaders,
+): HttpResponse {
   return { status, headers, body: undefined };
 }

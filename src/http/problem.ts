@@ -1,34 +1,34 @@
-/** Errors → replies: `application/problem+json` (RFC 9457) with the members of R5. */
+/** Errors → responses: `application/problem+json` (RFC 9457) with the members of R5. */
 
 import { STATUS_CODES } from 'node:http';
 import { AppError, httpStatusOf } from '../errors.ts';
 import type { Log } from '../log.ts';
-import type { HttpReply } from './message.ts';
+import type { HttpResponse } from './message.ts';
 
 /**
  * An AppError is reported as it is. Any other error is a fault of the service: it is masked, and
  * logged once with the request id, by which the two can be matched.
  */
-export function toProblem(error: unknown, requestId: string, log: Log): HttpReply {
-  if (error instanceof AppError) return problemReply(error);
+export function toProblem(error: unknown, requestId: string, log: Log): HttpResponse {
+  if (error instanceof AppError) return problemResponse(error);
   log('error', 'request failed', {
     requestId,
     reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
-  return problemReply(
+  return problemResponse(
     new AppError('internal_error', `The server failed; its log says more under ${requestId}.`),
   );
 }
 
-function problemReply(error: AppError): HttpReply {
+function problemResponse(error: AppError): HttpResponse {
   const { status, headers, text } = toProblemText(error);
   return { status, headers, body: text };
 }
 
-/** The response to an AppError where no HttpReply can be returned. */
+/** The response to an AppError where no HttpResponse can be returned. */
 export interface ProblemText {
   readonly status: number;
-  /** Flat, as in HttpReply. */
+  /** Flat, as in HttpResponse. */
   readonly headers: readonly string[];
   readonly text: string;
 }

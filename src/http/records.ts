@@ -1,11 +1,11 @@
-/** Replies with records: one by its id, or a list, whole or in pages. */
+/** Responds with records: one by its id, or a list, whole or in pages. */
 
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { AnswerCache, CurrentOrNot } from './answer-cache.ts';
-import { taggedReply } from './etag.ts';
-import type { ListPage, ReplyWithList } from './json-list.ts';
-import type { Handler, HttpReply, HttpRequest } from './message.ts';
+import type { ResponseCache, CurrentOrNot } from './response-cache.ts';
+import { taggedResponse } from './etag.ts';
+import type { ListPage, ToListResponse } from './json-list.ts';
+import type { Handler, HttpResponse, HttpRequest } from './message.ts';
 
 /** How a route finds the record of the path's `{id}`. */
 export interface RecordRoute<R, I, T> {
@@ -22,15 +22,15 @@ export interface RecordRoute<R, I, T> {
 
 /** `GET` of one record, with its entity tag. */
 export function createFind<R extends CurrentOrNot, I extends string | number, T>(
-  answers: AnswerCache<R>,
+  responses: ResponseCache<R>,
   route: RecordRoute<R, I, T>,
 ): Handler {
   const { key, noun, find, toJson } = route;
   return (request) => {
     const id = getId(request, route);
     // The key has the parsed id, because a path can spell it in several ways.
-    return answers.get(`${key}/${id}`, (records, keep) =>
-      andThen(find(records, id), (record) => keep(taggedReply(toJson(getFound(record, noun))))),
+    return responses.get(`${key}/${id}`, (records, keep) =>
+      andThen(find(records, id), (record) => keep(taggedResponse(toJson(getFound(record, noun))))),
     );
   };
 }
@@ -80,15 +80,15 @@ export const oneId = 'one id';
  * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page (RFC
  * 8288). Throws `invalid_parameter` if one of them is malformed.
  */
-export function replyWithList<R, T extends { readonly id: Id }>(
+export function toPagedResponse<R, T extends { readonly id: Id }>(
   { path, query }: HttpRequest,
-  reply: ReplyWithList<R>,
+  toListResponse: ToListResponse<R>,
   { key, list, toJson, toId }: ListRoute<R, T>,
-): MaybePromise<HttpReply> {
+): MaybePromise<HttpResponse> {
   const range = toRange(query, toId);
   const { limit, after } = range;
   let next = '';
-  const answer = reply({
+  const response = toListResponse({
     key: limit === undefined && after === undefined ? key : undefined,
     read: (records) =>
       andThen(list(records), (found) =>
@@ -103,7 +103,7 @@ export function replyWithList<R, T extends { readonly id: Id }>(
       ),
     toJson,
   });
-  return andThen(answer, (made) =>
+  return andThen(response, (made) =>
     next === '' ? made : { ...made, headers: [...made.headers, 'Link', next] },
   );
 }

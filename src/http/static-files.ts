@@ -12,7 +12,7 @@ import { extname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { createEtag } from './etag.ts';
-import type { HttpReply, HttpRequest } from './message.ts';
+import type { HttpResponse, HttpRequest } from './message.ts';
 
 export interface StaticFilesOptions {
   /** The absolute path of the folder. If it does not exist, there are no files. */
@@ -22,7 +22,7 @@ export interface StaticFilesOptions {
 }
 
 /** Returns the file of that name (`/` between folders) with its entity tag. Throws 404. */
-export type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpReply>;
+export type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpResponse>;
 
 interface File {
   readonly type: string;

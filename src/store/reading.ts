@@ -1,4 +1,4 @@
-/** Records as one reply reads them: remembers which areas were read, and in which versions. */
+/** Records as one response reads them: remembers which areas were read, and in which versions. */
 
 import type { Area, Articles, Authors, Comments, Posts, Records, Store, Todos } from './store.ts';
 import type { Related, Versions } from './store.ts';
@@ -35,7 +35,7 @@ export function createReader(store: Store, run: string): () => Reading {
 }
 
 /**
- * Using the property of an area notes its version before anything is read. A reply can therefore
+ * Using the property of an area notes its version before anything is read. A response can therefore
  * not be made from an area that is not noted.
  */
 export class Reading implements Records {

@@ -140,7 +140,7 @@ export type Area = 'posts' | 'comments' | 'authors' | 'todos' | 'articles';
 /** A number for each area, which every change increments before it is acknowledged. */
 export type Versions = Record<Area, number>;
 
-/** The records from which replies are made. */
+/** The records from which responses are made. */
 export type Records = Pick<Store, Area | 'related'>;
 
 export interface Store {

@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../config.ts';
 import type { GraphqlCounts } from '../graphql/endpoint.ts';
 import type { GraphqlWatch } from '../graphql/watch.ts';
-import { type Handler, textReply } from '../http/message.ts';
+import { type Handler, textResponse } from '../http/message.ts';
 import type { Finished, Observer } from '../http/server/observe.ts';
 import { createRequestLog } from '../http/server/request-log.ts';
 import { createCountedLog, type CountedLog, type Log } from '../log.ts';
@@ -38,7 +38,7 @@ export interface WatchDeps {
 export interface Readings {
   /** The memory held for clients. */
   readonly pool: MemoryPool;
-  /** The memory for replies of `/metrics`, which clients cannot use up. */
+  /** The memory for responses of `/metrics`, which clients cannot use up. */
   readonly adminPool: MemoryPool;
   readonly graphql: () => GraphqlCounts;
   /** The number of open connections to the main port. */
@@ -74,9 +74,9 @@ export function createWatch(
     graphql: declareGraphql(metrics),
     store: declareStore(metrics),
     handler() {
-      const reply = textReply(200, metrics.toText());
+      const response = textResponse(200, metrics.toText());
       const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
-      return { ...reply, headers, pool: readings.adminPool };
+      return { ...response, headers, pool: readings.adminPool };
     },
     close,
   };
@@ -157,12 +157,12 @@ function declareGraphql(metrics: Metrics): GraphqlWatch {
   );
   const countKept = metrics.counter(
     'inkwell_graphql_kept_answers_total',
-    'GraphQL requests that got an answer of before: no operation ran.',
+    'GraphQL requests that got a cached response: no operation ran.',
     'type',
   );
   return {
     operation: (type, outcome, milliseconds) => find(type, outcome).add(milliseconds / 1000),
-    keptAnswer: () => countKept('query'),
+    cacheHit: () => countKept('query'),
     dropped: metrics.counter(
       'inkwell_dropped_subscribers_total',
       'Subscribers that the server has ended, by the reason.',

@@ -209,7 +209,7 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
 async function firstAuthor(node: Node): Promise<unknown> {
   const query = encodeURIComponent('{ allPosts { author { id name email } } }');
-  const answer = await (await fetch(`${node.url}/graphql?query=${query}`)).json();
-  const { data } = answer as { readonly data: { readonly allPosts: { author: unknown }[] } };
+  const body = await (await fetch(`${node.url}/graphql?query=${query}`)).json();
+  const { data } = body as { readonly data: { readonly allPosts: { author: unknown }[] } };
   return data.allPosts[0]?.author;
 }

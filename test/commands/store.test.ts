@@ -27,9 +27,9 @@ function post(url: string, body: object): Promise<Response> {
 }
 
 async function addPost(node: Pick<NodeProcess, 'url'>, title: string): Promise<string> {
-  const answer = await post(`${node.url}/posts`, { title, content: 'a text' });
-  assert.equal(answer.status, 201);
-  return answer.headers.get('location')?.split('/').at(-1) ?? '';
+  const response = await post(`${node.url}/posts`, { title, content: 'a text' });
+  assert.equal(response.status, 201);
+  return response.headers.get('location')?.split('/').at(-1) ?? '';
 }
 
 /** The oldest one first. */

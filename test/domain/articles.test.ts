@@ -81,7 +81,7 @@ test('every wrong member is named by its place', () => {
   }
 });
 
-test('an answer lists at most twenty faults, also of many articles', () => {
+test('a response lists at most twenty faults, also of many articles', () => {
   const tags = Array.from({ length: 1_000 }, () => 1);
   assert.equal(places(() => decodeArticleDraft({ tags }, bytesMax)).length, 20);
   const before = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, title: 'x' }));

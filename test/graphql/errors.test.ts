@@ -82,13 +82,13 @@ test('errors are bounded in number and in length', async () => {
   const { run } = startGraphql();
   const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`key${index}`, 1]));
   const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
-  const answers = [
+  const results = [
     await run(query, { i: { title: 'a', content: 'b', ...unknown } }),
     await run(query, { i: { title: 'x'.repeat(100_000) } }),
     await run(`{ ${'x '.repeat(500)} }`),
     await run(`{ ${'x'.repeat(100_000)} }`),
   ];
-  for (const { errors = [] } of answers) {
+  for (const { errors = [] } of results) {
     assert.ok(errors.length > 0 && errors.length <= 21);
     for (const { message } of errors) assert.ok(message.length <= 301, message);
     assert.ok(JSON.stringify(errors).length < 20_000);

@@ -1,4 +1,4 @@
-/** Long lists that are executed in parts: their answers are those of an execution at once. */
+/** Long lists that are executed in parts: their results are those of an execution at once. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,8 +14,8 @@ function prepare(engine: Engine, query: string, variables = {}): ReadyOperation 
   return prepared;
 }
 
-/** The answer in parts, beside the one of an execution at once, with its cost. */
-async function answer({ engine, scope }: TestGraphql, operation: ReadyOperation) {
+/** The result in parts, beside the one of an execution at once, with its cost. */
+async function inBothWays({ engine, scope }: TestGraphql, operation: ReadyOperation) {
   const whole = scope();
   const { data, errors } = await engine.execute(operation, whole);
   const one = scope();
@@ -45,7 +45,7 @@ function withPosts(change: (post: object, index: number) => object) {
   };
 }
 
-test('in parts or at once, from values or promises, the answer is the same', async () => {
+test('in parts or at once, from values or promises, the result is the same', async () => {
   const counts: string[] = [];
   const stores = [{}, { wrap: countStatements(counts) }].map((options) =>
     startGraphql({ posts: 3 * sliceLength + 7, comments: 2, ...options }),
@@ -69,7 +69,7 @@ test('in parts or at once, from values or promises, the answer is the same', asy
           (query.includes('...Q') ? 'fragment Q on Query { a: allPosts(first: $n) { id } }' : '');
         const text = `query($n: Int) ${query} ${fragments}`;
         const store = stores[at] ?? assert.fail();
-        await answer(store, prepare(store.engine, text, { n }));
+        await inBothWays(store, prepare(store.engine, text, { n }));
       },
     ),
     { numRuns: 60 },
@@ -92,7 +92,7 @@ test('the errors of a part have their places in the whole list, and are as many 
     });
     graphql.authors.forEach(({ id }, index) => index % every === 0 && failing.add(id));
     const operation = prepare(graphql.engine, '{ allPosts { id author { name } } }');
-    const { errors } = await answer(graphql, operation);
+    const { errors } = await inBothWays(graphql, operation);
     assert.equal(errors?.length, every === 2 ? 20 : 3);
     assert.deepEqual(errors.at(-1)?.path?.slice(0, 1), ['allPosts']);
   }
@@ -102,9 +102,9 @@ test('an error that makes null of the list in a later part leaves none of its re
   const wrap = withPosts((post, index) => (index === 120 ? { ...post, status: 'NONE' } : post));
   const graphql = startGraphql({ posts: 130, wrap });
   const nulled = withPosts((post, index) => (index === 120 ? { ...post, id: null } : post));
-  await answer(graphql, prepare(graphql.engine, '{ allPosts { id status } }'));
+  await inBothWays(graphql, prepare(graphql.engine, '{ allPosts { id status } }'));
   const other = startGraphql({ posts: 130, wrap: nulled });
-  const { json, errors } = await answer(other, prepare(other.engine, '{ allPosts { id } }'));
+  const { json, errors } = await inBothWays(other, prepare(other.engine, '{ allPosts { id } }'));
   assert.deepEqual(errors?.[0]?.path, ['allPosts', 120, 'id']);
   assert.equal((JSON.parse(json) as { data: unknown }).data, null);
 });
@@ -113,7 +113,7 @@ test('a part beyond the budget refuses the whole, and long texts come whole', as
   const content = 'é"x'.repeat(20_000);
   const wrap = withPosts((post) => ({ ...post, content }));
   const within = startGraphql({ posts: 60, wrap });
-  await answer(within, prepare(within.engine, '{ allPosts { content } }'));
+  await inBothWays(within, prepare(within.engine, '{ allPosts { content } }'));
   const beyond = startGraphql({ posts: 400, wrap });
   const operation = prepare(beyond.engine, '{ allPosts { content } }');
   const { result, json } = await beyond.engine.respond(operation, beyond.scope());

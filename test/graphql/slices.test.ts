@@ -75,8 +75,8 @@ it('many posts come whole and in order', async (context) => {
     ids.unshift(...results.map(({ data }) => data.createPost).toReversed());
   }
   const query = '{ allPosts { id author { name } comments { id } } }';
-  const answer = await server.send('POST', '/graphql', { query });
-  const { data } = (await answer.json()) as { data: { allPosts: { id: string }[] } };
+  const response = await server.send('POST', '/graphql', { query });
+  const { data } = (await response.json()) as { data: { allPosts: { id: string }[] } };
   assert.deepEqual(
     data.allPosts,
     ids.map((id) => ({ id, author: null, comments: [] })),

@@ -62,7 +62,7 @@ describe('a subscription on a node that rests', { skip }, () => {
   }
 
   for (const [name, subscribe] of [
-    ['an answer on the same socket', overWebSocket],
+    ['a response on the same socket', overWebSocket],
     ['the head of its event stream', overEventStream],
   ] as const) {
     it(`hears of all that is stored on other nodes after ${name}`, async (t) => {

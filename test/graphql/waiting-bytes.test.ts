@@ -1,4 +1,4 @@
-/** Bytes that are made and not sent yet: bounded for one answer or event, counted in one pool. */
+/** Bytes that are made and not sent yet: bounded for one response or event, counted in one pool. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -35,7 +35,7 @@ async function assertNothingHeld(endpoint: GraphqlEndpoint): Promise<void> {
   assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
 }
 
-test('an answer beyond a quarter of the memory refuses its operation, the socket stays', async (t) => {
+test('a response beyond a quarter of the memory refuses its operation, the socket stays', async (t) => {
   const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
   const client = await connectReady(endpoint.port, { protocols });
   endpoint.comment('x'.repeat(150_000));
@@ -245,7 +245,7 @@ test('what waits too long for a client is given up where others need the room', 
   while (endpoint.pool.bytes < 20_000_000) await turn();
   const other = endpoint.pool.open();
   assert.equal(other.grow(45_000_000), false);
-  // The answer may begin to wait only now: the time goes on.
+  // The response may begin to wait only now: the time goes on.
   for (now = 5_000; !other.grow(45_000_000); now += 1_000) await turn();
   other.release();
   for (const { socket: given } of [socket, asking]) given.resume();

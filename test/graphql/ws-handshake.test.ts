@@ -51,9 +51,9 @@ for (const [name, status, changes, target] of [
 ] as const) {
   test(`${name} is refused with ${status} and a problem`, async (t) => {
     const { port, sockets } = await startEndpoint(t);
-    const answer = await askUpgrade(port, upgradeLines(changes, target));
-    assert.equal(answer.status, status);
-    const [head = '', body = ''] = answer.text.split('\r\n\r\n');
+    const response = await askUpgrade(port, upgradeLines(changes, target));
+    assert.equal(response.status, status);
+    const [head = '', body = ''] = response.text.split('\r\n\r\n');
     assert.match(head, /^connection: close$/im);
     assert.match(head, /^content-type: application\/problem\+json$/im);
     assert.equal((JSON.parse(body) as { status: number }).status, status);

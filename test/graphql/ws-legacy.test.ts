@@ -38,7 +38,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         assert.deepEqual(await next(client), { type: 'pong', payload: { settled: true } });
       };
 
-      test('the answer names the sub-protocol where one was asked for', async () => {
+      test('the response names the sub-protocol where one was asked for', async () => {
         const client = await connect();
         assert.equal(client.socket.protocol, protocols[0] ?? '');
         await client.close();
@@ -147,8 +147,8 @@ describe('the older protocol', { concurrency: 2 }, () => {
         test(`rejectMessage ${String(value).slice(0, 9)}: connection_error, then 1011`, async () => {
           const client = await connect();
           client.send({ type: 'connection_init', id: 'i', payload: { rejectMessage: value } });
-          const answer = { type: 'connection_error', id: 'i', payload: { message } };
-          assert.deepEqual(await next(client), answer);
+          const expected = { type: 'connection_error', id: 'i', payload: { message } };
+          assert.deepEqual(await next(client), expected);
           const { code, reason } = await client.closed;
           assert.equal(code, 1011);
           assert.equal(reason, message.slice(0, 61));
@@ -158,8 +158,8 @@ describe('the older protocol', { concurrency: 2 }, () => {
       test('connection_error of a refused init has no id where none was sent', async () => {
         const client = await connect();
         client.send({ type: 'connection_init', payload: { rejectMessage: 'no' } });
-        const answer = { type: 'connection_error', payload: { message: 'no' } };
-        assert.deepEqual(await next(client), answer);
+        const message = { type: 'connection_error', payload: { message: 'no' } };
+        assert.deepEqual(await next(client), message);
         await client.closed;
       });
 

@@ -22,7 +22,7 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual(await client.next(), { type: 'pong', payload: { settled: true } });
   };
 
-  test('the chosen sub-protocol is named in the answer', async () => {
+  test('the chosen sub-protocol is named in the response', async () => {
     const client = await connect();
     assert.equal(client.socket.protocol, 'graphql-transport-ws');
     await client.close();

@@ -14,20 +14,20 @@ import { startServer } from '../support/server.js';
 const secret = 'a secret of thirty-two bytes, or more';
 
 /** Status, and what a problem says to programs. */
-async function problemOf(answer: Response) {
-  assert.equal(answer.headers.get('content-type'), 'application/problem+json');
-  const body = (await answer.json()) as { status: number; code: string; errors?: unknown };
-  assert.equal(body.status, answer.status);
+async function problemOf(response: Response) {
+  assert.equal(response.headers.get('content-type'), 'application/problem+json');
+  const body = (await response.json()) as { status: number; code: string; errors?: unknown };
+  assert.equal(body.status, response.status);
   return body;
 }
 
 test('a login gives a token, and the token gives the profile', async (t) => {
   const server = await startServer(t);
-  const answer = await askLogin(server, 'admin', 'password');
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('cache-control'), 'no-store');
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
-  const body = (await answer.json()) as Record<string, string>;
+  const response = await askLogin(server, 'admin', 'password');
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  const body = (await response.json()) as Record<string, string>;
   assert.deepEqual(Object.keys(body), ['access_token']);
 
   for (const scheme of ['Bearer', 'bearer']) {
@@ -41,7 +41,7 @@ test('a login gives a token, and the token gives the profile', async (t) => {
   }
 });
 
-test('an unknown user and a wrong password get the same answer', async (t) => {
+test('an unknown user and a wrong password get the same response', async (t) => {
   const server = await startServer(t);
   const wrong = await askLogin(server, 'user', 'guess');
   const unknown = await askLogin(server, 'nobody', 'guess');
@@ -66,9 +66,9 @@ test('a login body without two strings is refused with a pointer to each fault',
     [null, ['']],
   ];
   for (const [body, pointers] of rows) {
-    const answer = await server.send('POST', '/auth/login', body);
-    assert.equal(answer.status, 422);
-    const { code, errors } = await problemOf(answer);
+    const response = await server.send('POST', '/auth/login', body);
+    assert.equal(response.status, 422);
+    const { code, errors } = await problemOf(response);
     assert.equal(code, 'invalid_body');
     assert.deepEqual(
       (errors as { pointer: string }[]).map(({ pointer }) => pointer),
@@ -98,18 +98,18 @@ test('the profile needs a good token: the challenge says what was wrong', async 
   const good = await logIn(server);
   const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good];
   for (const authorization of missing) {
-    const answer = await askProfile(server, authorization);
-    assert.equal(answer.status, 401);
-    assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
-    assert.equal((await problemOf(answer)).code, 'missing_token');
+    const response = await askProfile(server, authorization);
+    assert.equal(response.status, 401);
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
+    assert.equal((await problemOf(response)).code, 'missing_token');
   }
   const invalid = ['Bearer', 'Bearer x', `Bearer ${good}x`, `Bearer ${good} ${good}`];
   for (const authorization of invalid) {
-    const answer = await askProfile(server, authorization);
-    assert.equal(answer.status, 401);
-    const challenge = answer.headers.get('www-authenticate');
+    const response = await askProfile(server, authorization);
+    assert.equal(response.status, 401);
+    const challenge = response.headers.get('www-authenticate');
     assert.equal(challenge, 'Bearer realm="inkwell", error="invalid_token"');
-    assert.equal((await problemOf(answer)).code, 'invalid_token');
+    assert.equal((await problemOf(response)).code, 'invalid_token');
   }
 });
 

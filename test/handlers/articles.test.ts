@@ -254,14 +254,14 @@ test('a refusal of many faults stays small', async (t) => {
 
 test('patches that come together lose no update', async (t) => {
   const server = await start(t);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) => {
       const [name, value] = [`member${index}`, index];
       if (index % 2 === 0) return server.patch('/api/articles/1', mergePatch, { [name]: value });
       return server.patch('/api/articles', jsonPatch, [{ op: 'add', path: `/0/${name}`, value }]);
     }),
   );
-  assert.ok(answers.every(({ status }) => status === 204));
+  assert.ok(responses.every(({ status }) => status === 204));
   const article = (await server.get('/api/articles/1')) as Record<string, unknown>;
   for (let index = 0; index < 50; index += 1) assert.equal(article[`member${index}`], index);
 });

@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { noBrowser, openBrowser, patienceMs } from '../support/browser.js';
 import { startServer, type TestServer } from '../support/server.js';
 
-/** What a page is told of an answer, or why it got none. */
+/** What a page is told of a response, or why it got none. */
 interface Seen {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -54,9 +54,9 @@ describe('a page on another port', { skip: noBrowser }, () => {
     page.evaluate(
       async ([to, init]): Promise<Seen> => {
         try {
-          const answer = await fetch(to, init);
-          const headers = Object.fromEntries(answer.headers);
-          return { status: answer.status, headers, text: await answer.text() };
+          const response = await fetch(to, init);
+          const headers = Object.fromEntries(response.headers);
+          return { status: response.status, headers, text: await response.text() };
         } catch (error) {
           return { failed: String(error) };
         }
@@ -149,13 +149,13 @@ async function listen({ url, comments }: { url: string; comments: string }) {
   const query = 'subscription { commentAdded { content } }';
   const stream = (async (): Promise<string> => {
     const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream' };
-    const answer = await fetch(`${url}/graphql`, {
+    const response = await fetch(`${url}/graphql`, {
       method: 'POST',
       headers,
       body: JSON.stringify({ query }),
     });
     let text = '';
-    for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += piece;
       if (text.includes('event: next')) break;
     }

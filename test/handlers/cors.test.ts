@@ -1,9 +1,9 @@
-/** Pages of allowed origins read every answer; those of others get none, and nothing by default. */
+/** Pages of allowed origins read every response; those of others get none, and nothing by default. */
 
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { connectRaw, type RawAnswer } from '../support/raw-client.js';
+import { connectRaw, type RawResponse } from '../support/raw-client.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { askUpgrade, upgradeLines } from '../support/ws-clients.js';
 
@@ -11,7 +11,7 @@ const page = 'https://ui.example';
 const env = { ALLOWED_ORIGINS: `${page}, https://other.example` };
 
 /** A request by hand: `fetch` of Node leaves some of these headers out. */
-type Ask = (line: string, headers: Readonly<Record<string, string>>) => Promise<RawAnswer>;
+type Ask = (line: string, headers: Readonly<Record<string, string>>) => Promise<RawResponse>;
 
 function asker(t: TestContext, server: TestServer): Ask {
   return async (line, headers) => {
@@ -19,14 +19,14 @@ function asker(t: TestContext, server: TestServer): Ask {
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
     const fixed = ['Host: here.example', 'Connection: close'];
     client.send([`${line} HTTP/1.1`, ...fixed, ...lines, '', '']);
-    return client.answer(line.split(' ')[0]);
+    return client.response(line.split(' ')[0]);
   };
 }
 
-/** What of an answer is about other origins. */
-function sharing(answer: RawAnswer): Record<string, string> {
+/** What of a response is about other origins. */
+function sharing(response: RawResponse): Record<string, string> {
   return Object.fromEntries(
-    [...answer.headers].filter(([name]) => /^(?:access-control-|vary)/.test(name)),
+    [...response.headers].filter(([name]) => /^(?:access-control-|vary)/.test(name)),
   );
 }
 
@@ -44,20 +44,20 @@ const preflightOf = (method: string): Record<string, string> => ({
 });
 
 suite('without ALLOWED_ORIGINS', () => {
-  test('no answer says anything of origins, and a preflight is an OPTIONS like any', async (t) => {
+  test('no response says anything of origins, and a preflight is an OPTIONS like any', async (t) => {
     const send = asker(t, await startServer(t));
     for (const line of ['GET /hello', 'GET /posts', 'GET /nothing', 'HEAD /posts']) {
       assert.deepEqual(sharing(await send(line, { Origin: page })), {}, line);
     }
-    const answer = await send('OPTIONS /posts', preflightOf('POST'));
-    assert.equal(answer.status, 204);
-    assert.equal(answer.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
-    assert.deepEqual(sharing(answer), {});
+    const response = await send('OPTIONS /posts', preflightOf('POST'));
+    assert.equal(response.status, 204);
+    assert.equal(response.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
+    assert.deepEqual(sharing(response), {});
   });
 });
 
 suite('with a list of origins', () => {
-  test('a page of one of them may read every answer, the refused ones too', async (t) => {
+  test('a page of one of them may read every response, the refused ones too', async (t) => {
     const send = asker(t, await startServer(t, { env }));
     for (const [line, status] of [
       ['GET /hello', 200],
@@ -71,16 +71,16 @@ suite('with a list of origins', () => {
       ['GET /profile', 401],
       ['POST /posts', 415],
     ] as const) {
-      const answer = await send(line, { Origin: page });
-      assert.equal(answer.status, status, line);
-      assert.deepEqual(sharing(answer), shared, line);
+      const response = await send(line, { Origin: page });
+      assert.equal(response.status, status, line);
+      assert.deepEqual(sharing(response), shared, line);
     }
     const unacceptable = await send('GET /posts', { Origin: page, Accept: 'text/html' });
     assert.equal(unacceptable.status, 406);
     assert.deepEqual(sharing(unacceptable), shared);
   });
 
-  test('what an answer depends on beside the origin is named too', async (t) => {
+  test('what a response depends on beside the origin is named too', async (t) => {
     const server = await startServer(t, { env });
     const query = '/graphql?query={__typename}';
     for (const path of ['/graphql/schema.graphql', '/', query, query, '/graphql']) {
@@ -94,8 +94,8 @@ suite('with a list of origins', () => {
     const send = asker(t, await startServer(t, { env }));
     for (const origin of ['https://evil.example', 'null', `${page}.evil.example`, `${page}:1`]) {
       for (const line of ['GET /posts', 'GET /nothing']) {
-        const answer = await send(line, { Origin: origin });
-        assert.deepEqual(sharing(answer), { vary: 'Origin' }, `${line} ${origin}`);
+        const response = await send(line, { Origin: origin });
+        assert.deepEqual(sharing(response), { vary: 'Origin' }, `${line} ${origin}`);
       }
       const refused = await send('OPTIONS /posts', { ...preflightOf('POST'), Origin: origin });
       assert.deepEqual(sharing(refused), { vary: 'Origin' });
@@ -107,15 +107,15 @@ suite('with a list of origins', () => {
   test('a preflight is answered for every path, and may be kept', async (t) => {
     const send = asker(t, await startServer(t, { env }));
     for (const path of ['/posts', '/graphql', '/api/multiparts/list', '/nothing']) {
-      const answer = await send(`OPTIONS ${path}`, preflightOf('PATCH'));
-      assert.equal(answer.status, 204, path);
-      assert.deepEqual(sharing(answer), {
+      const response = await send(`OPTIONS ${path}`, preflightOf('PATCH'));
+      assert.equal(response.status, 204, path);
+      assert.deepEqual(sharing(response), {
         ...shared,
         'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers': '*, Authorization',
         'access-control-max-age': '7200',
       });
-      assert.equal(answer.body.length, 0);
+      assert.equal(response.body.length, 0);
     }
     const plain = await send('OPTIONS /nothing', { Origin: page });
     assert.equal(plain.status, 404);
@@ -125,18 +125,18 @@ suite('with a list of origins', () => {
   test('an event stream says so with its first bytes', async (t) => {
     const server = await startServer(t, { env });
     const stop = new AbortController();
-    const answer = await server.fetch('/graphql', {
+    const response = await server.fetch('/graphql', {
       method: 'POST',
       signal: stop.signal,
       headers: { Origin: page, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
       body: '{"query":"subscription { commentAdded { id } }"}',
     });
-    assert.equal(answer.headers.get('content-type'), 'text/event-stream; charset=utf-8');
-    assert.equal(answer.headers.get('access-control-allow-origin'), page);
+    assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8');
+    assert.equal(response.headers.get('access-control-allow-origin'), page);
     stop.abort();
   });
 
-  test('an answer that closes its connection says so too', async (t) => {
+  test('a response that closes its connection says so too', async (t) => {
     const server = await startServer(t, { env: { ...env, BODY_BYTES_MAX: '1024' } });
     const large = await server.fetch('/posts', {
       method: 'POST',
@@ -151,7 +151,7 @@ suite('with a list of origins', () => {
 suite('with an asterisk', () => {
   const open = { ALLOWED_ORIGINS: '*' };
 
-  test('every page may read, and the answer is the same for all of them', async (t) => {
+  test('every page may read, and the response is the same for all of them', async (t) => {
     const send = asker(t, await startServer(t, { env: open }));
     const { vary: _vary, ...rest } = shared;
     const all = { ...rest, 'access-control-allow-origin': '*' };
@@ -166,13 +166,13 @@ suite('with an asterisk', () => {
   test('every page may send a form', async (t) => {
     const server = await startServer(t, { env: open });
     for (const origin of [page, 'null']) {
-      const answer = await server.fetch('/api/multiparts/list', {
+      const response = await server.fetch('/api/multiparts/list', {
         method: 'POST',
         headers: { Origin: origin, 'Sec-Fetch-Site': 'cross-site', 'Content-Type': multipartType },
         body: multipartBody([part('a', 'x', { fileName: 'a.txt' })]),
       });
-      assert.equal(answer.status, 200);
-      assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get('access-control-allow-origin'), '*');
     }
   });
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { filesOnDisk, refusal, stored } from '../support/files.js';
 import { multipartBody, multipartType, part, type SentPart } from '../support/multipart.js';
-import { connectRaw, type RawAnswer } from '../support/raw-client.js';
+import { connectRaw, type RawResponse } from '../support/raw-client.js';
 import { startServer, type TestServer } from '../support/server.js';
 
 const operations = '{"query":"mutation ($f: Upload!) { upload(file: $f) }","variables":{"f":null}}';
@@ -30,7 +30,7 @@ async function send(
   t: TestContext,
   server: TestServer,
   form: { readonly path: string; readonly parts: readonly SentPart[]; readonly headers: object },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const { path, parts, headers } = form;
   const body = multipartBody(parts);
   const lines = [`POST ${path} HTTP/1.1`, `Host: 127.0.0.1:${server.port}`, 'Connection: close'];
@@ -38,7 +38,7 @@ async function send(
   lines.push(`Content-Type: ${multipartType}`, `Content-Length: ${body.length}`, '', '');
   const client = await connectRaw(t, server.port);
   client.send(Buffer.concat([Buffer.from(lines.join('\r\n')), body]));
-  return client.answer();
+  return client.response();
 }
 
 for (const [path, parts] of forms) {
@@ -51,9 +51,9 @@ for (const [path, parts] of forms) {
     ] as const) {
       test(`${name} is refused with 403 and stores nothing`, async (t) => {
         const server = await startServer(t, { env });
-        const answer = await send(t, server, { path, parts, headers });
-        assert.equal(answer.status, 403);
-        assert.match(answer.body.toString(), /foreign_origin|BAD_USER_INPUT/);
+        const response = await send(t, server, { path, parts, headers });
+        assert.equal(response.status, 403);
+        assert.match(response.body.toString(), /foreign_origin|BAD_USER_INPUT/);
         assert.deepEqual(await stored(server), []);
         assert.deepEqual(await filesOnDisk(server), []);
       });
@@ -71,8 +71,8 @@ for (const [path, parts] of forms) {
     ] as const) {
       test(`${name} is stored`, async (t) => {
         const server = await startServer(t, { env });
-        const answer = await send(t, server, { path, parts, headers });
-        assert.equal(answer.status, 200, answer.body.toString());
+        const response = await send(t, server, { path, parts, headers });
+        assert.equal(response.status, 200, response.body.toString());
         assert.equal((await stored(server)).length, 1);
       });
     }

@@ -124,8 +124,8 @@ suite('POST /api/multiparts/simple', () => {
   test('bounds the text of name', async (t) => {
     const server = await startServer(t, { env: { BODY_BYTES_MAX: '1024' } });
     const long = form({ name: 'n'.repeat(1_025), part: file('1', 'a.txt') });
-    const answer = await refusal(await post(server, 'simple', long));
-    assert.deepEqual(answer, [413, 'content_too_large']);
+    const response = await refusal(await post(server, 'simple', long));
+    assert.deepEqual(response, [413, 'content_too_large']);
     const short = form({ name: 'n'.repeat(1_024), part: file('1', 'a.txt') });
     assert.equal((await post(server, 'simple', short)).status, 200);
   });
@@ -229,8 +229,8 @@ suite('POST /api/multiparts/list', () => {
   test('refuses a broken part and keeps the connection usable', async (t) => {
     const server = await startServer(t);
     for (const head of ['', 'X', 'Content-Disposition: attachment']) {
-      const answer = await refusal(await post(server, 'list', withHead(head)));
-      assert.deepEqual(answer, [400, 'invalid_multipart']);
+      const response = await refusal(await post(server, 'list', withHead(head)));
+      assert.deepEqual(response, [400, 'invalid_multipart']);
     }
     assert.deepEqual(await filesOnDisk(server), []);
     assert.equal((await post(server, 'list', form({ a: file('1', 'a') }))).status, 200);

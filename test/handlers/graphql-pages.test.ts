@@ -11,7 +11,7 @@ import { skipPostgres, startPostgres } from '../support/postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
-interface Answer {
+interface Body {
   readonly data: { readonly allPosts: readonly { readonly id: string }[] } | null;
   readonly errors?: readonly {
     readonly message: string;
@@ -22,10 +22,10 @@ interface Answer {
 
 const query = 'query ($first: Int, $after: ID) { allPosts(first: $first, after: $after) { id } }';
 
-async function ask(server: TestServer, variables: object, text = query): Promise<Answer> {
+async function ask(server: TestServer, variables: object, text = query): Promise<Body> {
   const response = await server.send('POST', '/graphql', { query: text, variables });
   assert.equal(response.status, 200);
-  return (await response.json()) as Answer;
+  return (await response.json()) as Body;
 }
 
 async function idsOf(server: TestServer, variables: object): Promise<readonly string[]> {
@@ -93,7 +93,7 @@ describe('pages of posts', () => {
   }
 });
 
-test('without arguments, or with null, the answer is the whole list', async (t) => {
+test('without arguments, or with null, the response is the whole list', async (t) => {
   const server = await startServer(t);
   const whole = await ask(server, {}, '{ allPosts { id } }');
   assert.equal(whole.data?.allPosts.length, 3);
@@ -167,7 +167,7 @@ test('what is read of a database is held to the memory of all requests', async (
     for (const variables of [{}, { first: 29 }]) {
       const refused = await server.send('POST', '/graphql', { query, variables });
       assert.equal(refused.status, 503);
-      const { errors } = (await refused.json()) as Answer;
+      const { errors } = (await refused.json()) as Body;
       assert.equal(errors?.[0]?.extensions.code, 'UNAVAILABLE');
     }
     assert.equal((await idsOf(server, { first: 5 })).length, 5);

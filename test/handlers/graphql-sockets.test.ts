@@ -21,11 +21,11 @@ async function firstPostId(server: TestServer): Promise<string> {
 }
 
 async function token(server: TestServer): Promise<string> {
-  const answer = await server.send('POST', '/auth/login', {
+  const response = await server.send('POST', '/auth/login', {
     username: 'user',
     password: 'password',
   });
-  return ((await answer.json()) as { access_token: string }).access_token;
+  return ((await response.json()) as { access_token: string }).access_token;
 }
 
 test('a comment by REST, by GraphQL and over a socket reaches both protocols in order', async (t) => {

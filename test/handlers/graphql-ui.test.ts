@@ -6,12 +6,12 @@ import { describe, it } from 'node:test';
 import { AppError } from '../../dist/errors.js';
 import { createPageHandlers } from '../../dist/handlers/pages.js';
 import { startServer } from '../support/server.js';
-import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 
 const folder = join(import.meta.dirname, '..', '..', 'dist', 'graphql-ui');
 const ui = createPageHandlers({ root: '/graphql-ui/', folder });
 
-function get(target: string): HttpReply | Promise<HttpReply> {
+function get(target: string): HttpResponse | Promise<HttpResponse> {
   const [path = '', query = ''] = target.split('?');
   const params = { '*': path.slice('/graphql-ui/'.length) };
   const request = { query, params, header: () => undefined } as unknown as HttpRequest;
@@ -27,8 +27,8 @@ async function textOf(target: string): Promise<string> {
 
 const page = async (): Promise<string> => textOf('/graphql-ui/');
 
-function header(reply: HttpReply, name: string): string {
-  return reply.headers[reply.headers.indexOf(name) + 1] ?? '';
+function header(response: HttpResponse, name: string): string {
+  return response.headers[response.headers.indexOf(name) + 1] ?? '';
 }
 
 describe('the browser UI', () => {
@@ -58,14 +58,14 @@ describe('the browser UI', () => {
 
   it('lets the page load, reach and be framed by nothing but itself', async () => {
     for (const path of ['', 'main.js', 'options.js', 'styles.css']) {
-      const reply = await get(`/graphql-ui/${path}`);
-      const policy = header(reply, 'Content-Security-Policy').split('; ');
+      const response = await get(`/graphql-ui/${path}`);
+      const policy = header(response, 'Content-Security-Policy').split('; ');
       assert.ok(policy.includes("default-src 'none'"));
       assert.ok(policy.includes("script-src 'self'"));
       assert.ok(policy.includes("connect-src 'self'"));
       assert.ok(policy.includes("frame-ancestors 'none'"));
-      assert.equal(header(reply, 'X-Frame-Options'), 'DENY');
-      assert.equal(header(reply, 'Referrer-Policy'), 'no-referrer');
+      assert.equal(header(response, 'X-Frame-Options'), 'DENY');
+      assert.equal(header(response, 'Referrer-Policy'), 'no-referrer');
     }
   });
 

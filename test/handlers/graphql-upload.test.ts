@@ -18,12 +18,12 @@ const noRecord: LogRecord = { level: 'info', event: '' };
 
 test('a file by map is kept under its name, and the log has its six values', async (context) => {
   const server = await startServer(context);
-  const answer = await send(server, [
+  const response = await send(server, [
     ['operations', one],
     ['map', { '0': ['variables.file'] }],
     ['0', 'héllo', 'dir/notes.txt', 'Text/Plain; charset=ISO-8859-1'],
   ]);
-  assert.deepEqual(answer, { status: 200, body: { data: { upload: true } } });
+  assert.deepEqual(response, { status: 200, body: { data: { upload: true } } });
   assert.deepEqual(await stored(server), { 'notes.txt': 'héllo' });
   const lines = server.logged.filter(({ event }) => event === 'file uploaded');
   assert.equal(lines.length, 1);
@@ -85,11 +85,11 @@ test('in a variable of another type a file shows nothing of itself', async (cont
 test('without a map a variable of type Upload names its part', async (context) => {
   const server = await startServer(context);
   const operations = { query: upload, variables: { file: 'photo' } };
-  const answer = await send(server, [
+  const response = await send(server, [
     ['operations', operations],
     ['photo', 'x', 'p.svg', 'image/svg+xml'],
   ]);
-  assert.deepEqual(answer.body, { data: { upload: true } });
+  assert.deepEqual(response.body, { data: { upload: true } });
   assert.deepEqual(await stored(server), { 'p.svg': 'x' });
 });
 

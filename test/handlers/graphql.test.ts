@@ -88,9 +88,9 @@ test('what is no GraphQL request: 400 under both types', async (context) => {
   ];
   for (const body of bodies) {
     for (const accept of ['application/json', modern]) {
-      const answer = await post(server, body, { Accept: accept });
-      assert.equal(answer.status, 400, body);
-      assert.deepEqual(codes(answer.body), ['BAD_USER_INPUT'], body);
+      const response = await post(server, body, { Accept: accept });
+      assert.equal(response.status, 400, body);
+      assert.deepEqual(codes(response.body), ['BAD_USER_INPUT'], body);
     }
   }
 });
@@ -136,16 +136,16 @@ test('a GET with bad parameters is 400, with an Accept that fails 406', async (c
   assert.equal((await post(server, { query: titles }, { Accept: 'image/png' })).status, 200);
 });
 
-test('every answer to a GET says that it depends on Accept, each time', async (context) => {
+test('every response to a GET says that it depends on Accept, each time', async (context) => {
   const server = await start(context);
   const types = ['application/json', 'application/graphql-response+json', 'text/event-stream'];
   for (const accept of [...types, ...types, 'image/png']) {
     for (const query of [titles, '{ nothing }', '{']) {
       const headers = { Accept: accept };
       const target = `/graphql?query=${encodeURIComponent(query)}`;
-      const answer = await server.fetch(target, { headers });
-      assert.equal(answer.headers.get('vary'), 'Accept', accept);
-      await answer.text();
+      const response = await server.fetch(target, { headers });
+      assert.equal(response.headers.get('vary'), 'Accept', accept);
+      await response.text();
       const head = await server.fetch(target, { method: 'HEAD', headers });
       assert.equal(head.headers.get('vary'), 'Accept', accept);
     }

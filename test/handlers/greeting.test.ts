@@ -14,7 +14,7 @@ test('GET /hello: a plain text that begins with Hello (R32)', async (t) => {
   assert.equal(response.headers.get('x-powered-by'), null);
 });
 
-test('every answer has a request id of its own', async (t) => {
+test('every response has a request id of its own', async (t) => {
   const server = await startServer(t);
   const ids = new Set<string | null>();
   for (const path of ['/hello', '/hello', '/nowhere', '/posts']) {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, test, type TestContext } from 'node:test';
 import { createHealthHandlers, type HealthHandlers } from '../../dist/handlers/health.js';
-import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { runCommand } from '../support/command.ts';
 import { gate } from '../support/http-kit.ts';
 import { skipPostgres, startPostgres } from '../support/postgres.ts';
@@ -31,7 +31,7 @@ test('a server is alive and ready once it listens', async (t) => {
 
 /** The handlers alone, around a store and a clock of the test's own. */
 function createHealth(ping: () => void | Promise<void>): {
-  readonly ask: (name?: 'live' | 'ready') => Promise<HttpReply>;
+  readonly ask: (name?: 'live' | 'ready') => Promise<HttpResponse>;
   readonly health: HealthHandlers;
   readonly clock: { now: number };
 } {
@@ -74,18 +74,18 @@ describe('the question to the store', () => {
     // The timer of the question alone would not keep the process.
     const kept = setInterval(() => undefined, 60_000);
     t.after(() => clearInterval(kept));
-    const answer = gate();
+    const pong = gate();
     let asked = 0;
     const { ask, clock } = createHealth(() => {
       asked += 1;
-      return answer.opened;
+      return pong.opened;
     });
     const first = ask();
     clock.now = 5_000;
     assert.equal((await first).status, 503);
     assert.equal((await ask()).status, 503);
     assert.equal(asked, 1);
-    answer.open();
+    pong.open();
     while ((await ask()).status !== 200) await Promise.resolve();
     assert.equal(asked, 2);
   });
@@ -104,9 +104,9 @@ test(
     const untilReady = async (status: number): Promise<unknown> => {
       let body: unknown;
       await until(async () => {
-        const answer = await server.fetch('/readyz');
-        body = await answer.json();
-        return answer.status === status;
+        const response = await server.fetch('/readyz');
+        body = await response.json();
+        return response.status === status;
       });
       return body;
     };
@@ -144,7 +144,7 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
     const client = await connectRaw(t, Number(new URL(admin).port));
     const headers = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket';
     client.send(`GET /graphql HTTP/1.1\r\n${headers}\r\n\r\n`);
-    assert.equal((await client.answer()).status, 404);
+    assert.equal((await client.response()).status, 404);
   });
 
   it('in use ends the start with one line that names it', async (t) => {
@@ -162,14 +162,14 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
     const busy = await connectRaw(t, Number(new URL(main).port));
     const head = ['POST /posts HTTP/1.1', 'Host: a', 'Content-Type: application/json'];
     busy.send([...head, 'Content-Length: 27', 'Expect: 100-continue', '', ''].join('\r\n'));
-    assert.equal((await busy.answer()).status, 100);
+    assert.equal((await busy.response()).status, 100);
     const idle = await connectRaw(t, Number(new URL(main).port));
     program.child.kill('SIGTERM');
     await idle.ended();
     const stopping = { status: 'not ready', checks: { server: 'is stopping', store: 'ok' } };
     assert.deepEqual(await statusAndBody(await fetch(`${admin}/readyz`)), [503, stopping]);
     busy.send('{"title":"a","content":"b"}');
-    assert.equal((await busy.answer()).status, 201);
+    assert.equal((await busy.response()).status, 201);
     assert.equal((await program.ended()).code, 0);
   });
 });
@@ -210,8 +210,8 @@ describe('--healthcheck', { concurrency: true }, () => {
     const [PORT, ADMIN_PORT] = [main, admin].map((url) => new URL(url).port);
     assert.ok(PORT !== undefined && ADMIN_PORT !== undefined);
     for (const env of [{ PORT }, { PORT, HOST: '127.0.0.1' }, { PORT: '1', ADMIN_PORT }]) {
-      const answer = await check(env);
-      assert.deepEqual([answer.code, JSON.parse(answer.output)], [0, ready], answer.errors);
+      const run = await check(env);
+      assert.deepEqual([run.code, JSON.parse(run.output)], [0, ready], run.errors);
     }
     program.child.kill('SIGTERM');
     await untilNotReady(main);

@@ -4,10 +4,10 @@ import { startServer } from '../support/server.ts';
 
 test('GET /: the routes as JSON, for a client that is no browser', async (t) => {
   const server = await startServer(t);
-  const answer = await server.fetch('/');
-  assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
-  assert.equal(answer.headers.get('vary'), 'Accept');
-  const { name, routes, ...links } = (await answer.json()) as Record<string, unknown>;
+  const response = await server.fetch('/');
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  assert.equal(response.headers.get('vary'), 'Accept');
+  const { name, routes, ...links } = (await response.json()) as Record<string, unknown>;
   assert.equal(name, 'Inkwell');
   assert.deepEqual(links, { ui: '/graphql-ui/', reference: '/docs/', openapi: '/openapi.json' });
   for (const route of ['GET /', 'POST /graphql', 'GET /posts/{id}', 'GET /readyz']) {
@@ -18,10 +18,10 @@ test('GET /: the routes as JSON, for a client that is no browser', async (t) => 
 test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   const server = await startServer(t);
   const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
-  const answer = await server.fetch('/', { headers: { Accept: accept } });
-  assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
-  assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
-  const page = await answer.text();
+  const response = await server.fetch('/', { headers: { Accept: accept } });
+  assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
+  const page = await response.text();
   const links = Array.from(page.matchAll(/href="([^"]+)"/g), ([, link = '']) => link);
   assert.equal(links.length, 3);
   for (const link of links) assert.equal((await server.fetch(link)).status, 200, link);

@@ -8,7 +8,7 @@ import { assertServed, describeGap, startProber } from '../support/prober.js';
 import { runProgram } from '../support/program.js';
 
 /**
- * A connection that gives back the head of the answer to what it sends. A bare socket: two hundred
+ * A connection that gives back the head of the response to what it sends. A bare socket: two hundred
  * clients of HTTP would take longer than the server.
  */
 async function openConnection(t: Pick<TestContext, 'after'>, port: number) {

@@ -261,13 +261,13 @@ test('a full store refuses with 507 and keeps what it has', async (t) => {
   ] as const) {
     const text = JSON.stringify(body.content);
     const query = `mutation { createPost(createPostInput: { title: "b", content: ${text} }) }`;
-    const answer = await server.fetch('/graphql', {
+    const refused = await server.fetch('/graphql', {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Accept: type },
       body: JSON.stringify({ query }),
     });
-    assert.equal(answer.status, status);
-    assert.match(await answer.text(), /^\{"errors":.*"STORAGE_FULL"\}/);
+    assert.equal(refused.status, status);
+    assert.match(await refused.text(), /^\{"errors":.*"STORAGE_FULL"\}/);
   }
   assert.equal((await server.fetch(location, { method: 'DELETE' })).status, 204);
   assert.equal((await server.send('POST', '/posts', body)).status, 201);

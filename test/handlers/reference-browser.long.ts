@@ -41,12 +41,12 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
     assert.equal(shown.length, entries.length);
   });
 
-  it('sends the example of a route, and shows the answer', async () => {
+  it('sends the example of a route, and shows the response', async () => {
     await page.getByText('Create a post').click();
     await page.getByRole('button', { name: 'Try it out' }).click();
     await page.getByRole('button', { name: 'Execute' }).click();
-    const answer = page.locator('.live-responses-table');
-    await answer.getByText('location: /posts/').waitFor();
+    const response = page.locator('.live-responses-table');
+    await response.getByText('location: /posts/').waitFor();
     const posts = (await (await server.fetch('/posts')).json()) as { title: string }[];
     assert.equal(posts[0]?.title, 'Hello, ink');
   });

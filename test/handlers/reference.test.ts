@@ -65,9 +65,9 @@ describe('the API reference', () => {
 
   it('is served, and is the same as in docs/ (npm run openapi)', async (t) => {
     const server = await startServer(t);
-    const answer = await server.fetch('/openapi.json');
-    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
-    assert.deepEqual(await answer.json(), reference);
+    const response = await server.fetch('/openapi.json');
+    assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+    assert.deepEqual(await response.json(), reference);
     const refused = await server.fetch('/openapi.json', { headers: { Accept: 'text/html' } });
     assert.equal(refused.status, 406);
     const yaml = await readFile(join(projectFolder, 'docs', 'openapi.yaml'), 'utf8');
@@ -198,8 +198,8 @@ describe('what the API reference says', () => {
   const tokenFor = async ({ path }: Entry): Promise<Change> => {
     if (path !== '/profile') return {};
     const body = { username: 'user', password: 'password' };
-    const answer = await server.send('POST', '/auth/login', body);
-    const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+    const response = await server.send('POST', '/auth/login', body);
+    const { access_token: token } = (await response.json()) as { readonly access_token: string };
     return { headers: { Authorization: `Bearer ${token}` } };
   };
 
@@ -209,11 +209,11 @@ describe('what the API reference says', () => {
     const success = statuses.find((status) => Number(status) < 400);
     const delivered = new Map<string, Set<string>>();
     const send = async (change: Change, on = server): Promise<Response> => {
-      const answer = await ask(on, entry, withIds(entry, change));
-      const sent = await check(entry, answer.clone());
-      const seen = delivered.get(String(answer.status)) ?? [];
-      delivered.set(String(answer.status), new Set([...seen, ...sent]));
-      return answer;
+      const response = await ask(on, entry, withIds(entry, change));
+      const sent = await check(entry, response.clone());
+      const seen = delivered.get(String(response.status)) ?? [];
+      delivered.set(String(response.status), new Set([...seen, ...sent]));
+      return response;
     };
 
     it(`${name}: no fault gives what is not described, and all that is can be had`, async () => {
@@ -224,10 +224,10 @@ describe('what the API reference says', () => {
         // What does not stop it removes what is to be removed at last.
         if (entry.method === 'DELETE' && !isDescribed) continue;
         const on = others.get(code) ?? server;
-        let answer = await send(fault(entry), on);
-        if (code === 'too_many_requests') answer = await send(fault(entry), on);
+        let response = await send(fault(entry), on);
+        if (code === 'too_many_requests') response = await send(fault(entry), on);
         if (!isDescribed) continue;
-        const problem = (await answer.json()) as { readonly code: string };
+        const problem = (await response.json()) as { readonly code: string };
         assert.equal(problem.code, code, name);
       }
       if (operation.parameters?.some((each) => each.name === 'limit') === true) {
@@ -238,8 +238,8 @@ describe('what the API reference says', () => {
       }
       for (const type of Object.keys(operation.requestBody?.content ?? { none: {} })) {
         const own = await tokenFor(entry);
-        const answer = await send(type === 'none' ? own : { ...own, type });
-        assert.equal(answer.status, Number(success), `${name} ${type}`);
+        const response = await send(type === 'none' ? own : { ...own, type });
+        assert.equal(response.status, Number(success), `${name} ${type}`);
       }
       const missed = statuses.filter(
         (status) => !delivered.has(status) && !seenElsewhere.has(`${name} ${status}`),
@@ -255,8 +255,8 @@ describe('what the API reference says', () => {
     const required = requiredOf(entry);
     if (required === undefined) continue;
     it(`${name}: what the body must have is what an empty one lacks`, async () => {
-      const answer = await send({ body: '{}' });
-      const { errors } = (await answer.json()) as { errors: readonly { pointer: string }[] };
+      const response = await send({ body: '{}' });
+      const { errors } = (await response.json()) as { errors: readonly { pointer: string }[] };
       const lacking = errors.map(({ pointer }) => pointer.slice(1));
       assert.deepEqual(lacking.toSorted(), [...required].toSorted());
     });

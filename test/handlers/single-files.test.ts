@@ -36,14 +36,14 @@ suite('GET /api/multiparts/{name}', () => {
       ['simple.txt', 'text/plain', `filename="simple.txt"; filename*=UTF-8''simple.txt`],
     ] as const) {
       const path = await put(server, name, text);
-      const answer = await server.fetch(path);
-      assert.equal(answer.status, 200, name);
-      assert.equal(await answer.text(), text);
-      assert.equal(answer.headers.get('content-type'), type);
-      assert.equal(answer.headers.get('content-disposition'), `attachment; ${disposition}`);
-      assert.equal(answer.headers.get('content-length'), `${text.length}`);
-      assert.equal(answer.headers.get('accept-ranges'), 'bytes');
-      assert.equal(answer.headers.get('cache-control'), 'no-cache');
+      const response = await server.fetch(path);
+      assert.equal(response.status, 200, name);
+      assert.equal(await response.text(), text);
+      assert.equal(response.headers.get('content-type'), type);
+      assert.equal(response.headers.get('content-disposition'), `attachment; ${disposition}`);
+      assert.equal(response.headers.get('content-length'), `${text.length}`);
+      assert.equal(response.headers.get('accept-ranges'), 'bytes');
+      assert.equal(response.headers.get('cache-control'), 'no-cache');
     }
   });
 
@@ -74,8 +74,8 @@ suite('GET /api/multiparts/{name}', () => {
     const server = await startServer(t);
     await put(server, 'a.txt', text);
     for (const name of ['b.txt', 'A.txt', 'abc.text', '..%2Fa.txt', '%2Fetc%2Fpasswd', '%00']) {
-      const answer = await server.fetch(`/api/multiparts/${name}`);
-      assert.deepEqual(await refusal(answer), [404, 'not_found'], name);
+      const response = await server.fetch(`/api/multiparts/${name}`);
+      assert.deepEqual(await refusal(response), [404, 'not_found'], name);
     }
     assert.equal((await server.fetch('/api/multiparts/')).status, 404);
     assert.equal((await server.fetch('/api/multiparts/%zz')).status, 400);
@@ -91,11 +91,11 @@ suite('GET /api/multiparts/{name}', () => {
     const ask = (value: string): Promise<Response> =>
       server.fetch(path, { headers: { 'If-None-Match': value } });
     for (const value of [first, `W/${first}`, `"x", ${first}`, '*']) {
-      const answer = await ask(value);
-      assert.equal(answer.status, 304, value);
-      assert.equal(answer.headers.get('etag'), first);
-      assert.equal(answer.headers.get('cache-control'), 'no-cache');
-      assert.equal(await answer.text(), '');
+      const response = await ask(value);
+      assert.equal(response.status, 304, value);
+      assert.equal(response.headers.get('etag'), first);
+      assert.equal(response.headers.get('cache-control'), 'no-cache');
+      assert.equal(await response.text(), '');
     }
     assert.equal((await ask('"x"')).status, 200);
     await put(server, 'a.txt', text);
@@ -121,11 +121,11 @@ suite('Range', () => {
       ['bytes=10-999999999999999999999', 10, 44],
       ['BYTES= 1-2 ', 1, 3],
     ] as const) {
-      const answer = await server.fetch(path, { headers: { Range: range } });
-      assert.equal(answer.status, 206, range);
-      assert.equal(answer.headers.get('content-range'), `bytes ${start}-${end - 1}/44`);
-      assert.equal(answer.headers.get('content-length'), `${end - start}`);
-      assert.equal(await answer.text(), text.slice(start, end));
+      const response = await server.fetch(path, { headers: { Range: range } });
+      assert.equal(response.status, 206, range);
+      assert.equal(response.headers.get('content-range'), `bytes ${start}-${end - 1}/44`);
+      assert.equal(response.headers.get('content-length'), `${end - start}`);
+      assert.equal(await response.text(), text.slice(start, end));
     }
   });
 
@@ -133,9 +133,9 @@ suite('Range', () => {
     const server = await startServer(t);
     const path = await put(server, 'a.txt', text);
     for (const range of ['bytes=44-', 'bytes=44-50', 'bytes=-0', `bytes=${'9'.repeat(400)}-`]) {
-      const answer = await server.fetch(path, { headers: { Range: range } });
-      assert.equal(answer.headers.get('content-range'), 'bytes */44');
-      assert.deepEqual(await refusal(answer), [416, 'range_not_satisfiable'], range);
+      const response = await server.fetch(path, { headers: { Range: range } });
+      assert.equal(response.headers.get('content-range'), 'bytes */44');
+      assert.deepEqual(await refusal(response), [416, 'range_not_satisfiable'], range);
     }
     const empty = await put(server, 'empty', '');
     const first = await server.fetch(empty, { headers: { Range: 'bytes=0-' } });
@@ -156,9 +156,9 @@ suite('Range', () => {
       '0-1',
       'bytes=a-',
     ]) {
-      const answer = await server.fetch(path, { headers: { Range: range } });
-      assert.equal(answer.status, 200, range);
-      assert.equal(await answer.text(), text);
+      const response = await server.fetch(path, { headers: { Range: range } });
+      assert.equal(response.status, 200, range);
+      assert.equal(await response.text(), text);
     }
   });
 
@@ -207,9 +207,9 @@ suite('DELETE /api/multiparts/{name}', () => {
     const server = await startServer(t);
     const path = await put(server, 'a.txt', text);
     await put(server, 'b.txt', text);
-    const answer = await server.fetch(path, { method: 'DELETE' });
-    assert.equal(answer.status, 204);
-    assert.equal(await answer.text(), '');
+    const response = await server.fetch(path, { method: 'DELETE' });
+    assert.equal(response.status, 204);
+    assert.equal(await response.text(), '');
     for (const method of ['GET', 'DELETE']) {
       assert.deepEqual(await refusal(await server.fetch(path, { method })), [404, 'not_found']);
     }
@@ -228,24 +228,24 @@ suite('DELETE /api/multiparts/{name}', () => {
     const remove = (tag: string): Promise<Response> =>
       server.fetch(path, { method: 'DELETE', headers: { 'If-Match': tag } });
     assert.deepEqual(await refusal(await remove(etag)), [412, 'precondition_failed']);
-    const answer = await server.fetch(path);
-    assert.equal(await answer.text(), 'newer');
-    assert.equal((await remove(answer.headers.get('etag') ?? '')).status, 204);
+    const response = await server.fetch(path);
+    assert.equal(await response.text(), 'newer');
+    assert.equal((await remove(response.headers.get('etag') ?? '')).status, 204);
   });
 
   test('needs a token where writes do', async (t) => {
     const server = await startServer(t, { env: { REQUIRE_AUTH: 'writes' } });
-    const answer = await server.fetch('/api/multiparts/a.txt', { method: 'DELETE' });
-    assert.deepEqual(await refusal(answer), [401, 'missing_token']);
+    const response = await server.fetch('/api/multiparts/a.txt', { method: 'DELETE' });
+    assert.deepEqual(await refusal(response), [401, 'missing_token']);
   });
 
   test('leaves a download that is under way whole', async (t) => {
     const server = await startServer(t);
     const bytes = Buffer.alloc(8_000_000, 'x');
     const path = await put(server, 'large', bytes);
-    const answer = await server.fetch(path);
+    const response = await server.fetch(path);
     assert.equal((await server.fetch(path, { method: 'DELETE' })).status, 204);
-    assert.equal((await answer.arrayBuffer()).byteLength, bytes.length);
+    assert.equal((await response.arrayBuffer()).byteLength, bytes.length);
     const after = await server.fetch('/hello');
     assert.equal(after.status, 200);
   });
@@ -255,9 +255,9 @@ suite('DELETE /api/multiparts/{name}', () => {
     await put(server, 'simple', Buffer.from('found among all'));
     for (const path of ['simple', 'list', '%73imple', 'lis%74']) {
       for (const method of ['GET', 'DELETE']) {
-        const answer = await server.fetch(`/api/multiparts/${path}`, { method });
-        assert.equal(answer.headers.get('allow'), 'POST, OPTIONS');
-        assert.deepEqual(await refusal(answer), [405, 'method_not_allowed']);
+        const response = await server.fetch(`/api/multiparts/${path}`, { method });
+        assert.equal(response.headers.get('allow'), 'POST, OPTIONS');
+        assert.deepEqual(await refusal(response), [405, 'method_not_allowed']);
       }
     }
     const all = await (await server.fetch('/api/multiparts')).text();

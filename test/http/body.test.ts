@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type HttpRequest, textReply } from '../../dist/http/message.js';
+import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import type { Request } from '../../dist/http/server/request.js';
 import { gate, startHttp } from '../support/http-kit.ts';
@@ -38,7 +38,7 @@ for (const [how, read] of Object.entries(readers)) {
           asked.open();
           await new Promise((resolve) => (request as Request).incoming.once('close', resolve));
           await read(request);
-          return textReply(200, '');
+          return textResponse(200, '');
         },
       },
     });
@@ -66,7 +66,7 @@ for (const [what, first, rest] of [
           await arrival(request, sent);
           const reading = request.readBody(4);
           asked.open();
-          return textReply(200, String(await reading));
+          return textResponse(200, String(await reading));
         },
       },
     });
@@ -78,7 +78,7 @@ for (const [what, first, rest] of [
       await asked.opened;
       sent += rest.length;
       client.send(rest);
-      assert.equal((await client.answer()).body.toString(), 'body');
+      assert.equal((await client.response()).body.toString(), 'body');
     }
   });
 
@@ -89,7 +89,7 @@ for (const [what, first, rest] of [
         'POST /': async (request) => {
           await arrival(request, sent);
           await request.readBody(3);
-          return textReply(200, '');
+          return textResponse(200, '');
         },
       },
     });
@@ -99,7 +99,7 @@ for (const [what, first, rest] of [
     sent = start.length;
     client.send(start);
     client.send(`${chunk(rest)}0\r\n\r\n`);
-    assert.equal((await client.answer()).status, 413);
+    assert.equal((await client.response()).status, 413);
     await client.ended();
     assert.equal(active(), 0);
   });
@@ -108,14 +108,14 @@ for (const [what, first, rest] of [
 test('a body of no bytes is read, however its length is written', async (t) => {
   const { port } = await startHttp(t, {
     routes: {
-      'POST /': async (request) => textReply(200, `${(await request.readBody(4)).length}`),
+      'POST /': async (request) => textResponse(200, `${(await request.readBody(4)).length}`),
     },
   });
   const client = await connectRaw(t, port);
   for (const header of ['Content-Length: 00', 'Transfer-Encoding: chunked', 'X-None: 1']) {
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
     if (header.endsWith('chunked')) client.send('0\r\n\r\n');
-    assert.equal((await client.answer()).body.toString(), '0');
+    assert.equal((await client.response()).body.toString(), '0');
   }
 });
 
@@ -125,9 +125,9 @@ test('a body that is not read does not hold up the request behind it', async (t)
   const head = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n';
   for (const early of [0, 100, 20_000, 59_999]) {
     client.send(head + 'x'.repeat(early));
-    assert.equal((await client.answer()).status, 404);
+    assert.equal((await client.response()).status, 404);
     client.send(`${'x'.repeat(60_000 - early)}${get('/hello')}`);
-    assert.equal((await client.answer()).body.toString(), 'hello');
+    assert.equal((await client.response()).body.toString(), 'hello');
   }
 });
 
@@ -139,7 +139,7 @@ test('a large body that comes while a store is asked is read whole', async (t) =
       'POST /': async (request) => {
         asked.open();
         await open.opened;
-        return textReply(200, String((await request.readBody(1_000_000)).length));
+        return textResponse(200, String((await request.readBody(1_000_000)).length));
       },
     },
   });
@@ -149,7 +149,7 @@ test('a large body that comes while a store is asked is read whole', async (t) =
   for (let turns = 0; turns < 20; turns += 1) await turn();
   open.open();
   client.send('x'.repeat(100_000));
-  assert.equal((await client.answer()).body.toString(), '500000');
+  assert.equal((await client.response()).body.toString(), '500000');
 });
 
 test('a client that leaves after its upload was refused harms nobody', async (t) => {
@@ -157,7 +157,7 @@ test('a client that leaves after its upload was refused harms nobody', async (t)
     routes: {
       'POST /': async (request) => {
         await readMultipart(request, limits, () => Promise.resolve());
-        return textReply(200, '');
+        return textResponse(200, '');
       },
     },
   });
@@ -166,12 +166,12 @@ test('a client that leaves after its upload was refused harms nobody', async (t)
     const client = await connectRaw(t, port);
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9000\r\n\r\n--b\r\nbad`);
     client.send(`\r\n\r\n${'x'.repeat(1_000)}`);
-    assert.equal((await client.answer()).status, 400);
+    assert.equal((await client.response()).status, 400);
     client.socket.resetAndDestroy();
   }
   const other = await connectRaw(t, port);
   other.send(get('/hello'));
-  assert.equal((await other.answer()).status, 200);
+  assert.equal((await other.response()).status, 200);
 });
 
 /** How a handler leaves a body alone for the time being. */
@@ -200,7 +200,7 @@ for (const [how, wait] of Object.entries(waiters)) {
           wait(request);
           asked.open();
           await open.opened;
-          return textReply(200, '');
+          return textResponse(200, '');
         },
       },
     });

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { textReply, type Handler } from '../../dist/http/message.js';
+import { textResponse, type Handler } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { keepOthersServed } from '../support/prober.ts';
 
 keepOthersServed();
 
-const hello: Handler = () => textReply(200, 'hello');
+const hello: Handler = () => textResponse(200, 'hello');
 
 /** `/slow` is answered once the gate is open. */
 async function startSlow(t: TestContext) {
@@ -27,19 +27,19 @@ test('pipelined requests are answered in their order, slow ones too', async (t) 
   const client = await connectRaw(t, port);
   client.send(get('/slow') + get('/nowhere') + get('/hello'));
   slow.open();
-  assert.equal((await client.answer()).body.toString(), 'slow');
-  assert.equal((await client.answer()).status, 404);
-  assert.equal((await client.answer()).body.toString(), 'hello');
+  assert.equal((await client.response()).body.toString(), 'slow');
+  assert.equal((await client.response()).status, 404);
+  assert.equal((await client.response()).body.toString(), 'hello');
 });
 
-test('bad bytes behind a whole request do not cost it its answer', async (t) => {
+test('bad bytes behind a whole request do not cost it its response', async (t) => {
   const { port, slow } = await startSlow(t);
   const client = await connectRaw(t, port);
   client.send(`${get('/slow')}rubbish\r\n\r\n`);
   await turn();
   slow.open();
-  assert.equal((await client.answer()).body.toString(), 'slow');
-  assert.equal((await client.answer()).status, 400);
+  assert.equal((await client.response()).body.toString(), 'slow');
+  assert.equal((await client.response()).status, 400);
   await client.ended();
 });
 
@@ -57,13 +57,13 @@ test('bad bytes that go on and on behind a whole request are one refusal', async
     for (let turns = 0; turns < 10; turns += 1) await turn();
   }
   slow.open();
-  assert.equal((await client.answer()).body.toString(), 'slow');
-  assert.equal((await client.answer()).status, 400);
+  assert.equal((await client.response()).body.toString(), 'slow');
+  assert.equal((await client.response()).status, 400);
   await client.ended();
   assert.deepEqual(warnings, []);
 });
 
-test('a client that ends its side after a whole request gets its answer', async (t) => {
+test('a client that ends its side after a whole request gets its response', async (t) => {
   const slow = gate();
   const asked = gate();
   const { port } = await startHttp(t, {
@@ -78,19 +78,19 @@ test('a client that ends its side after a whole request gets its answer', async 
   await turn();
   await turn();
   slow.open();
-  assert.equal((await client.answer()).body.toString(), 'slow');
+  assert.equal((await client.response()).body.toString(), 'slow');
   await client.ended();
 });
 
 test('a client that ends its side within a request is told so', async (t) => {
   const { port, active } = await startHttp(t, {
-    routes: { 'POST /': async (request) => textReply(200, String(await request.readBody(9))) },
+    routes: { 'POST /': async (request) => textResponse(200, String(await request.readBody(9))) },
   });
   for (const part of ['GET /', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab']) {
     const client = await connectRaw(t, port);
     client.send(part);
     client.halfClose();
-    assert.equal((await client.answer()).status, 400);
+    assert.equal((await client.response()).status, 400);
     await client.ended();
   }
   while (active() > 0) await turn();
@@ -102,7 +102,7 @@ test('a client that is gone before its body is whole leaves nothing behind', asy
     routes: {
       'POST /': async (request) => {
         asked.open();
-        return textReply(200, String(await request.readBody(9)));
+        return textResponse(200, String(await request.readBody(9)));
       },
     },
   });
@@ -119,7 +119,7 @@ test('Connection: close is kept, and HTTP/1.0 closes by itself', async (t) => {
   for (const text of [get('/hello', 'Connection: close'), 'GET /hello HTTP/1.0\r\n\r\n']) {
     const client = await connectRaw(t, port);
     client.send(text);
-    assert.equal((await client.answer()).headers.get('connection'), 'close');
+    assert.equal((await client.response()).headers.get('connection'), 'close');
     await client.ended();
   }
 });
@@ -128,7 +128,7 @@ test('HEAD has the headers of GET and no body, for texts and for streams (R9)', 
   let destroyed = 0;
   const { port } = await startHttp(t, {
     routes: {
-      'GET /text': () => textReply(200, 'fünf'),
+      'GET /text': () => textResponse(200, 'fünf'),
       'GET /stream': () => {
         const body = new Readable({ read: () => undefined });
         body.once('close', () => (destroyed += 1));
@@ -139,13 +139,13 @@ test('HEAD has the headers of GET and no body, for texts and for streams (R9)', 
   const client = await connectRaw(t, port);
   const head = (path: string): string => get(path).replace('GET', 'HEAD');
   client.send(head('/text'));
-  assert.equal((await client.answer('HEAD')).headers.get('content-length'), '5');
+  assert.equal((await client.response('HEAD')).headers.get('content-length'), '5');
   client.send(head('/stream'));
-  assert.equal((await client.answer('HEAD')).headers.get('content-type'), 'a/b');
+  assert.equal((await client.response('HEAD')).headers.get('content-type'), 'a/b');
   client.send(head('/nowhere'));
-  assert.equal((await client.answer('HEAD')).status, 404);
+  assert.equal((await client.response('HEAD')).status, 404);
   client.send(get('/text'));
-  assert.equal((await client.answer()).body.toString(), 'fünf');
+  assert.equal((await client.response()).body.toString(), 'fünf');
   assert.equal(destroyed, 1);
 });
 
@@ -153,13 +153,13 @@ test('OPTIONS tells what a path allows, and is 404 where nothing is (R9)', async
   const { port } = await startHttp(t, { routes: { 'GET /a': hello, 'PUT /a': hello } });
   const client = await connectRaw(t, port);
   client.send(get('/a').replace('GET', 'OPTIONS'));
-  const answer = await client.answer();
+  const response = await client.response();
   assert.deepEqual(
-    [answer.status, answer.headers.get('allow'), answer.headers.get('content-length')],
+    [response.status, response.headers.get('allow'), response.headers.get('content-length')],
     [204, 'GET, PUT, HEAD, OPTIONS', undefined],
   );
   client.send(get('/b').replace('GET', 'OPTIONS'));
-  assert.equal((await client.answer()).status, 404);
+  assert.equal((await client.response()).status, 404);
 });
 
 test('a failure of the service is a masked 500 with one log record of the same id', async (t) => {
@@ -175,11 +175,11 @@ test('a failure of the service is a masked 500 with one log record of the same i
   const client = await connectRaw(t, port);
   for (const path of ['/throws', '/rejects', '/header']) {
     client.send(get(path));
-    const answer = await client.answer();
-    assert.equal(answer.status, 500, path);
-    assert.doesNotMatch(answer.body.toString(), /secret|\.js|TypeError/);
+    const response = await client.response();
+    assert.equal(response.status, 500, path);
+    assert.doesNotMatch(response.body.toString(), /secret|\.js|TypeError/);
     const record = logged.at(-1);
-    assert.equal(record?.['requestId'], answer.headers.get('x-request-id'));
+    assert.equal(record?.['requestId'], response.headers.get('x-request-id'));
   }
   assert.equal(logged.length, 3);
 });

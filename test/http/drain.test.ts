@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { textReply } from '../../dist/http/message.js';
+import { textResponse } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { assertWithin } from '../support/pace.ts';
 
-test('a stop waits for an answer under way, then ends its connection at once', async (t) => {
+test('a stop waits for a response under way, then ends its connection at once', async (t) => {
   const asked = gate();
   const slow = gate();
   const body = new Readable({ read: () => undefined });
@@ -15,10 +15,10 @@ test('a stop waits for an answer under way, then ends its connection at once', a
       'GET /slow': async () => {
         asked.open();
         await slow.opened;
-        return textReply(200, 'slow');
+        return textResponse(200, 'slow');
       },
       'GET /stream': () => ({ status: 200, headers: [], body }),
-      'GET /hello': () => textReply(200, 'hello'),
+      'GET /hello': () => textResponse(200, 'hello'),
     },
   });
   const [idle, half, silent, streaming, waiting] = await Promise.all(
@@ -26,7 +26,7 @@ test('a stop waits for an answer under way, then ends its connection at once', a
   );
   assert.ok(idle && half && silent && streaming && waiting);
   idle.send(get('/hello'));
-  await idle.answer();
+  await idle.response();
   half.send('GET /hello HTTP/1.1\r\nHo');
   body.push('first ');
   streaming.send(get('/stream'));
@@ -36,11 +36,11 @@ test('a stop waits for an answer under way, then ends its connection at once', a
   const stopped = stop();
   await Promise.all([idle.ended(), half.ended(), silent.ended()]);
   slow.open();
-  const answer = await waiting.answer();
-  assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close']);
+  const response = await waiting.response();
+  assert.deepEqual([response.status, response.headers.get('connection')], [200, 'close']);
   body.push('last');
   body.push(null);
-  assert.equal((await streaming.answer()).body.toString(), 'first last');
+  assert.equal((await streaming.response()).body.toString(), 'first last');
   await stopped;
   assertWithin(5_000, performance.now() - started);
 });
@@ -69,14 +69,14 @@ test('connections that wait have one more answer while a server settles, and end
   const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(t, port)));
   for (const client of clients.slice(1)) {
     client.send(get('/hello'));
-    const { headers } = await client.answer();
+    const { headers } = await client.response();
     assert.equal(headers.get('connection'), 'keep-alive');
   }
   const settled = settle(3_600_000);
   await assert.rejects(connectRaw(t, port), { code: 'ECONNREFUSED' });
   for (const client of clients) {
     client.send(get('/hello'));
-    const { status, headers } = await client.answer();
+    const { status, headers } = await client.response();
     assert.deepEqual([status, headers.get('connection')], [200, 'close']);
     await client.ended();
   }

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { createAnswerCache, type CurrentOrNot } from '../../dist/http/answer-cache.js';
+import { createResponseCache, type CurrentOrNot } from '../../dist/http/response-cache.js';
 import {
-  createListReply,
+  createToListResponse,
   type JsonList,
   type ListPage,
-  type ReplyWithList,
+  type ToListResponse,
 } from '../../dist/http/json-list.js';
-import type { HttpReply } from '../../dist/http/message.js';
+import type { HttpResponse } from '../../dist/http/message.js';
 import { createRecordTexts } from '../../dist/http/record-texts.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { withCode } from '../support/errors.ts';
 import { isLong } from '../support/long.ts';
 import { startServer } from '../support/server.ts';
 
-async function bodyOf({ body }: HttpReply): Promise<string> {
+async function bodyOf({ body }: HttpResponse): Promise<string> {
   return body instanceof Readable ? text(body) : String(body);
 }
 
@@ -34,9 +34,12 @@ function inPages<T>(items: readonly T[], size: number, asked = { pages: 0 }): Js
   return { key: undefined, read: () => read(0), toJson };
 }
 
-function startReplies(bytesMax = 0, pool = createMemoryPool(2 ** 30)): ReplyWithList<CurrentOrNot> {
-  return createListReply(
-    createAnswerCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) }),
+function createResponder(
+  bytesMax = 0,
+  pool = createMemoryPool(2 ** 30),
+): ToListResponse<CurrentOrNot> {
+  return createToListResponse(
+    createResponseCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) }),
     pool,
   );
 }
@@ -44,16 +47,16 @@ function startReplies(bytesMax = 0, pool = createMemoryPool(2 ** 30)): ReplyWith
 test('what is gathered over several pages is counted, and refused where there is no room', async () => {
   const items = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
   const pool = createMemoryPool(16_000_000);
-  const replyWithList = startReplies(0, pool);
-  const replies = Array.from({ length: 10 }, () =>
+  const toResponse = createResponder(0, pool);
+  const responses = Array.from({ length: 10 }, () =>
     Promise.resolve(inPages(items, 5))
-      .then(replyWithList)
+      .then(toResponse)
       .then(
-        (reply) => reply.status,
+        (response) => response.status,
         (error: unknown) => (withCode('overloaded')(error) ? 'overloaded' : error),
       ),
   );
-  const seen = await Promise.all(replies);
+  const seen = await Promise.all(responses);
   assert.deepEqual(new Set(seen), new Set([200, 'overloaded']));
   assert.equal(pool.bytes, 0);
 });
@@ -77,20 +80,20 @@ test('of all lists under way one goes on in each turn of the event loop', async 
       }),
   });
   const read = async (): Promise<ListPage<string>> => noted(await list.read(undefined));
-  const reply = startReplies();
-  await Promise.all(Array.from({ length: 4 }, async () => reply({ ...list, read })));
+  const toResponse = createResponder();
+  await Promise.all(Array.from({ length: 4 }, async () => toResponse({ ...list, read })));
   clearImmediate(next);
   assert.equal(turns.length, 36);
   assert.equal(new Set(turns).size, 36);
 });
 
 test('the text of a record is made once for all lists', async () => {
-  const answers = createAnswerCache({
+  const responses = createResponseCache({
     bytesMax: 0,
     read: () => ({ version: '1', isCurrent: () => true }),
   });
   const pool = createMemoryPool(2 ** 30);
-  const replyWithList = createListReply(answers, pool, createRecordTexts(10_000));
+  const toResponse = createToListResponse(responses, pool, createRecordTexts(10_000));
   const [one, two] = [{ id: 1 }, { id: 2 }];
   const made: object[] = [];
   const list = (records: readonly object[]): Promise<string> => {
@@ -98,7 +101,7 @@ test('the text of a record is made once for all lists', async () => {
       made.push(record);
       return toJson(record);
     };
-    return Promise.resolve(replyWithList({ ...inPages(records, 1), toJson: counted })).then(bodyOf);
+    return Promise.resolve(toResponse({ ...inPages(records, 1), toJson: counted })).then(bodyOf);
   };
   assert.equal(await list([one]), '[{"id":1}]');
   assert.equal(await list([one, two]), '[{"id":1},{"id":2}]');
@@ -117,20 +120,20 @@ test('a small list is one buffer, a large one a stream of the same array', async
   for (const [count, length, streamed] of rows) {
     const items = Array.from({ length: count }, (_, at) => `${at}ü`.padEnd(length, 'x'));
     for (const size of isLong ? [500, 3_000, Infinity] : [500, Infinity]) {
-      const reply = await startReplies()(inPages(items, size));
-      assert.equal(reply.body instanceof Readable, streamed);
+      const response = await createResponder()(inPages(items, size));
+      assert.equal(response.body instanceof Readable, streamed);
       const type = ['Content-Type', 'application/json; charset=utf-8'];
-      assert.deepEqual(reply.headers, streamed ? type : [...type, 'ETag', '"1"']);
-      assert.ok((await bodyOf(reply)) === JSON.stringify(items));
+      assert.deepEqual(response.headers, streamed ? type : [...type, 'ETag', '"1"']);
+      assert.ok((await bodyOf(response)) === JSON.stringify(items));
     }
   }
 });
 
-test('a kept list is made once, a large one is not kept, and read once for each answer', async () => {
+test('a kept list is made once, a large one is not kept, and read once for each response', async () => {
   const asked = { pages: 0 };
-  const replies = startReplies(1_000);
+  const toResponse = createResponder(1_000);
   const list = async (key: string, items: readonly string[]): Promise<string> =>
-    bodyOf(await replies({ ...inPages(items, 1, asked), key }));
+    bodyOf(await toResponse({ ...inPages(items, 1, asked), key }));
   assert.equal(await list('small', ['a']), '["a"]');
   assert.equal(await list('small', ['b']), '["a"]');
   assert.equal(asked.pages, 1);
@@ -143,7 +146,7 @@ test('a kept list is made once, a large one is not kept, and read once for each 
 test('a long list is read no faster than it is taken', async () => {
   const asked = { pages: 0 };
   const items = Array.from({ length: 100 }, () => 'x'.repeat(1_000_000));
-  const { body } = await startReplies()(inPages(items, 1, asked));
+  const { body } = await createResponder()(inPages(items, 1, asked));
   assert.ok(body instanceof Readable);
   const pieces = body[Symbol.asyncIterator]();
   for (let taken = 0; taken < 10; taken += 1) await pieces.next();
@@ -153,14 +156,14 @@ test('a long list is read no faster than it is taken', async () => {
 
 test('beyond so many long lists at a time more are refused, until one is done', async () => {
   const items = Array.from({ length: 50 }, () => 'x'.repeat(100_000));
-  const replies = startReplies();
-  const ask = async (): Promise<HttpReply> => replies(inPages(items, 10));
+  const toResponse = createResponder();
+  const ask = async (): Promise<HttpResponse> => toResponse(inPages(items, 10));
   const taken = [];
   for (let count = 0; count < 16; count += 1) taken.push(await ask());
   await assert.rejects(ask, withCode('overloaded'));
-  assert.equal((await replies(inPages(['a'], 1))).body, '["a"]');
-  for (const reply of taken.slice(1)) (reply.body as Readable).destroy();
-  assert.ok((await bodyOf(taken[0] as HttpReply)) === JSON.stringify(items));
+  assert.equal((await toResponse(inPages(['a'], 1))).body, '["a"]');
+  for (const response of taken.slice(1)) (response.body as Readable).destroy();
+  assert.ok((await bodyOf(taken[0] as HttpResponse)) === JSON.stringify(items));
   ((await ask()).body as Readable).destroy();
 });
 
@@ -174,7 +177,7 @@ test('a list whose reading fails in the middle is cut short, never ended', async
       next: () => Promise.reject(new Error('the store is away')),
     }),
   };
-  const { body } = await startReplies()(failing);
+  const { body } = await createResponder()(failing);
   assert.ok(body instanceof Readable);
   await assert.rejects(text(body), /the store is away/);
 });

@@ -48,8 +48,8 @@ describe('time limits', { concurrency: true }, () => {
     const { port } = await startServer(t, { env: seconds });
     const client = await connectRaw(t, port);
     client.send('GET /hello HTTP/1.1\r\n');
-    const [took, answer] = await Promise.all([drip(client, 'a: b\r\n', 100), client.answer()]);
-    assert.equal(answer.status, 408);
+    const [took, response] = await Promise.all([drip(client, 'a: b\r\n', 100), client.response()]);
+    assert.equal(response.status, 408);
     assert.ok(took > 500, `${took} ms`);
     assertWithin(6_000, took);
   });
@@ -58,10 +58,10 @@ describe('time limits', { concurrency: true }, () => {
     const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '60' } });
     const client = await connectRaw(t, port);
     client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-    assert.equal((await client.answer()).status, 200);
+    assert.equal((await client.response()).status, 200);
     client.send('GET /hello HTTP/1.1\r\n');
-    const [took, answer] = await Promise.all([drip(client, 'a: b\r\n', 100), client.answer()]);
-    assert.equal(answer.status, 408);
+    const [took, response] = await Promise.all([drip(client, 'a: b\r\n', 100), client.response()]);
+    assert.equal(response.status, 408);
     assertWithin(6_000, took);
   });
 
@@ -72,8 +72,8 @@ describe('time limits', { concurrency: true }, () => {
       const type = 'Content-Type: application/json';
       client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\n${framing}\r\n\r\n`);
       const piece = framing.startsWith('C') ? ' ' : '1\r\n \r\n';
-      const [took, answer] = await Promise.all([drip(client, piece, 100), client.answer()]);
-      assert.equal(answer.status, 408);
+      const [took, response] = await Promise.all([drip(client, piece, 100), client.response()]);
+      assert.equal(response.status, 408);
       assert.ok(took > 1_500, `${took} ms`);
       assertWithin(8_000, took);
     });
@@ -93,7 +93,7 @@ describe('time limits', { concurrency: true }, () => {
     const client = await connectRaw(t, port);
     for (let count = 0; count < 3; count += 1) {
       client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-      assert.equal((await client.answer()).status, 200);
+      assert.equal((await client.response()).status, 200);
       await wait(700);
     }
     const took = await client.ended();
@@ -102,7 +102,7 @@ describe('time limits', { concurrency: true }, () => {
   });
 
   testAtLength(
-    'an answer that streams slowly but steadily outlives every time limit',
+    'a response that streams slowly but steadily outlives every time limit',
     async (t) => {
       const pieces = 14;
       const { port } = await startHttp(t, {
@@ -123,11 +123,11 @@ describe('time limits', { concurrency: true }, () => {
       });
       const client = await connectRaw(t, port);
       client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      assert.equal((await client.answer()).body.length, pieces);
+      assert.equal((await client.response()).body.length, pieces);
     },
   );
 
-  testAtLength('a client that reads slowly but steadily gets a large answer whole', async (t) => {
+  testAtLength('a client that reads slowly but steadily gets a large response whole', async (t) => {
     const body = Buffer.alloc(12 * 1024 * 1024, 'x');
     const { port } = await startHttp(t, {
       env: { ...seconds, IDLE_TIMEOUT_SECONDS: '2' },
@@ -143,8 +143,8 @@ describe('time limits', { concurrency: true }, () => {
       client.socket.pause();
       setTimeout(() => client.socket.resume(), 900);
     });
-    const answer = await client.answer();
-    assert.equal(answer.body.length, body.length);
+    const response = await client.response();
+    assert.equal(response.body.length, body.length);
   });
 
   test('a handler that takes longer than the idle limit loses its connection', async (t) => {
@@ -163,7 +163,7 @@ describe('time limits', { concurrency: true }, () => {
 
 describe('bodies that nobody wants', { concurrency: true }, () => {
   for (const path of ['/nowhere', '/posts']) {
-    test(`an endless upload to ${path}: the answer first, then the end`, async (t) => {
+    test(`an endless upload to ${path}: the response first, then the end`, async (t) => {
       const server = await startServer(t);
       const client = await connectRaw(t, server.port);
       const type = 'Content-Type: application/json';
@@ -177,9 +177,9 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
       };
       client.socket.on('drain', more);
       more();
-      const answer = await client.answer();
-      assert.equal(answer.status, path === '/posts' ? 413 : 404);
-      assert.equal(answer.headers.get('connection'), 'close');
+      const response = await client.response();
+      assert.equal(response.status, path === '/posts' ? 413 : 404);
+      assert.equal(response.headers.get('connection'), 'close');
       await client.ended();
       assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes`);
     });
@@ -194,7 +194,7 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
         `POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: ${length}\r\n\r\n`,
       );
       client.send(Buffer.alloc(config.bodyBytesMax, ' '));
-      assert.equal((await client.answer()).status, 413);
+      assert.equal((await client.response()).status, 413);
       assertWithin(2_000, await client.ended());
     }
   });
@@ -218,17 +218,17 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
         });
         await wait(pieces);
       }
-      assert.equal((await client.answer()).status, 404);
+      assert.equal((await client.response()).status, 404);
       assertWithin(2_000, await client.ended());
     }
   });
 
-  test('bytes that follow a bad chunk do not cost the client its answer', async (t) => {
+  test('bytes that follow a bad chunk do not cost the client its response', async (t) => {
     const { port } = await startServer(t);
     const client = await connectRaw(t, port);
     client.send('POST /posts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n');
     for (let count = 0; count < 20; count += 1) client.send(Buffer.alloc(65_536, 'z'));
-    assert.equal((await client.answer()).status, 400);
+    assert.equal((await client.response()).status, 400);
     await client.ended();
   });
 });
@@ -241,14 +241,14 @@ test('connections beyond the limit are dropped, and one that ends makes room', a
   const [first] = clients;
   assert.ok(first);
   first.send('GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-  assert.equal((await first.answer()).status, 200);
+  assert.equal((await first.response()).status, 200);
   first.halfClose();
   await first.ended();
   for (;;) {
     const next = await connectRaw(t, port);
     next.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-    const answer = await next.answer().catch(() => undefined);
-    if (answer?.status === 200) break;
+    const response = await next.response().catch(() => undefined);
+    if (response?.status === 200) break;
   }
 });
 

@@ -38,10 +38,10 @@ async function startApart(context: TestContext): Promise<Watched> {
 
 function watch(main: string, port: number, place: string): Watched {
   const read = async (): Promise<string> => {
-    const answer = await fetch(`${place}/metrics`);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
-    return answer.text();
+    const response = await fetch(`${place}/metrics`);
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+    return response.text();
   };
   const valueOf = async (series: string): Promise<number> => {
     const lines = (await read()).split('\n').filter((one) => one.startsWith(`${series} `));
@@ -97,7 +97,7 @@ test('refused bytes and handshakes are counted too', async (t) => {
   for (const bytes of ['nonsense\r\n\r\n', `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`]) {
     const client = await connectRaw(t, port);
     client.send(bytes);
-    await client.answer();
+    await client.response();
   }
   await askUpgrade(port, upgradeLines({ 'Sec-WebSocket-Version': '8' }));
   await askUpgrade(port, upgradeLines({ Origin: 'https://evil.example' }));

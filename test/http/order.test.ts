@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { emptyReply, textReply } from '../../dist/http/message.js';
+import { emptyResponse, textResponse } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
 import { connectRaw, get } from '../support/raw-client.ts';
 import { startServer } from '../support/server.ts';
@@ -25,20 +25,20 @@ async function startCounting(t: TestContext, env: Readonly<Record<string, string
     routes: {
       'GET /count': () => {
         asked += 1;
-        return textReply(200, String(asked));
+        return textResponse(200, String(asked));
       },
       'POST /count': () => {
         asked += 1;
-        return emptyReply(201);
+        return emptyResponse(201);
       },
       'DELETE /count': () => {
         asked += 100;
-        return emptyReply(204);
+        return emptyResponse(204);
       },
       'POST /echo': async (request) =>
-        textReply(200, (await request.readBody(1_000_000)).toString('latin1')),
+        textResponse(200, (await request.readBody(1_000_000)).toString('latin1')),
       'GET /slow': slowRoute(slow),
-      'GET /large': () => textReply(200, 'x'.repeat(8_000_000)),
+      'GET /large': () => textResponse(200, 'x'.repeat(8_000_000)),
     },
   });
   return { ...kit, slow, asked: () => asked };
@@ -60,8 +60,8 @@ describe('what is written is read by the request behind it', () => {
         .join(''),
     );
     for (const title of texts) {
-      assert.equal((await client.answer()).status, 204);
-      assert.match((await client.answer()).body.toString(), new RegExp(`"title":"${title}"`));
+      assert.equal((await client.response()).status, 204);
+      assert.match((await client.response()).body.toString(), new RegExp(`"title":"${title}"`));
     }
   });
 
@@ -77,15 +77,15 @@ describe('what is written is read by the request behind it', () => {
         send('POST /api/multiparts/list', `--b\r\n${part}\r\n\r\nx\r\n--b--`, form) +
         get('/api/multiparts'),
     );
-    assert.equal((await client.answer()).status, 204);
-    assert.match((await client.answer()).body.toString(), /"title":"changed"/);
-    assert.equal((await client.answer()).status, 200);
-    assert.match((await client.answer()).body.toString(), /seen\.txt/);
+    assert.equal((await client.response()).status, 204);
+    assert.match((await client.response()).body.toString(), /"title":"changed"/);
+    assert.equal((await client.response()).status, 200);
+    assert.match((await client.response()).body.toString(), /seen\.txt/);
   });
 });
 
 describe(
-  'what follows an answer that ends the connection is never looked at',
+  'what follows a response that ends the connection is never looked at',
   { concurrency: true },
   () => {
     const ending: Readonly<Record<string, string>> = {
@@ -116,7 +116,7 @@ describe(
         const behind = send('POST /count', send('DELETE /count'));
         client.send(first + behind);
         client.send(behind);
-        assert.equal((await client.answer()).headers.get('connection'), 'close');
+        assert.equal((await client.response()).headers.get('connection'), 'close');
         await client.ended();
         assert.equal(asked(), 0);
       });
@@ -126,7 +126,7 @@ describe(
       const { port, asked } = await startCounting(t);
       const client = await connectRaw(t, port);
       client.send(send('POST /nowhere', 'x'.repeat(300_000)) + get('/count'));
-      assert.equal((await client.answer()).status, 404);
+      assert.equal((await client.response()).status, 404);
       await client.ended();
       assert.equal(asked(), 0);
     });
@@ -134,7 +134,7 @@ describe(
 );
 
 describe(
-  'bytes that are no request, upgrades and CONNECT wait for the answers in front',
+  'bytes that are no request, upgrades and CONNECT wait for the responses in front',
   { concurrency: true },
   () => {
     const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket');
@@ -148,14 +148,14 @@ describe(
       ],
     };
     for (const [what, [bytes, status]] of Object.entries(behind)) {
-      test(`${what}: twelve answers come first`, async (t) => {
+      test(`${what}: twelve responses come first`, async (t) => {
         const { port } = await startCounting(t);
         const client = await connectRaw(t, port);
         client.send(get('/count').repeat(12) + bytes);
         for (let count = 1; count <= 12; count += 1) {
-          assert.equal((await client.answer()).body.toString(), String(count));
+          assert.equal((await client.response()).body.toString(), String(count));
         }
-        assert.equal((await client.answer()).status, status);
+        assert.equal((await client.response()).status, status);
         await client.ended();
       });
 
@@ -165,13 +165,13 @@ describe(
         client.send(get('/slow') + bytes);
         await turn();
         slow.open();
-        assert.equal((await client.answer()).body.toString(), 'slow');
-        assert.equal((await client.answer()).status, status);
+        assert.equal((await client.response()).body.toString(), 'slow');
+        assert.equal((await client.response()).status, status);
         await client.ended();
       });
     }
 
-    test('a WebSocket begins when the answers in front of it are sent', async (t) => {
+    test('a WebSocket begins when the responses in front of it are sent', async (t) => {
       const server = await startServer(t);
       const client = await connectRaw(t, server.port);
       const handshake = [
@@ -181,27 +181,28 @@ describe(
         'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
       ];
       client.send(get('/posts').repeat(3) + get('/graphql', ...handshake));
-      for (let count = 0; count < 3; count += 1) assert.equal((await client.answer()).status, 200);
+      for (let count = 0; count < 3; count += 1)
+        assert.equal((await client.response()).status, 200);
       // Like one to HEAD it has no body.
-      assert.equal((await client.answer('HEAD')).status, 101);
+      assert.equal((await client.response('HEAD')).status, 101);
     });
   },
 );
 
 describe('requests that wait', () => {
-  test('are not begun while their client does not take the answer before', async (t) => {
+  test('are not begun while their client does not take the response before', async (t) => {
     const { port, asked, pool } = await startCounting(t);
     const client = await connectRaw(t, port);
     client.socket.pause();
     client.send(get('/large') + get('/count').repeat(500));
     const other = await connectRaw(t, port);
     other.send(get('/count'));
-    assert.equal((await other.answer()).body.toString(), '1');
+    assert.equal((await other.response()).body.toString(), '1');
     assert.ok(pool.bytes > 0, 'what waits is counted');
     client.socket.resume();
-    assert.equal((await client.answer()).body.length, 8_000_000);
+    assert.equal((await client.response()).body.length, 8_000_000);
     for (let count = 2; count <= 501; count += 1) {
-      assert.equal((await client.answer()).body.toString(), String(count));
+      assert.equal((await client.response()).body.toString(), String(count));
     }
     assert.deepEqual([asked(), pool.bytes], [501, 0]);
   });
@@ -216,7 +217,7 @@ describe('requests that wait', () => {
     while (pool.bytes > 0) await turn();
     const other = await connectRaw(t, port);
     other.send(get('/count'));
-    assert.equal((await other.answer()).body.toString(), '1');
+    assert.equal((await other.response()).body.toString(), '1');
   });
 
   test('with a body are read whole in their turn, also where it comes later', async (t) => {
@@ -227,10 +228,10 @@ describe('requests that wait', () => {
     client.send(get('/slow') + whole.slice(0, 1_000));
     await turn();
     slow.open();
-    assert.equal((await client.answer()).body.toString(), 'slow');
+    assert.equal((await client.response()).body.toString(), 'slow');
     client.send(whole.slice(1_000) + get('/count'));
-    assert.equal((await client.answer()).body.toString(), body);
-    assert.equal((await client.answer()).body.toString(), '1');
+    assert.equal((await client.response()).body.toString(), body);
+    assert.equal((await client.response()).body.toString(), '1');
   });
 
   test('do not hold up another connection', async (t) => {
@@ -239,14 +240,14 @@ describe('requests that wait', () => {
     client.send(get('/count').repeat(2_000));
     const other = await connectRaw(t, port);
     other.send(get('/count'));
-    const seen = Number((await other.answer()).body.toString());
+    const seen = Number((await other.response()).body.toString());
     assert.ok(seen < 2_000, `${seen} requests came first`);
     for (let count = 0; count < 2_000; count += 1)
-      assert.equal((await client.answer()).status, 200);
+      assert.equal((await client.response()).status, 200);
   });
 });
 
-test('a reset while an upgrade, CONNECT or bad bytes wait for an answer harms nobody', async (t) => {
+test('a reset while an upgrade, CONNECT or bad bytes wait for a response harms nobody', async (t) => {
   const server = await startServer(t);
   const upgrade = get('/graphql', 'Connection: Upgrade', 'Upgrade: websocket');
   for (const bytes of [upgrade, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'rubbish\r\n\r\n']) {

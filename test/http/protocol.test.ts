@@ -125,13 +125,13 @@ describe('refused, and the connection ends', { concurrency: true }, () => {
       const { port } = await startServer(t);
       const client = await connectRaw(t, port);
       client.send(text);
-      const answer = await client.answer();
-      assert.equal(answer.status, status);
-      assert.equal(answer.headers.get('connection'), 'close');
-      assert.equal(answer.headers.get('content-type'), 'application/problem+json');
-      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
-      assert.ok(answer.headers.get('x-request-id'));
-      const problem = JSON.parse(answer.body.toString()) as Record<string, unknown>;
+      const response = await client.response();
+      assert.equal(response.status, status);
+      assert.equal(response.headers.get('connection'), 'close');
+      assert.equal(response.headers.get('content-type'), 'application/problem+json');
+      assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
+      assert.ok(response.headers.get('x-request-id'));
+      const problem = JSON.parse(response.body.toString()) as Record<string, unknown>;
       assert.deepEqual([problem['code'], problem['status']], [code, status]);
       await client.ended();
     });
@@ -176,9 +176,9 @@ describe('refused, and the connection goes on', { concurrency: true }, () => {
       const { port } = await startServer(t);
       const client = await connectRaw(t, port);
       client.send(text);
-      assert.equal((await client.answer()).status, status);
+      assert.equal((await client.response()).status, status);
       client.send(request('GET /hello HTTP/1.1'));
-      assert.equal((await client.answer()).status, 200);
+      assert.equal((await client.response()).status, 200);
     });
   }
 });
@@ -245,8 +245,8 @@ test('absolute form: its host counts, not that of the header (RFC 9112 §3.2.2)'
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
   );
-  const answer = await ask(t, port, text + body);
-  assert.match(answer.headers.get('location') ?? '', /^http:\/\/real\.example:81\/api\/todos\//);
+  const response = await ask(t, port, text + body);
+  assert.match(response.headers.get('location') ?? '', /^http:\/\/real\.example:81\/api\/todos\//);
 });
 
 test('a request with nearly two hundred header lines is served', async (t) => {
@@ -261,8 +261,8 @@ test('a body declared too long is refused before 100 Continue and before it is r
     const client = await connectRaw(t, port);
     const length = `Content-Length: ${config.bodyBytesMax + 1}`;
     client.send(request('POST /posts HTTP/1.1', 'Content-Type: application/json', length, expect));
-    const answer = await client.answer();
-    assert.equal(answer.status, 413);
+    const response = await client.response();
+    assert.equal(response.status, 413);
     await client.ended();
   };
   await Promise.all(['Expect: 100-continue', 'X: y'].map(refuse));
@@ -275,20 +275,20 @@ test('a body at the limit is asked for with 100 Continue, one byte more is refus
   const type = 'Content-Type: application/json';
   const length = `Content-Length: ${body.length}`;
   client.send(request('POST /posts HTTP/1.1', type, length, 'Expect: 100-continue'));
-  assert.equal((await client.answer()).status, 100);
+  assert.equal((await client.response()).status, 100);
   client.send(body);
-  assert.equal((await client.answer()).status, 201);
+  assert.equal((await client.response()).status, 201);
   const chunked = post('Transfer-Encoding: chunked', `401\r\n${body} \r\n0\r\n\r\n`);
   assert.equal((await ask(t, port, chunked)).status, 413);
 });
 
 test('a refusal that needs no body is given instead of 100 Continue', async (t) => {
   const { port } = await startServer(t);
-  const answer = await ask(
+  const response = await ask(
     t,
     port,
     request('POST /nowhere HTTP/1.1', 'Content-Length: 5', 'Expect: 100-continue'),
   );
-  assert.equal(answer.status, 404);
-  assert.equal(answer.headers.get('connection'), 'close');
+  assert.equal(response.status, 404);
+  assert.equal(response.headers.get('connection'), 'close');
 });

@@ -137,7 +137,7 @@ test('a status from 500 on is a warning, with `errors` and with `all`, not with 
   }
 });
 
-test('an answer that took over a second is a warning', async (t) => {
+test('a response that took over a second is a warning', async (t) => {
   const slow: Handler = async () => {
     await new Promise((resolve) => setTimeout(resolve, 1_001));
     return { status: 200, headers: [], body: 'slow' };
@@ -148,7 +148,7 @@ test('an answer that took over a second is a warning', async (t) => {
   assert.deepEqual([line?.level, line?.['status']], ['warn', 200]);
 });
 
-test('a client that leaves before its answer is logged as 499', async (t) => {
+test('a client that leaves before its response is logged as 499', async (t) => {
   const [opened, asked] = [gate(), gate()];
   const server = await startLogged(t, 'all', { 'GET /slow': slowRoute(opened, asked) });
   const client = await connectRaw(t, server.port);
@@ -161,7 +161,7 @@ test('a client that leaves before its answer is logged as 499', async (t) => {
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);
 });
 
-test('what a condition makes of an answer is what is logged', async (t) => {
+test('what a condition makes of a response is what is logged', async (t) => {
   const server = await startServer(t, all);
   const tag = (await server.fetch('/api/todos')).headers.get('etag') ?? '';
   await server.fetch('/api/todos', { headers: { 'If-None-Match': tag } });
@@ -192,7 +192,7 @@ test('a WebSocket is a line when it is opened, and one when it is closed', async
   assert.ok(Number(closed['ms']) >= 0);
 });
 
-test('a refused handshake is a line with its status, and the id that its answer has', async (t) => {
+test('a refused handshake is a line with its status, and the id that its response has', async (t) => {
   const server = await startServer(t, all);
   for (const name of ['Sec-WebSocket-Version', 'Sec-WebSocket-Key']) {
     await askUpgrade(server.port, upgradeLines({ [name]: '8' }));
@@ -222,7 +222,7 @@ test('bytes that are no request are a line', async (t) => {
   ] as const) {
     const client = await connectRaw(t, server.port);
     client.send(bytes);
-    assert.equal((await client.answer()).status, status);
+    assert.equal((await client.response()).status, status);
   }
   const lines = await requestsOf(server, 4);
   assert.deepEqual(

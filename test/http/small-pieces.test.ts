@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { GatheredBytes } from '../../dist/http/server/gathered-bytes.js';
-import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.ts';
 import { isLong } from '../support/long.ts';
 import { runProgram } from '../support/program.ts';
@@ -49,16 +49,16 @@ describe('a chunked body', () => {
       });
     });
   before(async () => {
-    const reply = (body: Buffer): HttpReply => ({ status: 200, headers: [], body });
+    const echo = (body: Buffer): HttpResponse => ({ status: 200, headers: [], body });
     const server = await startHttp(
       { after: (end: unknown) => ends.push(end as () => Promise<void>) },
       {
         routes: {
-          'POST /whole': async (request) => reply(await request.readBody(1_000_000)),
-          'POST /stream': async (request) => reply(await readStream(request)),
+          'POST /whole': async (request) => echo(await request.readBody(1_000_000)),
+          'POST /stream': async (request) => echo(await readStream(request)),
           'POST /late': async (request) => {
             await turn();
-            return reply(await request.readBody(1_000_000));
+            return echo(await request.readBody(1_000_000));
           },
         },
       },
@@ -82,7 +82,7 @@ describe('a chunked body', () => {
             client.send('\r\n');
           }
           client.send('0\r\n\r\n');
-          assert.deepEqual((await client.answer()).body, Buffer.concat(given));
+          assert.deepEqual((await client.response()).body, Buffer.concat(given));
         }),
         { numRuns: cases(160) },
       );
@@ -95,7 +95,7 @@ describe('a chunked body', () => {
     client.send('POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1');
     await seen.opened;
     client.send('2');
-    assert.equal((await client.answer()).body.toString(), '12');
+    assert.equal((await client.response()).body.toString(), '12');
   });
 });
 
@@ -124,15 +124,15 @@ for (const { path, type, first, last, status } of [
     const bytes = chunk(' ').repeat(10_000);
     const send = async (): Promise<string> => {
       const socket = connect(server.port, '127.0.0.1');
-      const answered = once(socket, 'data') as Promise<[Buffer]>;
+      const received = once(socket, 'data') as Promise<[Buffer]>;
       socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk(first)}`);
       for (let sent = 0; sent < chunks; sent += 10_000) {
         if (!socket.write(bytes)) await once(socket, 'drain');
       }
       socket.write(`${chunk(last)}0\r\n\r\n`);
-      const [answer] = await answered;
+      const [response] = await received;
       socket.destroy();
-      return answer.toString('latin1', 9, 12);
+      return response.toString('latin1', 9, 12);
     };
     const statuses = await Promise.all(Array.from({ length: connections }, send));
     assert.deepEqual(new Set(statuses), new Set([String(status)]));

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { AppError } from '../../dist/errors.js';
-import type { HttpReply, HttpRequest } from '../../dist/http/message.js';
+import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { toConditional } from '../../dist/http/etag.js';
 import { createStaticFiles } from '../../dist/http/static-files.js';
 
@@ -18,14 +18,14 @@ function requestWith(headers: Record<string, string> = {}): HttpRequest {
   return { header: (name: string) => given.get(name) } as HttpRequest;
 }
 
-function headerOf(reply: HttpReply, name: string): string | undefined {
-  const at = reply.headers.indexOf(name);
-  return at === -1 ? undefined : reply.headers[at + 1];
+function headerOf(response: HttpResponse, name: string): string | undefined {
+  const at = response.headers.indexOf(name);
+  return at === -1 ? undefined : response.headers[at + 1];
 }
 
-function textOf(reply: HttpReply): string {
-  assert.ok(Buffer.isBuffer(reply.body));
-  return reply.body.toString();
+function textOf(response: HttpResponse): string {
+  assert.ok(Buffer.isBuffer(response.body));
+  return response.body.toString();
 }
 
 const isNotFound = (error: unknown): boolean =>
@@ -50,18 +50,18 @@ describe('static files', () => {
   });
 
   it('sends a file with its type, its tag and the headers of the endpoint', async () => {
-    const reply = await files()(requestWith(), 'deep/er/logo.png');
-    assert.equal(reply.status, 200);
-    assert.equal(textOf(reply), 'not really');
-    assert.equal(headerOf(reply, 'Content-Type'), 'image/png');
-    assert.equal(headerOf(reply, 'Cache-Control'), 'no-cache');
-    assert.equal(headerOf(reply, 'X-Test'), 'yes');
-    assert.match(headerOf(reply, 'ETag') ?? '', /^W\/"[\w-]{22}"$/);
+    const response = await files()(requestWith(), 'deep/er/logo.png');
+    assert.equal(response.status, 200);
+    assert.equal(textOf(response), 'not really');
+    assert.equal(headerOf(response, 'Content-Type'), 'image/png');
+    assert.equal(headerOf(response, 'Cache-Control'), 'no-cache');
+    assert.equal(headerOf(response, 'X-Test'), 'yes');
+    assert.match(headerOf(response, 'ETag') ?? '', /^W\/"[\w-]{22}"$/);
   });
 
   it('calls a file of unknown kind bytes', async () => {
-    const reply = await files()(requestWith(), 'strange.xyz');
-    assert.equal(headerOf(reply, 'Content-Type'), 'application/octet-stream');
+    const response = await files()(requestWith(), 'strange.xyz');
+    assert.equal(headerOf(response, 'Content-Type'), 'application/octet-stream');
   });
 
   it('sends a packed text packed to those who take gzip and plain to all others', async () => {
@@ -80,13 +80,15 @@ describe('static files', () => {
     const endpoint = files();
     for (const [accept, packed] of cases) {
       const request = requestWith(accept === undefined ? {} : { 'accept-encoding': accept });
-      const reply = await endpoint(request, 'app.js');
-      assert.equal(Buffer.isBuffer(reply.body), packed);
-      const bytes = Buffer.isBuffer(reply.body) ? reply.body : await buffer(reply.body as Readable);
-      assert.equal(headerOf(reply, 'Content-Encoding'), packed ? 'gzip' : undefined, accept);
+      const response = await endpoint(request, 'app.js');
+      assert.equal(Buffer.isBuffer(response.body), packed);
+      const bytes = Buffer.isBuffer(response.body)
+        ? response.body
+        : await buffer(response.body as Readable);
+      assert.equal(headerOf(response, 'Content-Encoding'), packed ? 'gzip' : undefined, accept);
       assert.equal((packed ? gunzipSync(bytes) : bytes).toString(), text, accept);
-      assert.equal(headerOf(reply, 'Content-Type'), 'text/javascript; charset=utf-8');
-      assert.equal(headerOf(reply, 'Vary'), 'Accept-Encoding');
+      assert.equal(headerOf(response, 'Content-Type'), 'text/javascript; charset=utf-8');
+      assert.equal(headerOf(response, 'Vary'), 'Accept-Encoding');
     }
   });
 
@@ -95,16 +97,16 @@ describe('static files', () => {
     const etag = headerOf(await endpoint(requestWith(), 'app.js'), 'ETag') ?? '';
     for (const held of [etag, etag.slice(2), `"other", ${etag}`, '*']) {
       const request = requestWith({ 'if-none-match': held });
-      const reply = toConditional(await endpoint(request, 'app.js'), request);
-      assert.equal(reply.status, 304, held);
-      assert.equal(reply.body, undefined);
-      assert.equal(headerOf(reply, 'ETag'), etag);
-      assert.equal(headerOf(reply, 'X-Test'), 'yes');
+      const response = toConditional(await endpoint(request, 'app.js'), request);
+      assert.equal(response.status, 304, held);
+      assert.equal(response.body, undefined);
+      assert.equal(headerOf(response, 'ETag'), etag);
+      assert.equal(headerOf(response, 'X-Test'), 'yes');
     }
     for (const held of ['"other"', '', 'W/"', etag.slice(3, -1)]) {
       const request = requestWith({ 'if-none-match': held });
-      const reply = toConditional(await endpoint(request, 'app.js'), request);
-      assert.equal(reply.status, 200, held);
+      const response = toConditional(await endpoint(request, 'app.js'), request);
+      assert.equal(response.status, 200, held);
     }
   });
 

@@ -89,8 +89,8 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   const location = made.headers.get('location') ?? '';
   assert.ok(location.startsWith(`${env['PUBLIC_URL']}/api/todos/`), location);
   const { pathname } = new URL(location);
-  const answers = await Promise.all(nodes.map((node) => fetch(node.url + pathname)));
-  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+  const responses = await Promise.all(nodes.map((node) => fetch(node.url + pathname)));
+  assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
 
   const form = new FormData();
   form.append('part', new Blob(['shared']), 'shared.txt');
@@ -102,7 +102,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
 
   await nodes[0]?.signal('SIGTERM');
   for (let turn = 0; turn < 6; turn += 1) {
-    const answer = await fetch(url + pathname, { headers: { Connection: 'close' } });
-    assert.equal(answer.status, 200);
+    const response = await fetch(url + pathname, { headers: { Connection: 'close' } });
+    assert.equal(response.status, 200);
   }
 });

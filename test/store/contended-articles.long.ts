@@ -27,7 +27,7 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
     const nodes = await Promise.all([1, 2].map(() => startNode(context, env)));
     const names = Array.from({ length: 64 }, (_, at) => `tag ${at}`);
     const headers = { 'Content-Type': 'application/json-patch+json' };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       names.map((value, at) =>
         fetch(`${nodes[at % 2]?.url}/api/articles/1`, {
           method: 'PATCH',
@@ -36,7 +36,7 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
         }),
       ),
     );
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([204]));
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([204]));
     const article = await (await fetch(`${nodes[0]?.url}/api/articles/1`)).json();
     const { tags } = article as { readonly tags: readonly string[] };
     assert.deepEqual(tags.slice(-64).toSorted(), names.toSorted());

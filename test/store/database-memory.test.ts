@@ -1,4 +1,4 @@
-/** What is read of a database for one answer stays small, or is counted, whatever is stored. */
+/** What is read of a database for one response stays small, or is counted, whatever is stored. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

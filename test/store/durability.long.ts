@@ -57,16 +57,16 @@ async function write(url: string, ledger: Ledger, label: string): Promise<void> 
 /** The path of the new record, or undefined where it was not acknowledged. */
 async function create(url: string, record: unknown): Promise<string | undefined> {
   const body = JSON.stringify(record);
-  const answer = await ask(url, { method: 'POST', headers: json, body });
-  return answer?.status === 201 ? (answer.headers.get('location') ?? undefined) : undefined;
+  const response = await ask(url, { method: 'POST', headers: json, body });
+  return response?.status === 201 ? (response.headers.get('location') ?? undefined) : undefined;
 }
 
 /** Undefined where the connection ended before the answer. */
 async function ask(url: string, init: RequestInit): Promise<Response | undefined> {
   try {
-    const answer = await fetch(url, init);
-    await answer.arrayBuffer();
-    return answer;
+    const response = await fetch(url, init);
+    await response.arrayBuffer();
+    return response;
   } catch {
     return undefined;
   }

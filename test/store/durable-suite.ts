@@ -249,7 +249,7 @@ async function waitForFiles(directory: string, most: number): Promise<void> {
 function describeFaults(openRecords: OpenRecords): void {
   const last = Number(process.env['FAULT_CALLS'] ?? 45);
   const codes = ['ENOSPC', 'EMFILE', 'EIO'] as const;
-  const answers = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };
+  const responses = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };
   const contentsInTurn = [{ a: 'x'.repeat(1_200_000), b: '1' }, { c: '' }, { b: '2', d: '4' }];
 
   it('leaves a clear answer, whole files and a clean folder when any call fails', async (t) => {
@@ -274,7 +274,7 @@ function describeFaults(openRecords: OpenRecords): void {
           for (const [name, text] of mine) expected.set(name, text);
         } else {
           failures += 1;
-          assert.equal((error as { code?: unknown }).code, answers[code], `call ${n}`);
+          assert.equal((error as { code?: unknown }).code, responses[code], `call ${n}`);
         }
       }
       failAt(0);

@@ -51,28 +51,28 @@ export function describeHistories(driver: Driver): void {
 }
 
 /** Ids by the order in which they appear: a driver may make one that it does not use. */
-function named(answers: readonly unknown[]): unknown {
+function named(results: readonly unknown[]): unknown {
   const names = new Map<string, string>();
   const name = (id: string): string => {
     const known = names.get(id) ?? `id ${names.size}`;
     names.set(id, known);
     return known;
   };
-  const written = JSON.stringify(answers, (_key, value: unknown) => value ?? String(value));
+  const written = JSON.stringify(results, (_key, value: unknown) => value ?? String(value));
   return JSON.parse(written.replaceAll(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/g, name));
 }
 
 async function play(store: Store, calls: readonly Call[]): Promise<unknown[]> {
   const { initial } = driverOptions();
   const ids = initial.posts.map(({ id }) => id);
-  const answers: unknown[] = [];
+  const results: unknown[] = [];
   for (const each of calls) {
-    const answer = await ask(store, each, ids);
-    if (each.kind === 'create') ids.unshift((answer as { id: string }).id);
+    const result = await ask(store, each, ids);
+    if (each.kind === 'create') ids.unshift((result as { id: string }).id);
     // A list of the memory driver may grow with later calls.
-    answers.push(structuredClone(answer));
+    results.push(structuredClone(result));
   }
-  return answers;
+  return results;
 }
 
 // oxlint-disable-next-line typescript/consistent-return -- the switch is exhaustive

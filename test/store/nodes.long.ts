@@ -43,12 +43,12 @@ describe('nodes on one PostgreSQL', { skip }, () => {
 
   it('see each other’s records, and stop cleanly', async (context) => {
     const [one, other] = await startNodes(context, 2);
-    const answer = await fetch(`${one?.url}/posts`, {
+    const response = await fetch(`${one?.url}/posts`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ title: 'Here', content: 'and there' }),
     });
-    const path = answer.headers.get('location');
+    const path = response.headers.get('location');
     assert.equal((await fetch(`${other?.url}${path}`)).status, 200);
     assert.equal((await fetch(`${other?.url}${path}`, { method: 'DELETE' })).status, 204);
     assert.equal((await fetch(`${one?.url}${path}`)).status, 404);
@@ -60,10 +60,10 @@ describe('nodes on one PostgreSQL', { skip }, () => {
     const [node] = await startNodes(context, 1);
     await server.stop();
     try {
-      const answer = await fetch(`${node?.url}/posts`);
-      assert.equal(answer.status, 503);
-      assert.ok(Number(answer.headers.get('retry-after')) > 0);
-      assert.equal(((await answer.json()) as { code: string }).code, 'unavailable');
+      const response = await fetch(`${node?.url}/posts`);
+      assert.equal(response.status, 503);
+      assert.ok(Number(response.headers.get('retry-after')) > 0);
+      assert.equal(((await response.json()) as { code: string }).code, 'unavailable');
       assert.equal((await fetch(`${node?.url}/hello`)).status, 200);
     } finally {
       await server.start();

@@ -23,12 +23,12 @@ describe('PostgreSQL', { skip }, () => {
     const env = { STORE_URL: await database.createDatabase() };
     const service = await startServer(t, { env });
     const ask = async (query: string, accept: string): Promise<[Response, unknown]> => {
-      const answer = await service.fetch('/graphql', {
+      const response = await service.fetch('/graphql', {
         method: 'POST',
         headers: { 'Content-Type': 'application/json', Accept: accept },
         body: JSON.stringify({ query }),
       });
-      return [answer, await answer.json()];
+      return [response, await response.json()];
     };
     assert.equal((await ask('{ allPosts { id } }', modern))[0].status, 200);
     await database.stop();
@@ -38,8 +38,8 @@ describe('PostgreSQL', { skip }, () => {
     assert.equal(((await rest.json()) as { code: string }).code, 'unavailable');
     const id = '00000000-0000-7000-8000-000000000000';
     for (const query of ['{ allPosts { id } }', `{ postById(postId: "${id}") { id } }`]) {
-      const [answer, body] = await ask(query, modern);
-      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '2']);
+      const [response, body] = await ask(query, modern);
+      assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '2']);
       const { errors, ...others } = body as { errors: { extensions: unknown }[] };
       assert.deepEqual(others, {});
       assert.deepEqual(errors[0]?.extensions, { code: 'UNAVAILABLE', retryAfterSeconds: 2 });

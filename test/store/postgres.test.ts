@@ -77,8 +77,8 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
   const url = await server.emptyDatabase();
   const env = { STORE_URL: url, STORE_CONNECTIONS_MAX: '2' };
   const service = await startServer(t, { env });
-  const answers = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/posts')));
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  const responses = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/posts')));
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
   const statement = `select count(*)::int as connections from pg_stat_activity
     where datname = current_database() and application_name = 'inkwell'
     and query not like 'LISTEN%'`;

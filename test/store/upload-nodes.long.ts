@@ -38,8 +38,8 @@ async function uploadUntilKilled(
     const content = randomBytes(100_000).toString('hex');
     asked.set(name, hash(content));
     try {
-      const answer = await post(node, 'list', form({ part: file(content, name) }));
-      if (answer.status === 200) acknowledged.push(name);
+      const response = await post(node, 'list', form({ part: file(content, name) }));
+      if (response.status === 200) acknowledged.push(name);
     } catch {
       return { acknowledged, asked };
     }
@@ -149,12 +149,12 @@ describe('nodes with their files in one folder', { skip: skipPostgres }, () => {
     assert.equal((await post(node, 'list', form({ a: file('1', 'a') }))).status, 200);
     await server.stop();
     try {
-      for (const answer of [
+      for (const response of [
         await post(node, 'list', form({ b: file('2', 'b') })),
         await node.fetch('/api/multiparts'),
       ]) {
-        assert.ok(Number(answer.headers.get('retry-after')) > 0);
-        assert.deepEqual(await refusal(answer), [503, 'unavailable']);
+        assert.ok(Number(response.headers.get('retry-after')) > 0);
+        assert.deepEqual(await refusal(response), [503, 'unavailable']);
       }
     } finally {
       await server.start();
@@ -219,7 +219,7 @@ describe('a server on SQLite with a folder for its files', { skip: skipSqlite },
     assert.equal(told()?.['level'], 'warn');
     assert.equal(told()?.['files'], 'stray.upload');
     assert.equal(told()?.['entries'], `lost.txt (${lost})`);
-    // A list that leaves one out would be a lie: the answer ends before its end.
+    // A list that leaves one out would be a lie: the response ends before its end.
     await assert.rejects(download(third));
     assert.equal((await post(third, 'list', form({ y: file('3', 'lost.txt') }))).status, 200);
     assert.deepEqual(

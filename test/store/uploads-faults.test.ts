@@ -18,12 +18,12 @@ import { startServer } from '../support/server.js';
 keepOthersServed(startServer);
 
 suite('a file operation that fails', () => {
-  const answers = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };
+  const codes = { ENOSPC: 'storage_full', EMFILE: 'overloaded', EIO: 'EIO' };
   const last = Number(process.env['FAULT_CALLS'] ?? 60);
   const large = 'x'.repeat(1_200_000);
   const uploadsInTurn = [{ a: large, b: '1' }, { c: '' }, { b: '2', a: 'small', d: '4' }];
 
-  for (const [at, [code, answer]] of Object.entries(answers).entries()) {
+  for (const [at, [code, answer]] of Object.entries(codes).entries()) {
     test(`with ${code}, at any call, leaves a clear answer, whole files, a clean folder`, async (t) => {
       let failures = 0;
       // At length each call fails with each code, else with one of them in turn.

@@ -29,7 +29,7 @@ export interface Problem {
   readonly errors?: readonly { readonly pointer: string }[];
 }
 
-/** Status and code; also the bound on the answer's size. */
+/** Status and code; also the bound on the response's size. */
 export async function refusal(response: Response): Promise<string> {
   assert.equal(response.headers.get('content-type'), 'application/problem+json');
   const text = await response.text();

@@ -61,7 +61,7 @@ function repeated(method: string, request: Repeated): Attack {
       const url = `http://127.0.0.1:${target.port}${path(target, round)}`;
       const given = body && { body: body(round), headers: { 'Content-Type': type } };
       await fetch(url, { method, ...given })
-        .then((answer) => answer.arrayBuffer())
+        .then((response) => response.arrayBuffer())
         .catch(() => undefined);
     }
   };

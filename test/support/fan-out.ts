@@ -40,11 +40,11 @@ export interface Asked {
   /** Milliseconds of `performance.now`. */
   readonly began: number;
   readonly ended: number;
-  /** Undefined where the connection ended before the answer. */
+  /** Undefined where the connection ended before the response. */
   readonly status: number | undefined;
   /** Of the comment; undefined where it was not acknowledged. */
   readonly id: string | undefined;
-  /** In seconds; 0 where the answer has none. */
+  /** In seconds; 0 where the response has none. */
   readonly retryAfter: number;
 }
 
@@ -120,11 +120,11 @@ async function write(
   const isUnderWay = (): boolean => disturbing !== undefined && to === 0;
   const writeOn = async (node: number): Promise<void> => {
     while (acknowledged < comments || isUnderWay()) {
-      const answer = await addComment(nodes[node]?.url ?? '', post, node);
-      asked.push(answer);
-      if (answer.id !== undefined) acknowledged += 1;
+      const response = await addComment(nodes[node]?.url ?? '', post, node);
+      asked.push(response);
+      if (response.id !== undefined) acknowledged += 1;
       if (acknowledged * 2 >= comments) disturbing ??= start();
-      if (answer.id === undefined || isUnderWay()) await pause(20);
+      if (response.id === undefined || isUnderWay()) await pause(20);
     }
   };
   await Promise.all(Array.from({ length: writers }, (_, at) => writeOn(at % nodes.length)));
@@ -174,15 +174,15 @@ async function warmUp(
 }
 
 async function createPost(url: string): Promise<string> {
-  const answer = await send(`${url}/posts`, { title: 'Fan-out', content: 'To many.' });
-  return answer.headers.get('location') ?? '';
+  const response = await send(`${url}/posts`, { title: 'Fan-out', content: 'To many.' });
+  return response.headers.get('location') ?? '';
 }
 
 async function send(url: string, body: unknown): Promise<Response> {
   const headers = { 'Content-Type': 'application/json' };
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  await answer.arrayBuffer();
-  return answer;
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  await response.arrayBuffer();
+  return response;
 }
 
 let unique = 0;
@@ -191,14 +191,14 @@ async function addComment(url: string, post: string, node: number): Promise<Aske
   const began = performance.now();
   unique += 1;
   const content = `measured ${began} ${unique}`;
-  const answer = await send(`${url}${post}/comments`, { content }).catch(() => undefined);
+  const response = await send(`${url}${post}/comments`, { content }).catch(() => undefined);
   return {
     node,
     began,
     ended: performance.now(),
-    status: answer?.status,
-    id: answer?.headers.get('location')?.replace('/comments/', ''),
-    retryAfter: Number(answer?.headers.get('retry-after') ?? 0),
+    status: response?.status,
+    id: response?.headers.get('location')?.replace('/comments/', ''),
+    retryAfter: Number(response?.headers.get('retry-after') ?? 0),
   };
 }
 
@@ -207,8 +207,8 @@ async function listComments(
   post: string,
 ): Promise<readonly { readonly id: string; readonly content: string }[]> {
   for (;;) {
-    const answer = await fetch(`${url}${post}/comments`);
-    if (answer.ok) return (await answer.json()) as { id: string; content: string }[];
+    const response = await fetch(`${url}${post}/comments`);
+    if (response.ok) return (await response.json()) as { id: string; content: string }[];
     await pause(50);
   }
 }

@@ -36,7 +36,7 @@ export async function post(
   return server.fetch(`/api/multiparts/${path}`, { method: 'POST', body, headers });
 }
 
-/** The code of a refusal; fails where the answer is none. */
+/** The code of a refusal; fails where the response is none. */
 export async function refusal(response: Response): Promise<readonly [number, unknown]> {
   assert.equal(response.headers.get('content-type'), 'application/problem+json');
   const body = (await response.json()) as { readonly code: unknown };

@@ -58,11 +58,11 @@ function toFrame(message: unknown, random: Random): Buffer {
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
 }
 
-/** A connection that takes longer than this for its answers hangs. */
+/** A connection that takes longer than this for its responses hangs. */
 const hangsAfterMilliseconds = 300_000;
-const answerBytesMax = 64 * 1024;
+const responseBytesMax = 64 * 1024;
 
-export interface Reply {
+export interface WireResponse {
   /** How it begins, as latin1: enough for what it says of itself. */
   readonly text: string;
   readonly statuses: readonly number[];
@@ -70,10 +70,10 @@ export interface Reply {
 
 /**
  * Sends it all, ends this side, and reads until the server ends the other. With `upgrades` this
- * side is ended once an answer or a message came: a WebSocket is nothing without it. An event stream has no end:
+ * side is ended once a response or a message came: a WebSocket is nothing without it. An event stream has no end:
  * it is left. Rejects where nothing ends.
  */
-export function exchange(port: number, bytes: Buffer, upgrades: boolean): Promise<Reply> {
+export function exchange(port: number, bytes: Buffer, upgrades: boolean): Promise<WireResponse> {
   return new Promise((resolve, reject) => {
     let text = '';
     const statuses: number[] = [];
@@ -90,7 +90,7 @@ export function exchange(port: number, bytes: Buffer, upgrades: boolean): Promis
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       // A status line may be cut in two: it is looked for once it is whole.
       const seen = Math.max(0, text.length - 12);
-      if (text.length < answerBytesMax) {
+      if (text.length < responseBytesMax) {
         text += chunk;
         for (const [, status] of text.slice(seen).matchAll(statusLine)) {
           statuses.push(Number(status));
@@ -107,6 +107,6 @@ export function exchange(port: number, bytes: Buffer, upgrades: boolean): Promis
 }
 
 const statusLine = /HTTP\/1\.1 (\d{3}) /g;
-/** Behind the head of a 101, or any other answer. */
+/** Behind the head of a 101, or any other response. */
 const firstMessage = /^HTTP\/1\.1 (?:101 [^]*?\r\n\r\n[^]|(?!101)\d)/;
 const eventStream = /^content-type: text\/event-stream/im;

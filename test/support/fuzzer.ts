@@ -6,7 +6,7 @@ import { createRandom, type Random } from './fuzz-random.js';
 import type { FuzzRequest, Known } from './fuzz-request.js';
 import { seeds } from './fuzz-routes.js';
 import { logIn } from './login.js';
-import { exchange, type Reply, toBytes } from './fuzz-wire.js';
+import { exchange, type WireResponse, toBytes } from './fuzz-wire.js';
 import type { Program } from './program.js';
 
 export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 32);
@@ -80,20 +80,20 @@ export async function createFuzzer(port: number): Promise<Fuzzer> {
     const bytes = Buffer.concat(pieces);
     return { bytes: random.oneIn(8) ? mutateBytes(bytes, random) : bytes, upgrades };
   };
-  const send = async ({ bytes, upgrades }: Burst): Promise<Reply> => {
+  const send = async ({ bytes, upgrades }: Burst): Promise<WireResponse> => {
     const described = JSON.stringify(bytes.subarray(0, 4_000).toString('latin1'));
-    const reply = await exchange(port, bytes, upgrades).catch((error: unknown) => {
+    const response = await exchange(port, bytes, upgrades).catch((error: unknown) => {
       throw new Error(`${String(error)} FUZZ_SEED=${seed} ${described}`);
     });
-    const failed = reply.statuses.includes(500) || /Internal server error/.test(reply.text);
-    assert.ok(!failed, `FUZZ_SEED=${seed} ${described} → ${reply.text}`);
-    for (const status of reply.statuses.map(String)) {
+    const failed = response.statuses.includes(500) || /Internal server error/.test(response.text);
+    assert.ok(!failed, `FUZZ_SEED=${seed} ${described} → ${response.text}`);
+    for (const status of response.statuses.map(String)) {
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
-    for (const [, id = ''] of reply.text.matchAll(/^location: \/posts\/(\S+)/gim)) {
+    for (const [, id = ''] of response.text.matchAll(/^location: \/posts\/(\S+)/gim)) {
       if (posts.length < 200) posts.push(id);
     }
-    return reply;
+    return response;
   };
   const sendUntil = async (end: number): Promise<void> => {
     while (state.requests < end) await send(makeMany());
@@ -104,8 +104,8 @@ export async function createFuzzer(port: number): Promise<Fuzzer> {
       for (const { route, status, make } of seeds) {
         const request = make(pool);
         const upgrades = request.messages !== undefined;
-        const reply = await send({ bytes: toBytes(request, random), upgrades });
-        assert.equal(reply.statuses[0], status, `${route}: ${reply.text}`);
+        const response = await send({ bytes: toBytes(request, random), upgrades });
+        assert.equal(response.statuses[0], status, `${route}: ${response.text}`);
       }
     },
     async run(end) {

@@ -14,7 +14,7 @@ import {
 import { createWebSocketEndpoint, type WebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/server/listener.js';
-import { type Handler, textReply } from '../../dist/http/message.js';
+import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
@@ -168,7 +168,7 @@ async function serve(
 ): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
   const { config, sockets, streams, engine, log, pool, subscriptions } = parts;
   const handler: Handler = async (request) => {
-    if (request.path === '/hello') return textReply(200, 'hello');
+    if (request.path === '/hello') return textResponse(200, 'hello');
     const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
     const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
     try {

@@ -2,7 +2,7 @@
 
 import type { TestServer } from './server.js';
 
-export interface Answer {
+export interface GraphqlResponse {
   readonly status: number;
   readonly type: string | null;
   readonly headers: Headers;
@@ -13,7 +13,7 @@ export async function post(
   server: TestServer,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<GraphqlResponse> {
   const response = await server.fetch('/graphql', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...headers },
@@ -26,12 +26,12 @@ export async function get(
   server: TestServer,
   query: Record<string, string>,
   accept = '*/*',
-): Promise<Answer> {
+): Promise<GraphqlResponse> {
   const search = new URLSearchParams(query).toString();
   return read(await server.fetch(`/graphql?${search}`, { headers: { Accept: accept } }));
 }
 
-export async function read(response: Response): Promise<Answer> {
+export async function read(response: Response): Promise<GraphqlResponse> {
   const { status, headers } = response;
   const text = await response.text();
   return { status, headers, type: headers.get('content-type'), body: text && JSON.parse(text) };

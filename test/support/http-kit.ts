@@ -6,7 +6,7 @@ import { readConfig } from '../../dist/config.js';
 import { refuse } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/listener.js';
 import type { Observer } from '../../dist/http/server/observe.js';
-import { type Handler, textReply } from '../../dist/http/message.js';
+import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
@@ -35,7 +35,7 @@ export interface HttpKitOptions {
   readonly drainSeconds?: number;
 }
 
-const hello: Handler = () => textReply(200, 'hello');
+const hello: Handler = () => textResponse(200, 'hello');
 
 /** Stops with the test that asked for it. */
 export async function startHttp(
@@ -65,11 +65,11 @@ export async function startHttp(
   const server = createHttpServer({
     listener: {
       ...listener,
-      answer(connection, message) {
-        const { response } = message;
-        due.add(response);
-        response.once('close', () => due.delete(response));
-        listener.answer(connection, message);
+      respond(connection, message) {
+        const { outgoing } = message;
+        due.add(outgoing);
+        outgoing.once('close', () => due.delete(outgoing));
+        listener.respond(connection, message);
       },
     },
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
@@ -107,6 +107,6 @@ export function slowRoute(opened: Gate, asked?: Gate): Handler {
   return async () => {
     asked?.open();
     await opened.opened;
-    return textReply(200, 'slow');
+    return textResponse(200, 'slow');
   };
 }

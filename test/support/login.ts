@@ -19,9 +19,9 @@ export async function logIn(
   username = 'user',
   password = 'password',
 ): Promise<string> {
-  const answer = await askLogin(server, username, password);
-  assert.equal(answer.status, 200);
-  const { access_token: token } = (await answer.json()) as { readonly access_token: string };
+  const response = await askLogin(server, username, password);
+  assert.equal(response.status, 200);
+  const { access_token: token } = (await response.json()) as { readonly access_token: string };
   return token;
 }
 

@@ -16,7 +16,7 @@ import { type Announcement, clock } from './announce.js';
 /** What the process is told; a report is answered with a `Gap`, of the time since the last. */
 export type Order = Announcement | { readonly kind: 'report' };
 
-/** The longest time from a call to its answer, in a time; endless where none came. */
+/** The longest time from a call to its response, in a time; endless where none came. */
 export interface Gap {
   /** Milliseconds by the clock. */
   readonly waited: number;
@@ -50,7 +50,7 @@ interface Target {
   readonly pid: number;
   readonly name: string;
   readonly agent: Agent;
-  /** Calls that wait for their answer. */
+  /** Calls that wait for their response. */
   readonly open: Set<Call>;
   /** When a call failed. */
   failedAt?: number;
@@ -119,7 +119,7 @@ function queuedTime(pid: number): number {
   }
 }
 
-/** The status; 0 where no answer came. A kept connection that has just ended is none's fault. */
+/** The status; 0 where no response came. A kept connection that has just ended is none's fault. */
 function ask(url: string, agent: Agent): Promise<number> {
   return new Promise((resolve) => {
     const asking = get(url, { agent }, (response) => {

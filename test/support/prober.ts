@@ -1,6 +1,6 @@
 /**
  * Is the service still there for others? In `npm run test:long` a process beside the test calls
- * `/hello` all the while, and no answer may take longer than some seconds, but for what the machine
+ * `/hello` all the while, and no response may take longer than some seconds, but for what the machine
  * itself has taken.
  */
 

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   /** Lower-case names; the lines of a repeated one joined by a comma. */
   readonly headers: ReadonlyMap<string, string>;
@@ -16,7 +16,7 @@ export interface RawClient {
   /** Writes text (as latin1) or bytes; lines of an array are ended by CR LF. */
   send(bytes: string | Buffer | readonly string[]): void;
   /** The next answer; `HEAD` has no body whatever its headers say. Rejects where none comes. */
-  answer(method?: string): Promise<RawAnswer>;
+  response(method?: string): Promise<RawResponse>;
   /** Resolves with the milliseconds since it was asked for once the server has ended it. */
   ended(): Promise<number>;
   /** No more bytes from this side; answers still come. */
@@ -37,7 +37,7 @@ export async function connectRaw(
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
   context.after(() => socket.destroy());
-  // Doubled when it is full: an answer of megabytes is not copied with each of its pieces.
+  // Doubled when it is full: a response of megabytes is not copied with each of its pieces.
   let space: Buffer = Buffer.alloc(65_536);
   let length = 0;
   let received = space.subarray(0, 0);
@@ -77,12 +77,12 @@ export async function connectRaw(
       if (Buffer.isBuffer(bytes)) socket.write(bytes);
       else socket.write(typeof bytes === 'string' ? bytes : toLines(bytes), 'latin1');
     },
-    answer: (method = 'GET') =>
-      wait('answer', () => {
-        const read = readAnswer(received, method, closed);
+    response: (method = 'GET') =>
+      wait('response', () => {
+        const read = readResponse(received, method, closed);
         if (read !== undefined) received = received.subarray(read.end);
         else if (closed) throw new Error(`The connection ended: ${describe(received)}`);
-        return read?.answer;
+        return read?.response;
       }),
     ended: () => wait('end', () => (closed ? performance.now() - opened : undefined)),
     halfClose: () => void socket.end(),
@@ -90,15 +90,15 @@ export async function connectRaw(
   };
 }
 
-/** One request on a connection of its own: its answer, then the end of the connection. */
+/** One request on a connection of its own: its response, then the end of the connection. */
 export async function ask(
   context: Pick<TestContext, 'after'>,
   port: number,
   request: string | Buffer | readonly string[],
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const client = await connectRaw(context, port);
   client.send(request);
-  return client.answer();
+  return client.response();
 }
 
 /** A request without a body, as `send` writes it; several of them can be sent as one text. */
@@ -116,11 +116,11 @@ function describe(bytes: Buffer): string {
 }
 
 interface Read {
-  readonly answer: RawAnswer;
+  readonly response: RawResponse;
   readonly end: number;
 }
 
-function readAnswer(bytes: Buffer, method: string, closed: boolean): Read | undefined {
+function readResponse(bytes: Buffer, method: string, closed: boolean): Read | undefined {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const [first = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
@@ -134,7 +134,7 @@ function readAnswer(bytes: Buffer, method: string, closed: boolean): Read | unde
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
   const start = headEnd + 4;
-  const found = (body: Buffer, end: number): Read => ({ answer: { status, headers, body }, end });
+  const found = (body: Buffer, end: number): Read => ({ response: { status, headers, body }, end });
   if (method === 'HEAD' || status < 200 || status === 204 || status === 304) {
     return found(Buffer.alloc(0), start);
   }

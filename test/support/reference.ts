@@ -121,28 +121,28 @@ const general =
   /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|x-content-type-options)$/;
 
 /**
- * Holds an answer to what the reference says of it: its status, type, members and headers. Gives the
+ * Holds a response to what the reference says of it: its status, type, members and headers. Gives the
  * names of those headers that the reference has to describe.
  */
-export async function check(entry: Entry, answer: Response): Promise<readonly string[]> {
-  const at = `${entry.name} ${answer.status}`;
-  const described = entry.operation.responses[answer.status];
+export async function check(entry: Entry, response: Response): Promise<readonly string[]> {
+  const at = `${entry.name} ${response.status}`;
+  const described = entry.operation.responses[response.status];
   assert.ok(described !== undefined, `${at} is not described`);
   const name = described.$ref?.split('/').at(-1);
   const { headers = {}, content = {} } =
     name === undefined ? described : (reference.components.responses[name] ?? described);
-  const sent = [...answer.headers.keys()].filter((header) => !general.test(header));
+  const sent = [...response.headers.keys()].filter((header) => !general.test(header));
   const wanted = Object.keys(headers).map((header) => header.toLowerCase());
   assert.deepEqual(
     sent.filter((header) => !wanted.includes(header)),
     [],
     at,
   );
-  const [type] = (answer.headers.get('content-type') ?? '').split(';');
+  const [type] = (response.headers.get('content-type') ?? '').split(';');
   const types = Object.keys(content);
-  const location = answer.headers.get('location');
+  const location = response.headers.get('location');
   if (location !== null) assert.equal(toPattern(headers['Location']?.example), toPattern(location));
-  const text = await answer.text();
+  const text = await response.text();
   if (types.length === 0) assert.equal(text, '', at);
   else if (types[0] !== 'application/octet-stream') assert.deepEqual([type], types, at);
   const { example } = content[types[0] ?? ''] ?? {};
@@ -156,7 +156,7 @@ export async function check(entry: Entry, answer: Response): Promise<readonly st
   if (type?.endsWith('json') !== true) return sent;
   const pointer =
     name === undefined
-      ? `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses/${answer.status}`
+      ? `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses/${response.status}`
       : `components/responses/${name}`;
   const real: unknown = JSON.parse(text);
   assertValid(real, `${pointer}/content/${escape(type)}`, at);

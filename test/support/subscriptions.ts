@@ -39,7 +39,7 @@ export function createBench(
   const dropped: string[] = [];
   const watch = {
     operation: () => undefined,
-    keptAnswer: () => undefined,
+    cacheHit: () => undefined,
     dropped: (reason: string) => void dropped.push(reason),
   };
   let opened = 0;

@@ -1,7 +1,7 @@
 /** A group of equal subscriptions: reads the source, executes each event once and delivers it. */
 
 import { AppError } from '../../errors.ts';
-import { type Answer, toBytes } from '../../http/answer-cache.ts';
+import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Budget } from '../budget.ts';
@@ -89,7 +89,7 @@ export class Group {
     }
   }
 
-  async #announce(toJson: () => MaybePromise<Answer>): Promise<void> {
+  async #announce(toJson: () => MaybePromise<JsonBody>): Promise<void> {
     // Members that exceed their queue limit are ended (R30).
     for (const member of this.#members) {
       if (!member.isBehind()) continue;

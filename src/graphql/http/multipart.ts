@@ -7,7 +7,7 @@
 import type { Config } from '../../config.ts';
 import { type ReceivedFile, receiveFile } from '../../domain/files.ts';
 import { parseJson } from '../../http/json.ts';
-import type { HttpReply, HttpRequest } from '../../http/message.ts';
+import type { HttpResponse, HttpRequest } from '../../http/message.ts';
 import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
@@ -32,8 +32,8 @@ export interface MultipartDeps {
 export async function runMultipart(
   request: HttpRequest,
   deps: MultipartDeps,
-  run: (body: unknown) => MaybePromise<HttpReply>,
-): Promise<HttpReply> {
+  run: (body: unknown) => MaybePromise<HttpResponse>,
+): Promise<HttpResponse> {
   const upload = deps.uploads.begin();
   let isOpen = true;
   try {

@@ -1,7 +1,7 @@
 /** Runs one operation, or a batch of operations in sequence (R26), for one HTTP request. */
 
 import { AppError } from '../../errors.ts';
-import { type Answer, toBytes } from '../../http/answer-cache.ts';
+import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, Prepared } from '../engine.ts';
@@ -86,7 +86,7 @@ async function runInBatch(engine: Engine, request: unknown, call: Call): Promise
 }
 
 /** Joins JSON texts to a JSON array. */
-function toList(items: readonly Answer[]): Buffer {
+function toList(items: readonly JsonBody[]): Buffer {
   const pieces = items.flatMap((json, index) => [index === 0 ? '[' : ',', json]);
   return Buffer.concat([...pieces, ']'].map(toBytes));
 }

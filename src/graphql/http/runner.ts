@@ -2,9 +2,9 @@
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import type { AnswerCache, Keep } from '../../http/answer-cache.ts';
+import type { ResponseCache, Keep } from '../../http/response-cache.ts';
 import { parseJson } from '../../http/json.ts';
-import type { HttpReply, HttpRequest } from '../../http/message.ts';
+import type { HttpResponse, HttpRequest } from '../../http/message.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Reading } from '../../store/reading.ts';
@@ -13,32 +13,36 @@ import type { GraphqlRequest } from '../engine.ts';
 import { type MultipartDeps, runMultipart } from './multipart.ts';
 import { type Call, runBatch, runOperation } from './operations.ts';
 import { decodeRequest, invalidRequest, parseQueryString } from './params.ts';
-import { resultReply, type ResponseType, negotiateType, refusalReply, statusOf } from './reply.ts';
+import {
+  resultResponse,
+  type ResponseType,
+  negotiateType,
+  refusalResponse,
+  statusOf,
+} from './response.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
 import type { GraphqlWatch } from '../watch.ts';
 
-type Reply = MaybePromise<HttpReply>;
-
 export interface Runner {
   /** Runs one operation or a batch, given as JSON. */
-  post(body: Buffer, request: HttpRequest): Reply;
+  post(body: Buffer, request: HttpRequest): MaybePromise<HttpResponse>;
   /** Runs one operation or a batch with files, given as a multipart request. */
-  postMultipart(request: HttpRequest): Reply;
+  postMultipart(request: HttpRequest): MaybePromise<HttpResponse>;
   /** Runs a query, given as a query string. */
-  get(request: HttpRequest): Reply;
+  get(request: HttpRequest): MaybePromise<HttpResponse>;
 }
 
 export interface RunnerDeps extends MultipartDeps {
   readonly streams: EventStreams;
   readonly watch?: GraphqlWatch | undefined;
-  readonly answers: AnswerCache<Reading>;
+  readonly responses: ResponseCache<Reading>;
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
   readonly config: MultipartDeps['config'] & Pick<Config, 'graphqlHttpDraft'>;
 }
 
 export function createRunner(deps: RunnerDeps): Runner {
-  const { engine, streams, answers, viewerOf, config, watch } = deps;
+  const { engine, streams, responses, viewerOf, config, watch } = deps;
 
   const toCall = (request: HttpRequest, records: Records): Call => {
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
@@ -48,22 +52,26 @@ export function createRunner(deps: RunnerDeps): Runner {
       showCost: showsCost(request),
     };
   };
-  const runList = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions): Reply =>
+  const runList = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions) =>
     andThen(runBatch(engine, body, call), ({ json, repeatable }) => {
       // A batch has several results but one status.
-      const reply = resultReply(json, type, { status: 200 });
-      return repeatable ? keep(reply) : reply;
+      const response = resultResponse(json, type, { status: 200 });
+      return repeatable ? keep(response) : response;
     });
-  const runOne = (body: GraphqlRequest, call: Call, { type, keep }: ResponseOptions): Reply =>
+  const runOne = (body: GraphqlRequest, call: Call, { type, keep }: ResponseOptions) =>
     andThen(runOperation(engine, body, call), ({ result, json, repeatable }) => {
       const status = statusOf(result, type, config.graphqlHttpDraft);
-      const reply = resultReply(json, type, { status, errors: result.errors });
-      return repeatable ? keep(reply) : reply;
+      const response = resultResponse(json, type, { status, errors: result.errors });
+      return repeatable ? keep(response) : response;
     });
-  /** Requests with equal `key` have equal replies until something is written. */
-  const run = (value: () => unknown, request: HttpRequest, key?: string): Reply => {
+  /** Requests with equal `key` have equal responses until something is written. */
+  const run = (
+    value: () => unknown,
+    request: HttpRequest,
+    key?: string,
+  ): MaybePromise<HttpResponse> => {
     let isKept = true;
-    const reply = answers.get(key, (records, keep) => {
+    const response = responses.get(key, (records, keep) => {
       isKept = false;
       const body = value();
       const options = { type: typeFor(request), keep };
@@ -76,8 +84,8 @@ export function createRunner(deps: RunnerDeps): Runner {
         wantsEvents(request) ? streams.run(decoded, call) : runOne(decoded, call, options),
       );
     });
-    if (isKept) watch?.keptAnswer();
-    return reply;
+    if (isKept) watch?.cacheHit();
+    return response;
   };
 
   return {
@@ -90,16 +98,20 @@ export function createRunner(deps: RunnerDeps): Runner {
     postMultipart: (request) =>
       refusable(request, () => runMultipart(request, deps, (body) => run(() => body, request))),
     get: (request) => {
-      const reply = refusable(request, () => {
+      const response = refusable(request, () => {
         if (!wantsEvents(request) && negotiateType(request.header('accept')) === undefined) {
           throw new AppError('not_acceptable', 'No media type of the response is accepted.');
         }
         return run(() => parseQueryString(request.query), request);
       });
-      // The reply to a GET can be cached, and depends on `Accept`.
-      return andThen(reply, (made) => ({ ...made, headers: [...made.headers, 'Vary', 'Accept'] }));
+      // The response to a GET can be cached, and depends on `Accept`.
+      return andThen(response, varyByAccept);
     },
   };
+}
+
+function varyByAccept(response: HttpResponse): HttpResponse {
+  return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
 }
 
 function showsCost(request: HttpRequest): boolean {
@@ -107,15 +119,18 @@ function showsCost(request: HttpRequest): boolean {
 }
 
 /** Runs a call and releases its budget, whether it succeeds or fails. */
-function held(call: Call, run: (call: Call) => Reply): Reply {
+function held(
+  call: Call,
+  run: (call: Call) => MaybePromise<HttpResponse>,
+): MaybePromise<HttpResponse> {
   const { budget } = call.scope;
-  let reply: Reply | undefined;
+  let response: MaybePromise<HttpResponse> | undefined;
   try {
-    reply = run(call);
+    response = run(call);
   } finally {
-    if (reply === undefined || !isPromise(reply)) budget.release();
+    if (response === undefined || !isPromise(response)) budget.release();
   }
-  return isPromise(reply) ? reply.finally(() => budget.release()) : reply;
+  return isPromise(response) ? response.finally(() => budget.release()) : response;
 }
 
 /** The media type of a response, and the function that caches it. */
@@ -124,7 +139,7 @@ interface ResponseOptions {
   readonly keep: Keep;
 }
 
-/** Replies to longer bodies are not cached: the lookup costs more than it is likely to save. */
+/** Responses to longer bodies are not cached: the lookup costs more than it is likely to save. */
 const keyBytesMax = 65_536;
 
 function toKey(type: ResponseType, body: Buffer): string {
@@ -137,14 +152,17 @@ function typeFor(request: HttpRequest): ResponseType {
 }
 
 /** Errors before the execution have the form of a GraphQL response too. */
-function refusable(request: HttpRequest, make: () => Reply): Reply {
-  const refuse = (error: unknown): HttpReply => {
+function refusable(
+  request: HttpRequest,
+  make: () => MaybePromise<HttpResponse>,
+): MaybePromise<HttpResponse> {
+  const refuse = (error: unknown): HttpResponse => {
     if (!(error instanceof AppError)) throw error;
-    return refusalReply(error, typeFor(request));
+    return refusalResponse(error, typeFor(request));
   };
   try {
-    const reply = make();
-    return isPromise(reply) ? reply.catch(refuse) : reply;
+    const response = make();
+    return isPromise(response) ? response.catch(refuse) : response;
   } catch (error) {
     return refuse(error);
   }

@@ -6,10 +6,10 @@
 import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import { type Answer, toBytes } from '../../http/answer-cache.ts';
+import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
-import type { HttpReply, HttpRequest } from '../../http/message.ts';
+import type { HttpResponse, HttpRequest } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
@@ -24,11 +24,11 @@ import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
   /**
-   * Runs the operation. A subscription replies with a `next` event for each of its events. Any
-   * other operation, and a refused one, replies with one `next` and `complete`. Throws an AppError
+   * Runs the operation. A subscription responds with a `next` event for each of its events. Any
+   * other operation, and a refused one, responds with one `next` and `complete`. Throws an AppError
    * for an operation that must not run this way, and `overloaded` if too many streams are open.
    */
-  run(request: GraphqlRequest, call: Call): MaybePromise<HttpReply>;
+  run(request: GraphqlRequest, call: Call): MaybePromise<HttpResponse>;
   /**
    * Ends every stream without `complete`, so that clients reconnect. Clients that do not read are
    * disconnected after 1.5 seconds, so that they do not delay the stop.
@@ -90,7 +90,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     watch,
   };
 
-  const subscribe = async (operation: ReadyOperation): Promise<HttpReply> => {
+  const subscribe = async (operation: ReadyOperation): Promise<HttpResponse> => {
     if (streams.size >= config.connectionsMax / 2) {
       const message = 'Too many event streams are open.';
       throw new AppError('overloaded', message, { retryAfterSeconds: 5 });
@@ -117,7 +117,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
       if (prepared.kind === 'ready' && prepared.operation === 'subscription') {
         return subscribe(prepared);
       }
-      return andThen(runPrepared(engine, prepared, call), ({ json }) => answer(json));
+      return andThen(runPrepared(engine, prepared, call), ({ json }) => toResponse(json));
     },
     close() {
       for (const stream of streams) stream.stop();
@@ -129,7 +129,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   };
 }
 
-function answer(json: Answer): HttpReply {
+function toResponse(json: JsonBody): HttpResponse {
   const pieces = [nextPrefix, json, nextSuffix, complete];
   const body = Buffer.concat(pieces.map(toBytes));
   return { status: 200, headers, body };

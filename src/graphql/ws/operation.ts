@@ -147,10 +147,10 @@ export class Operation implements Member {
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
-      const response = await engine.respond(operation, scope);
+      const result = await engine.respond(operation, scope);
       // Waits while earlier messages are queued; the budget accounts for the result meanwhile.
       if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();
-      this.#answer(response);
+      this.#sendResult(result);
     } catch (error) {
       this.#failAndLog(error, log);
     } finally {
@@ -159,7 +159,7 @@ export class Operation implements Member {
     }
   }
 
-  #answer({ result, json }: SerializedResult): void {
+  #sendResult({ result, json }: SerializedResult): void {
     if (this.#stopped) return;
     // Without `data` the operation did not run (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
-import type { Answer } from '../../http/answer-cache.ts';
+import type { JsonBody } from '../../http/response-cache.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { queueBytesMin } from '../events/queue-share.ts';
 import type { EventForm } from '../events/shared-event.ts';
@@ -53,7 +53,7 @@ export class Peer implements SocketPort {
   #waited = false;
   /** Upper bound of the queued bytes of results and short events. */
   #own = 0;
-  /** Upper bound of the queued bytes of short messages, which are replies to the client's own. */
+  /** Upper bound of the queued bytes of short messages, which respond to the client's own. */
   #said = 0;
   /** Approximate bytes received of incomplete messages. */
   #received = 0;
@@ -102,7 +102,7 @@ export class Peer implements SocketPort {
     if (this.#said > this.#deps.queueBytesMax()) this.connection.close(behind);
   }
 
-  sendResult(json: Answer, prefix: string): void {
+  sendResult(json: JsonBody, prefix: string): void {
     if (typeof json === 'string') {
       this.send(`${prefix}${json}}`);
       return;

@@ -1,6 +1,6 @@
 /** The socket, as the protocol code uses it; implemented in `peer.ts`. */
 
-import type { Answer } from '../../http/answer-cache.ts';
+import type { JsonBody } from '../../http/response-cache.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import type { Closing } from './protocol.ts';
 
@@ -9,7 +9,7 @@ export interface SocketPort {
   /** Queues a text message. Nothing is sent after `close`. */
   send(text: string): void;
   /** Queues `prefix`, the result and `}` as one message. */
-  sendResult(json: Answer, prefix: string): void;
+  sendResult(json: JsonBody, prefix: string): void;
   /** The same for an event, which is encoded once for equal prefixes. */
   deliver(event: SharedEvent, prefix: string): void;
   /** True if more bytes are queued than a subscriber may have (R30). */

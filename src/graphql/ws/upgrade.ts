@@ -62,10 +62,10 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
   });
   const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
     const id = createRequestId();
-    const answered = refuse(socket, refusal, id);
+    const sent = refuse(socket, refusal, id);
     // A path chosen by a client must not become a route in the log.
     const found = refusal.code === 'not_found' ? undefined : endpoint;
-    observeAtOnce(toObserved(incoming, id, found), answered, observer);
+    observeAtOnce(toObserved(incoming, id, found), sent, observer);
   };
   let closing = false;
 

@@ -12,7 +12,7 @@ export interface Content {
   readonly example?: unknown;
 }
 
-export interface Answer extends Partial<Content> {
+export interface OperationResponse extends Partial<Content> {
   readonly about: string;
   /** `application/json` if absent. */
   readonly type?: string;
@@ -27,7 +27,7 @@ export interface Operation {
   readonly body?: Readonly<Record<string, Content>>;
   /** Request headers that affect the response, each with an example. */
   readonly headers?: Readonly<Record<string, string>>;
-  readonly answers: Readonly<Record<number, Answer>>;
+  readonly responses: Readonly<Record<number, OperationResponse>>;
   /** Errors in addition to those that follow from the route. */
   readonly errors?: readonly ErrorCode[];
   /** The resource has an entity tag, and its methods are conditional. */
@@ -40,11 +40,11 @@ export interface Operation {
 
 export const headerMeanings = {
   Location: 'Where what was made is found.',
-  ETag: 'The version of what was answered; a list that is streamed has none.',
+  ETag: 'The version of the response; a list that is streamed has none.',
   'Content-Disposition': 'The name to save the file under.',
   'Content-Range': 'Which bytes these are, or how many there are.',
   'Accept-Ranges': 'bytes',
-  'Cache-Control': 'Whether the answer may be kept.',
+  'Cache-Control': 'Whether the response may be cached.',
   'WWW-Authenticate': 'Bearer, with the error of the token that was sent.',
   'Retry-After': 'Whole seconds to wait.',
   Allow: 'The methods of the path.',
@@ -58,8 +58,8 @@ const json = (name: string): NonNullable<Operation['body']> => ({
   'application/json': { schema: refer(name) },
 });
 const listOf = (name: string): Schema => ({ type: 'array', items: refer(name) });
-const answer = (about: string, schema: Schema): Answer => ({ about, schema });
-const made = (about: string, location: string): Answer => ({ about, location });
+const response = (about: string, schema: Schema): OperationResponse => ({ about, schema });
+const made = (about: string, location: string): OperationResponse => ({ about, location });
 const id = String(exampleOf(uuid));
 const patch6902: Content = { schema: refer('JsonPatch') };
 const files = [
@@ -71,42 +71,47 @@ const files = [
   '--b--',
   '',
 ].join('\r\n');
-const done: Answer = { about: 'It is done.' };
+const done: OperationResponse = { about: 'It is done.' };
 const fileHeaders = ['Cache-Control', 'Accept-Ranges'] as const;
 const file = (
   about: string,
   example: string,
-  ...headers: NonNullable<Answer['headers']>
-): Answer => ({
+  ...headers: NonNullable<OperationResponse['headers']>
+): OperationResponse => ({
   about,
   type: 'application/octet-stream',
   schema: bytes,
   example,
   headers: [...fileHeaders, 'Content-Disposition', ...headers],
 });
-const uncached = (about: string, name: string): Answer => {
-  return { ...answer(about, refer(name)), headers: ['Cache-Control'] };
+const uncached = (about: string, name: string): OperationResponse => {
+  return { ...response(about, refer(name)), headers: ['Cache-Control'] };
 };
 const record = (summary: string, about: string, name: string): Operation => {
-  return { summary, answers: { 200: answer(about, refer(name)) }, isTagged: true };
+  return { summary, responses: { 200: response(about, refer(name)) }, isTagged: true };
 };
 const list = (summary: string, about: string, name: string): Operation => {
-  return { summary, answers: { 200: answer(about, listOf(name)) }, isTagged: true, isPaged: true };
+  return {
+    summary,
+    responses: { 200: response(about, listOf(name)) },
+    isTagged: true,
+    isPaged: true,
+  };
 };
-const create = (summary: string, name: string, created: Answer): Operation => {
-  return { summary, body: json(name), answers: { 201: created } };
+const create = (summary: string, name: string, created: OperationResponse): Operation => {
+  return { summary, body: json(name), responses: { 201: created } };
 };
 const change = (summary: string, body?: Operation['body']): Operation => {
-  return { summary, ...(body && { body }), answers: { 204: done }, isTagged: true };
+  return { summary, ...(body && { body }), responses: { 204: done }, isTagged: true };
 };
 
 /** Keyed by method and path, as in the table of routes. */
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /hello': {
     summary: 'A greeting',
-    answers: {
+    responses: {
       200: {
-        ...answer('The greeting.', text),
+        ...response('The greeting.', text),
         type: 'text/plain',
         example: 'Hello from Inkwell.',
       },
@@ -129,7 +134,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /posts/{id}/comments': {
     summary: 'Add a comment',
     body: json('CommentInput'),
-    answers: {
+    responses: {
       201: {
         ...made('It is announced to subscribers.', `/comments/${id}`),
         schema: { type: 'array', maxItems: 0 },
@@ -145,7 +150,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /auth/login': {
     summary: 'Get a token for a user name and password',
     body: json('Credentials'),
-    answers: {
+    responses: {
       200: uncached('The token, good for a minute.', 'Token'),
     },
     errors: ['invalid_credentials', 'too_many_requests'],
@@ -153,7 +158,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /profile': {
     summary: 'The account that the token belongs to',
-    answers: { 200: uncached('The account.', 'Profile') },
+    responses: { 200: uncached('The account.', 'Profile') },
     token: 'always',
   },
   'POST /api/multiparts/simple': {
@@ -164,7 +169,7 @@ export const operations: Readonly<Record<string, Operation>> = {
         example: { name: 'a note', part: 'The quick brown fox' },
       },
     },
-    answers: { 200: done },
+    responses: { 200: done },
     errors: ['invalid_body', 'storage_full'],
   },
   'POST /api/multiparts/list': {
@@ -175,12 +180,12 @@ export const operations: Readonly<Record<string, Operation>> = {
         example: { first: 'One', second: 'Two' },
       },
     },
-    answers: { 200: done },
+    responses: { 200: done },
     errors: ['storage_full'],
   },
   'GET /api/multiparts': {
     summary: 'All stored files',
-    answers: {
+    responses: {
       200: {
         about: 'A fixed text, then the files.',
         type: 'multipart/form-data',
@@ -192,7 +197,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /api/multiparts/{name}': {
     summary: 'One stored file, or a range of it',
     headers: { Range: 'bytes=0-3', 'If-Range': '"…"' },
-    answers: {
+    responses: {
       200: file('The file; its type follows from the extension of its name.', 'a stored file'),
       206: file('The bytes of the range.', 'a st', 'Content-Range'),
       304: { about: 'The client has it.', headers: fileHeaders },
@@ -233,15 +238,15 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'GET /articles/{id}': {
     summary: 'Where the Location of an article points',
-    answers: { 308: made('It is under /api.', '/api/articles/3') },
+    responses: { 308: made('It is under /api.', '/api/articles/3') },
   },
   'GET /livez': {
     summary: 'Is the process alive?',
-    answers: { 200: uncached('It is.', 'Live') },
+    responses: { 200: uncached('It is.', 'Live') },
   },
   'GET /readyz': {
     summary: 'Should it be sent requests?',
-    answers: {
+    responses: {
       200: uncached('Yes.', 'Ready'),
       503: {
         ...uncached('No: it stops, or the store is away.', 'Ready'),

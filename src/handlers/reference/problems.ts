@@ -44,7 +44,7 @@ const sentences: Readonly<Record<ErrorCode, string>> = {
   foreign_origin: 'Pages of other sites may not send this request.',
   not_found: 'There is no post with this id.',
   method_not_allowed: 'This resource has GET, HEAD, OPTIONS.',
-  not_acceptable: 'The answer is application/json and nothing else.',
+  not_acceptable: 'The response is application/json and nothing else.',
   request_timeout: 'The request did not arrive in time.',
   patch_not_applicable: 'Operation 0 cannot be applied: its target does not exist.',
   precondition_failed: 'The resource is not in the state that is asked for.',

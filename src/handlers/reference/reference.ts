@@ -4,7 +4,7 @@ import { type ErrorCode, httpStatusOf } from '../../errors.ts';
 import type { Endpoint } from '../../http/message.ts';
 import type { RouteOf } from '../../router.ts';
 import {
-  type Answer,
+  type OperationResponse,
   type Content,
   headerMeanings,
   type Operation,
@@ -69,7 +69,7 @@ function toOperation(route: RouteOf<Endpoint>, operation: Operation): Schema {
         ...impliedErrors(route, operation, isOpen),
         ...(operation.errors ?? []),
       ]),
-      ...mapValues(toAnswers(method, operation), toResponse),
+      ...mapValues(toResponses(method, operation), toResponse),
       default: { $ref: '#/components/responses/Problem' },
     },
   };
@@ -93,13 +93,13 @@ const pages: readonly Schema[] = [
 const conditions = { 'If-Match': '"…"', 'If-None-Match': '"…"' };
 
 /** Adds 304 to the responses of a resource with an entity tag (RFC 9110 §13). */
-function toAnswers(method: string, operation: Operation): Operation['answers'] {
-  const { answers, isTagged, isPaged } = operation;
-  if (isTagged !== true || method !== 'GET') return answers;
-  const known = { 304: { about: 'The client has it.' }, ...answers };
-  return mapValues(known, (answer: Answer): Answer => {
-    const headers = [...(answer.headers ?? []), 'ETag'] as const;
-    return { ...answer, headers: isPaged && answer.schema ? [...headers, 'Link'] : headers };
+function toResponses(method: string, operation: Operation): Operation['responses'] {
+  const { responses, isTagged, isPaged } = operation;
+  if (isTagged !== true || method !== 'GET') return responses;
+  const known = { 304: { about: 'The client has it.' }, ...responses };
+  return mapValues(known, (response: OperationResponse): OperationResponse => {
+    const headers = [...(response.headers ?? []), 'ETag'] as const;
+    return { ...response, headers: isPaged && response.schema ? [...headers, 'Link'] : headers };
   });
 }
 
@@ -133,8 +133,8 @@ function toErrors(method: string, codes: readonly ErrorCode[]): Readonly<Record<
   );
 }
 
-function toResponse(answer: Answer): Schema {
-  const { about, type = 'application/json', headers = [], location, schema, example } = answer;
+function toResponse(response: OperationResponse): Schema {
+  const { about, type = 'application/json', headers = [], location, schema, example } = response;
   return {
     description: about,
     headers: {

@@ -172,7 +172,7 @@ class MultipartReading implements BodySink {
     }
   }
 
-  /** The connection broke: no reply is possible, but the parts must be released. */
+  /** The connection broke: no response is possible, but the parts must be released. */
   cut(): void {
     this.stop(new ClientGone('The request ended early.'));
   }

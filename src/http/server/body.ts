@@ -18,7 +18,7 @@ export function declaredLength(incoming: IncomingMessage): number {
   return Number(incoming.headers['content-length'] ?? 0);
 }
 
-/** The client went away before its request was complete, or does not read: no reply is possible. */
+/** The client left before its request was complete, or does not read: no response is possible. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

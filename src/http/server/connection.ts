@@ -49,20 +49,20 @@ export class Connection {
   }
 
   /** Calls `run` when the request may start; never, if the connection ends before. */
-  enter(response: ServerResponse, run: () => void): void {
+  enter(outgoing: ServerResponse, run: () => void): void {
     // The last response ended the connection; what follows until it is closed is ignored.
     if (!this.socket.writable) return;
-    this.#last = response;
+    this.#last = outgoing;
     // Node assigns the socket to a response when the one before it was written completely.
-    if (response.socket === null) this.#wait(response, run);
+    if (outgoing.socket === null) this.#wait(outgoing, run);
     else {
-      this.#current = response;
+      this.#current = outgoing;
       run();
     }
   }
 
   /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
-  afterAnswers(act: () => void): void {
+  afterResponses(act: () => void): void {
     const { pending } = this;
     if (pending === undefined) act();
     else {
@@ -73,15 +73,15 @@ export class Connection {
   }
 
   /**
-   * Like `afterAnswers`, after Node has detached the socket (upgrade, CONNECT): the pending
+   * Like `afterResponses`, after Node has detached the socket (upgrade, CONNECT): the pending
    * responses still need its `drain` events, and the idle limit must end them.
    */
-  afterAnswersDetached(act: () => void): void {
+  afterResponsesDetached(act: () => void): void {
     const { socket } = this;
     const tell = (): void => void this.#current?.emit('drain');
     const end = (): void => void socket.destroy();
     socket.on('drain', tell).on('timeout', end);
-    this.afterAnswers(() => {
+    this.afterResponses(() => {
       socket.off('drain', tell).off('timeout', end);
       act();
     });
@@ -96,23 +96,23 @@ export class Connection {
     } else act();
   }
 
-  #wait(response: ServerResponse, run: () => void): void {
-    const bytes = bytesOf(response.req);
+  #wait(outgoing: ServerResponse, run: () => void): void {
+    const bytes = bytesOf(outgoing.req);
     if (!this.#admit(bytes)) {
       this.socket.destroy();
       return;
     }
     this.socket.pause();
-    this.#runAtTurn(response, () => {
+    this.#runAtTurn(outgoing, () => {
       this.#leave(bytes);
       run();
     });
   }
 
   /** Runs in a later iteration of the event loop, so that other connections run in between. */
-  #runAtTurn(response: ServerResponse, run: () => void): void {
-    response.once('socket', () => {
-      this.#current = response;
+  #runAtTurn(outgoing: ServerResponse, run: () => void): void {
+    outgoing.once('socket', () => {
+      this.#current = outgoing;
       setImmediate(() => {
         if (!this.socket.destroyed) run();
       });

@@ -1,6 +1,6 @@
 /**
- * Converts messages to requests, calls the endpoint, and sends its reply. Nothing else writes to a
- * ServerResponse.
+ * Converts messages to requests, calls the endpoint, and sends its response. Nothing else writes to
+ * a ServerResponse.
  */
 
 import type { ServerResponse } from 'node:http';
@@ -17,13 +17,13 @@ import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { toConditional } from '../etag.ts';
 import { negotiate } from '../media-type.ts';
-import { observeAnswer, observeAtOnce, observeLeft, type Observer } from './observe.ts';
-import { emptyReply, type Endpoint, type HttpReply } from '../message.ts';
+import { observeResponse, observeAtOnce, observeLeft, type Observer } from './observe.ts';
+import { emptyResponse, type Endpoint, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
 import { refuse } from './raw-response.ts';
 import { Request } from './request.ts';
-import { type Outlet, sendReply } from './send.ts';
-import { createReplyBatch } from './reply-batch.ts';
+import { type SendContext, sendResponse } from './send.ts';
+import { createResponseBatch } from './response-batch.ts';
 
 export interface ListenerDeps {
   readonly find: (method: string, path: string) => Found<Endpoint>;
@@ -31,7 +31,7 @@ export interface ListenerDeps {
   readonly log: Log;
   /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
-  /** Undefined: pages of other origins cannot read replies. */
+  /** Undefined: pages of other origins cannot read responses. */
   readonly cors?: Cors | undefined;
   /** Notified of each finished request. */
   readonly observer?: Observer | undefined;
@@ -41,7 +41,7 @@ export interface ListenerDeps {
 
 export interface Listener {
   /** For the events `request` and, with `expectsContinue`, `checkContinue`. */
-  answer(connection: Connection, message: Message): void;
+  respond(connection: Connection, message: Message): void;
   /** For `checkExpectation`: an expectation other than 100-continue (RFC 9110 §10.1.1). */
   refuseExpectation(connection: Connection, message: Message): void;
   /** From now on every response ends its connection, so that a drain finds few idle ones. */
@@ -55,52 +55,52 @@ export interface Listener {
 /** A message from Node, and the response to it. */
 export interface Message {
   readonly incoming: Incoming;
-  readonly response: ServerResponse;
+  readonly outgoing: ServerResponse;
   readonly expectsContinue: boolean;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
   const { log, pool, cors, observer } = deps;
-  const outlet = { log, pool, cors, closing: false };
+  const context = { log, pool, cors, closing: false };
   let isDraining = false;
   const nextId = createIds(deps.idPrefix);
-  const sendNow = (pending: PendingReply): void => sendPending(pending, outlet, observer);
-  const batch = createReplyBatch(sendNow);
-  const send = (request: Request, reply: HttpReply): void => {
+  const sendNow = (pending: PendingResponse): void => sendPending(pending, context, observer);
+  const batch = createResponseBatch(sendNow);
+  const send = (request: Request, response: HttpResponse): void => {
     // Not batched: a stream can fail at any time, and a stopping server may end the connection.
-    if (outlet.closing || reply.body instanceof Readable) sendNow({ request, reply });
-    else batch.send({ request, reply });
+    if (context.closing || response.body instanceof Readable) sendNow({ request, response });
+    else batch.send({ request, response });
   };
   const fail = (request: Request, error: unknown): void => {
     if (error instanceof ClientGone) {
       request.release();
-      request.response.destroy();
+      request.outgoing.destroy();
       if (observer) observeLeft(request, observer);
     } else send(request, toProblem(error, request.id, log));
   };
   const run = (request: Request, respond: Respond): void => {
     observer?.begin?.();
     try {
-      const reply = respond(request);
-      if (isPromise(reply)) {
-        reply.then(
+      const response = respond(request);
+      if (isPromise(response)) {
+        response.then(
           (found) => send(request, found),
           (error: unknown) => fail(request, error),
         );
-      } else send(request, reply);
+      } else send(request, response);
     } catch (error) {
       fail(request, error);
     }
   };
   const enter = (connection: Connection, message: Message, respond: Respond): void => {
-    const { incoming, response, expectsContinue } = message;
+    const { incoming, outgoing, expectsContinue } = message;
     const body = hasBody(incoming) ? new RequestBody(incoming) : undefined;
-    connection.enter(response, () => {
-      const exchange = { response, expectsContinue, body, pool };
+    connection.enter(outgoing, () => {
+      const exchange = { outgoing, expectsContinue, body, pool };
       run(new Request(nextId(), incoming, exchange), respond);
     });
   };
-  const respond: Respond = (request) => {
+  const serve: Respond = (request) => {
     if (isDraining) throw stopping();
     return dispatch(request, deps);
   };
@@ -109,21 +109,21 @@ export function createListener(deps: ListenerDeps): Listener {
   };
 
   return {
-    answer: (connection, message) => enter(connection, message, respond),
+    respond: (connection, message) => enter(connection, message, serve),
     refuseExpectation: (connection, message) => enter(connection, message, refuseExpectation),
     refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
     announceStop() {
-      outlet.closing = true;
+      context.closing = true;
     },
     drain() {
       isDraining = true;
-      outlet.closing = true;
+      context.closing = true;
       batch.flush();
     },
   };
 }
 
-type Respond = (request: Request) => MaybePromise<HttpReply>;
+type Respond = (request: Request) => MaybePromise<HttpResponse>;
 
 function createIds(prefix: string): () => string {
   let count = 0;
@@ -133,31 +133,31 @@ function createIds(prefix: string): () => string {
   };
 }
 
-/** A reply that was not sent yet. */
-interface PendingReply {
+/** A response that was not sent yet. */
+interface PendingResponse {
   readonly request: Request;
-  readonly reply: HttpReply;
+  readonly response: HttpResponse;
 }
 
-/** Sends the reply or, if that fails, a reply with the reason. */
+/** Sends the response or, if that fails, a response with the reason. */
 function sendPending(
-  { request, reply }: PendingReply,
-  outlet: Outlet,
+  { request, response }: PendingResponse,
+  context: SendContext,
   observer: Observer | undefined,
 ): void {
-  let sent = reply;
+  let sent = response;
   let bytes: number;
   try {
-    sent = toConditional(reply, request);
-    bytes = sendReply(sent, request, outlet);
+    sent = toConditional(response, request);
+    bytes = sendResponse(sent, request, context);
   } catch (error) {
     // No memory, a failed condition, or headers that Node refuses: nothing was written yet.
-    if (reply.body instanceof Readable) reply.body.destroy();
-    sent = toProblem(error, request.id, outlet.log);
-    bytes = sendReply(sent, request, outlet);
+    if (response.body instanceof Readable) response.body.destroy();
+    sent = toProblem(error, request.id, context.log);
+    bytes = sendResponse(sent, request, context);
   }
   request.release();
-  if (observer) observeAnswer(request, sent, { observer, bytes });
+  if (observer) observeResponse(request, sent, { observer, bytes });
 }
 
 function refuseSocket(
@@ -166,15 +166,15 @@ function refuseSocket(
   { id, observer }: { readonly id: string; readonly observer: Observer | undefined },
 ): void {
   const { remoteAddress = '' } = socket;
-  const answered = refuse(socket, error, id);
+  const sent = refuse(socket, error, id);
   const unknown = { id, method: '', endpoint: undefined, remoteAddress, header: noHeader };
-  if (observer) observeAtOnce(unknown, answered, observer);
+  if (observer) observeAtOnce(unknown, sent, observer);
 }
 
 const noHeader = (): undefined => undefined;
 
 /** Checks the message, finds the endpoint and calls it. */
-function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply> {
+function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpResponse> {
   const { incoming, method } = request;
   checkMessage(incoming);
   const target = parseTarget(incoming.url ?? '');
@@ -182,7 +182,7 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply>
   request.query = target.query;
   request.host = target.host ?? incoming.headers.host ?? ownAddress(incoming);
   if (method === 'OPTIONS') {
-    return deps.cors?.preflight(request) ?? optionsReply(target.path, deps.allowed(target.path));
+    return deps.cors?.preflight(request) ?? optionsResponse(target.path, deps.allowed(target.path));
   }
   const found = deps.find(method, target.path);
   if (found.kind === 'not_found') {
@@ -198,11 +198,11 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpReply>
   return handler(request);
 }
 
-/** R6: called only for a route whose reply has one fixed media type. */
+/** R6: called only for a route whose response has one fixed media type. */
 function checkAccept(accept: string | undefined, produces: string): void {
   if (accept === undefined || accept === '*/*' || accept === produces) return;
   if (negotiate(accept, [produces]) !== undefined) return;
-  throw new AppError('not_acceptable', `The answer is ${produces} and nothing else.`);
+  throw new AppError('not_acceptable', `The response is ${produces} and nothing else.`);
 }
 
 /** The address that the client connected to, for HTTP/1.0 without Host. */
@@ -215,8 +215,8 @@ function stopping(): AppError {
   return new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
 }
 
-function optionsReply(path: string, allow: string | undefined): HttpReply {
-  if (path === '*') return emptyReply(204);
+function optionsResponse(path: string, allow: string | undefined): HttpResponse {
+  if (path === '*') return emptyResponse(204);
   if (allow === undefined) throw new AppError('not_found', 'There is nothing at this path.');
-  return emptyReply(204, ['Allow', allow]);
+  return emptyResponse(204, ['Allow', allow]);
 }

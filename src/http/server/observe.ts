@@ -5,7 +5,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Endpoint, HttpReply } from '../message.ts';
+import type { Endpoint, HttpResponse } from '../message.ts';
 import type { Request } from './request.ts';
 
 /** What is known of a request, a handshake, or bytes that are not a request. */
@@ -43,19 +43,19 @@ export interface Observer {
 /** Not a status of HTTP; proxies use it in their logs. */
 const clientLeft = 499;
 
-/** Call it when a reply was written or, for a stream, has begun. */
-export function observeAnswer(
+/** Call it when a response was written or, for a stream, has begun. */
+export function observeResponse(
   request: Request,
-  { status, body }: HttpReply,
+  { status, body }: HttpResponse,
   { observer, bytes }: { readonly observer: Observer; readonly bytes: number },
 ): void {
-  const { response } = request;
+  const { outgoing } = request;
   const waitedMilliseconds = performance.now() - request.startedAt;
-  if (!response.headersSent) observeLeft(request, observer);
+  if (!outgoing.headersSent) observeLeft(request, observer);
   else if (typeof body === 'object' && body instanceof Readable) {
     const { socket } = request.incoming;
     const before = socket.bytesWritten;
-    response.once('close', () => {
+    outgoing.once('close', () => {
       const milliseconds = performance.now() - request.startedAt;
       const written = socket.bytesWritten - before;
       observer.end({ request, status, bytes: written, waitedMilliseconds, milliseconds });
@@ -65,7 +65,7 @@ export function observeAnswer(
   }
 }
 
-/** Call it for a client that left before its reply was made. */
+/** Call it for a client that left before its response was made. */
 export function observeLeft(request: Request, observer: Observer): void {
   const milliseconds = performance.now() - request.startedAt;
   const waitedMilliseconds = milliseconds;

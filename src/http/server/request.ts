@@ -10,7 +10,7 @@ import type { BodyFlow, BodySink, Endpoint, HttpRequest } from '../message.ts';
 
 /** The response, the body and how the client waits. */
 export interface Exchange {
-  readonly response: ServerResponse;
+  readonly outgoing: ServerResponse;
   readonly expectsContinue: boolean;
   /** Undefined if the message has none. */
   readonly body: RequestBody | undefined;
@@ -27,7 +27,7 @@ const streamedBytesMax = 2 * 1024 * 1024;
 export class Request implements HttpRequest {
   readonly id: string;
   readonly incoming: Incoming;
-  readonly response: ServerResponse;
+  readonly outgoing: ServerResponse;
   readonly method: string;
   path = '';
   query = '';
@@ -38,7 +38,7 @@ export class Request implements HttpRequest {
   /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
   /** True while the client waits for `100 Continue` before it sends its body. */
-  awaited: boolean;
+  awaitsContinue: boolean;
   readonly body: RequestBody | undefined;
   readonly #pool: MemoryPool;
   /** Released when the request is answered. */
@@ -47,9 +47,9 @@ export class Request implements HttpRequest {
   constructor(id: string, incoming: Incoming, exchange: Exchange) {
     this.id = id;
     this.incoming = incoming;
-    this.response = exchange.response;
+    this.outgoing = exchange.outgoing;
     this.method = incoming.method ?? '';
-    this.awaited = exchange.expectsContinue;
+    this.awaitsContinue = exchange.expectsContinue;
     this.body = exchange.body;
     this.#pool = exchange.pool;
   }
@@ -65,7 +65,7 @@ export class Request implements HttpRequest {
 
   readBody(bytesMax: number): Promise<Buffer> {
     // A body that is declared too long is refused before the client sends it.
-    if (this.awaited && declaredLength(this.incoming) <= bytesMax) this.invite();
+    if (this.awaitsContinue && declaredLength(this.incoming) <= bytesMax) this.invite();
     return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
   }
 
@@ -74,7 +74,7 @@ export class Request implements HttpRequest {
     // A slow sender holds this memory for long: its connection is closed if others need it.
     this.#room = this.#pool.open(() => this.incoming.socket.destroy());
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
-    if (this.awaited) this.invite();
+    if (this.awaitsContinue) this.invite();
     return (this.body ?? new RequestBody(this.incoming)).stream(sink);
   }
 
@@ -89,8 +89,8 @@ export class Request implements HttpRequest {
   }
 
   private invite(): void {
-    this.awaited = false;
-    this.response.writeContinue();
+    this.awaitsContinue = false;
+    this.outgoing.writeContinue();
   }
 }
 

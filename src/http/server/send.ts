@@ -1,4 +1,4 @@
-/** A reply → bytes: one `writeHead` with the length, one `end`; streams with back-pressure. */
+/** A response → bytes: one `writeHead` with the length, one `end`; streams with back-pressure. */
 
 import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
@@ -7,21 +7,21 @@ import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memo
 import { ClientGone, type RequestBody } from './body.ts';
 import type { Cors } from '../cors.ts';
 import type { Incoming } from './incoming.ts';
-import type { HttpReply } from '../message.ts';
+import type { HttpResponse } from '../message.ts';
 import { overloaded } from './request.ts';
 
 /** The request to answer. */
-export interface Asked {
+export interface RequestParts {
   readonly id: string;
   readonly incoming: Incoming;
-  readonly response: ServerResponse;
+  readonly outgoing: ServerResponse;
   /** The client still waits for `100 Continue`, so it will not send its body. */
-  readonly awaited: boolean;
+  readonly awaitsContinue: boolean;
   readonly body: RequestBody | undefined;
 }
 
-/** What all replies of a server share. */
-export interface Outlet {
+/** What all responses of a server share. */
+export interface SendContext {
   readonly log: Log;
   readonly pool: MemoryPool;
   readonly cors: Cors | undefined;
@@ -30,93 +30,101 @@ export interface Outlet {
 }
 
 /**
- * Sends a reply. Returns the bytes of its content, 0 for a stream. Throws, before anything is
+ * Sends a response. Returns the bytes of its content, 0 for a stream. Throws, before anything is
  * written, if Node refuses the headers or the pool has no room.
  */
-export function sendReply(reply: HttpReply, asked: Asked, outlet: Outlet): number {
-  const { response } = asked;
-  const { body } = reply;
-  if (response.destroyed || response.headersSent) {
+export function sendResponse(
+  response: HttpResponse,
+  request: RequestParts,
+  context: SendContext,
+): number {
+  const { outgoing } = request;
+  const { body } = response;
+  if (outgoing.destroyed || outgoing.headersSent) {
     if (body instanceof Readable) body.destroy();
-    response.destroy();
+    outgoing.destroy();
     return 0;
   }
-  const unread = hasUnreadBody(asked);
+  const unread = hasUnreadBody(request);
   // The rest of the body is read and discarded.
-  if (!asked.incoming.complete) asked.body?.leave();
-  const headers = ['X-Request-Id', asked.id, 'X-Content-Type-Options', 'nosniff', ...reply.headers];
-  outlet.cors?.addTo(headers, asked.incoming.headers.origin);
-  const isLast = outlet.closing || unread || asked.incoming.isUpgradeIgnored;
-  if (isLast && !reply.headers.includes('Connection')) headers.push('Connection', 'close');
+  if (!request.incoming.complete) request.body?.leave();
+  const { status } = response;
+  const headers = ['X-Request-Id', request.id, ...noSniff, ...response.headers];
+  context.cors?.addTo(headers, request.incoming.headers.origin);
+  const isLast = context.closing || unread || request.incoming.isUpgradeIgnored;
+  if (isLast && !response.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
-    if (reply.streamBytes !== undefined) headers.push('Content-Length', String(reply.streamBytes));
+    const { streamBytes } = response;
+    if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
     try {
-      const room = outlet.pool.open();
-      if (!room.grow(reply.streamBytesMax ?? 0)) throw overloaded();
-      releaseAfter(response, room);
-      response.writeHead(reply.status, headers);
+      const room = context.pool.open();
+      if (!room.grow(response.streamBytesMax ?? 0)) throw overloaded();
+      releaseAfter(outgoing, room);
+      outgoing.writeHead(status, headers);
     } catch (error) {
       body.destroy();
       throw error;
     }
-    sendStream(body, asked, outlet.log);
+    sendStream(body, request, context.log);
     return 0;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isLarge = length > uncountedBytesMax;
-  const room = isLarge ? (reply.pool ?? outlet.pool).open(() => response.destroy()) : undefined;
+  const room = isLarge ? (response.pool ?? context.pool).open(() => outgoing.destroy()) : undefined;
   if (room?.hasRoom(length) === false) throw overloaded();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
-  if (reply.status !== 204 && reply.status !== 304) headers.push('Content-Length', String(length));
-  response.writeHead(reply.status, headers);
+  if (status !== 204 && status !== 304) headers.push('Content-Length', String(length));
+  outgoing.writeHead(status, headers);
   // Encoded, because a socket counts a queued string in characters, not in bytes.
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
-  if (unread) endSlowly(content, asked);
-  else endWhole(content, response);
+  if (unread) endSlowly(content, request);
+  else endWhole(content, outgoing);
   // Usually the socket takes the whole response at once, and no memory is held.
-  if (room !== undefined && response.writableLength > 0) {
+  if (room !== undefined && outgoing.writableLength > 0) {
     room.set(length);
-    releaseAfter(response, room);
+    releaseAfter(outgoing, room);
   }
-  return asked.incoming.method === 'HEAD' ? 0 : length;
+  return request.incoming.method === 'HEAD' ? 0 : length;
 }
 
+const noSniff = ['X-Content-Type-Options', 'nosniff'];
+
 /** Releases when the client has read the response or is gone, also if the headers are refused. */
-function releaseAfter(response: ServerResponse, room: Reservation): void {
-  response.once('close', () => room.release());
+function releaseAfter(outgoing: ServerResponse, room: Reservation): void {
+  outgoing.once('close', () => room.release());
 }
 
 /**
  * Writes head and body at once. `end(body)` would cork the socket and add an empty chunk, and Node
  * writes several chunks by a slower path: that takes a tenth of the time of a small response.
  */
-function endWhole(body: string | Buffer | undefined, response: ServerResponse): void {
-  const { socket } = response;
+function endWhole(body: string | Buffer | undefined, outgoing: ServerResponse): void {
+  const { socket } = outgoing;
   // On a closed socket it must not seem sent: Node would start the next request.
   if (body === undefined || socket?.writable !== true) {
-    response.end(body);
+    outgoing.end(body);
     return;
   }
   socket.cork();
-  response.write(body);
+  outgoing.write(body);
   socket.uncork();
-  response.end();
+  outgoing.end();
 }
 
-function sendStream(body: Readable, asked: Asked, log: Log): void {
-  const { id, incoming, response } = asked;
+function sendStream(body: Readable, request: RequestParts, log: Log): void {
+  const { id, incoming, outgoing } = request;
   if (incoming.method === 'HEAD') {
     body.destroy();
-    response.end();
+    outgoing.end();
     return;
   }
   // A client that half-closed may still read or be gone; the stream decides.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
   socket.once('end', tell);
-  pipeline(body, response, (error) => {
+  pipeline(body, outgoing, (error) => {
     socket.off('end', tell);
-    if (error) response.destroy();
+    if (error) outgoing.destroy();
     // A client that leaves or does not read is not a fault of the server.
     const isTheirs = error instanceof ClientGone || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
     if (error && !isTheirs)
@@ -132,9 +140,9 @@ const lingerMillisecondsMax = 2_000;
 /** A client that is silent for this long, or need not send more, is not waited for. */
 const lingerSilenceMilliseconds = 1_000;
 
-function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
+function hasUnreadBody({ incoming, awaitsContinue, body }: RequestParts): boolean {
   if (incoming.complete || body === undefined) return false;
-  return awaited || !(Number(incoming.headers['content-length']) <= restBytesMax);
+  return awaitsContinue || !(Number(incoming.headers['content-length']) <= restBytesMax);
 }
 
 /**
@@ -142,10 +150,10 @@ function hasUnreadBody({ incoming, awaited, body }: Asked): boolean {
  * it, and the reset can overtake the response (RFC 9112 §9.6). The rest is therefore read first, up
  * to a limit; a client that sends more is paused, which gives it time to read the response.
  */
-function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
-  const { incoming, response } = asked;
-  if (body === undefined) response.flushHeaders();
-  else response.write(body);
+function endSlowly(body: string | Buffer | undefined, request: RequestParts): void {
+  const { incoming, outgoing } = request;
+  if (body === undefined) outgoing.flushHeaders();
+  else outgoing.write(body);
   let rest = 0;
   let finished = false;
   const finish = (): void => {
@@ -153,8 +161,8 @@ function endSlowly(body: string | Buffer | undefined, asked: Asked): void {
     finished = true;
     clearTimeout(timer);
     incoming.removeAllListeners('data').pause();
-    if (incoming.socket.writable) response.end();
-    else response.destroy();
+    if (incoming.socket.writable) outgoing.end();
+    else outgoing.destroy();
   };
   const end = performance.now() + lingerMillisecondsMax;
   const timer = setTimeout(finish, lingerSilenceMilliseconds);

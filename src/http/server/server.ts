@@ -82,27 +82,27 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const of = (socket: Socket): Connection =>
     connections.get(socket) ?? new Connection(socket, pool);
 
-  server.on('request', (incoming, response) => {
-    listener.answer(of(incoming.socket), { incoming, response, expectsContinue: false });
+  server.on('request', (incoming, outgoing) => {
+    listener.respond(of(incoming.socket), { incoming, outgoing, expectsContinue: false });
   });
-  server.on('checkContinue', (incoming, response) => {
-    listener.answer(of(incoming.socket), { incoming, response, expectsContinue: true });
+  server.on('checkContinue', (incoming, outgoing) => {
+    listener.respond(of(incoming.socket), { incoming, outgoing, expectsContinue: true });
   });
-  server.on('checkExpectation', (incoming, response) => {
-    const message = { incoming, response, expectsContinue: false };
+  server.on('checkExpectation', (incoming, outgoing) => {
+    const message = { incoming, outgoing, expectsContinue: false };
     listener.refuseExpectation(of(incoming.socket), message);
   });
   // Always a TCP socket: Node's types of the next three events are wider for other servers.
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
     const connection = of(socket as Socket);
-    connection.afterAnswersDetached(() => {
+    connection.afterResponsesDetached(() => {
       connection.isUpgraded = true;
       deps.upgrade(incoming, socket, head);
     });
   });
   server.on('connect', (_incoming, socket) => {
     const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
-    of(socket as Socket).afterAnswersDetached(() => listener.refuse(socket as Socket, error));
+    of(socket as Socket).afterResponsesDetached(() => listener.refuse(socket as Socket, error));
   });
   server.on('clientError', (error, socket) => {
     refuseBadMessage(error, of(socket as Socket), listener);
@@ -207,7 +207,7 @@ async function drain(stop: Drain): Promise<void> {
   await beforeEnd();
   for (const connection of connections.values()) {
     // A response that began before the stop has promised to keep the connection open.
-    connection.afterAnswers(() => connection.socket.destroySoon());
+    connection.afterResponses(() => connection.socket.destroySoon());
   }
   await closed;
   clearTimeout(deadline);
@@ -227,7 +227,7 @@ function refuseBadMessage(error: BadMessage, connection: Connection, listener: L
   if (connection.isRefused) return;
   connection.isRefused = true;
   const refuseNow = (): void => listener.refuse(socket, toAppError(error));
-  if (pending === undefined || pending.req.complete) connection.afterAnswers(refuseNow);
+  if (pending === undefined || pending.req.complete) connection.afterResponses(refuseNow);
   else connection.replacePending(() => (pending.headersSent ? endGently(socket) : refuseNow()));
 }
 

@@ -64,7 +64,7 @@ export async function openPostgresStore(
     ),
     todos: createTodos(context),
     articles: createArticles(context),
-    // Other nodes write too, so that a cached reply could be out of date at any time.
+    // Other nodes write too, so that a cached response could be out of date at any time.
     versions: () => undefined,
     placed: () => feed.placed(),
     async ping() {

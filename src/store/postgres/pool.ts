@@ -149,7 +149,7 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
   };
 }
 
-interface Answer {
+interface QueryResult {
   readonly rows: readonly Row[];
   /** The number of rows read or written, according to the server. */
   readonly count: number;
@@ -159,7 +159,7 @@ interface Answer {
  * Collects rows itself: the package's own counter is not reset after a statement that failed in the
  * middle, so that the next result would have holes.
  */
-async function ask(query: ReturnType<Statement>): Promise<Answer> {
+async function ask(query: ReturnType<Statement>): Promise<QueryResult> {
   const rows: Row[] = [];
   const { command, count } = await query.forEach((row) => rows.push(row));
   if (command === 'SELECT' && count !== rows.length) throw new IncompleteResult();
@@ -168,7 +168,7 @@ async function ask(query: ReturnType<Statement>): Promise<Answer> {
 
 interface Runner {
   /** Runs a statement up to `attempts` times, if its connection was lost. */
-  readonly run: (statement: Statement, attempts: 1 | 2) => Promise<Answer>;
+  readonly run: (statement: Statement, attempts: 1 | 2) => Promise<QueryResult>;
   readonly end: () => Promise<void>;
 }
 
@@ -199,7 +199,7 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
   /** True if no connection has answered for so long that all count as dead. */
   const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
 
-  async function runOnce(statement: Statement): Promise<Answer> {
+  async function runOnce(statement: Statement): Promise<QueryResult> {
     if (statements >= statementsMax) throw busy();
     statements += 1;
     const used = client;
@@ -209,10 +209,10 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
       giveUp(used);
     });
     try {
-      const answer = await Promise.race([ask(statement(used)), deadline.passed]);
+      const result = await Promise.race([ask(statement(used)), deadline.passed]);
       answeredAt = Date.now();
       noteAnswer();
-      return answer;
+      return result;
     } catch (error) {
       if (error instanceof IncompleteResult) giveUp(used);
       if (isReadOnly(error)) renew(used);
@@ -227,7 +227,7 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     }
   }
 
-  async function run(statement: Statement, attempts: 1 | 2): Promise<Answer> {
+  async function run(statement: Statement, attempts: 1 | 2): Promise<QueryResult> {
     try {
       return await runOnce(statement);
     } catch (error) {

@@ -1,9 +1,9 @@
 /** GraphQL over HTTP, responses: media type, status and body (R25). */
 
 import { type AppError, httpStatusOf } from '../../errors.ts';
-import type { Answer } from '../../http/answer-cache.ts';
+import type { JsonBody } from '../../http/response-cache.ts';
 import { negotiate } from '../../http/media-type.ts';
-import type { HttpReply } from '../../http/message.ts';
+import type { HttpResponse } from '../../http/message.ts';
 import type { GraphqlResult } from '../result.ts';
 import { type GraphqlCode, toRefusal } from '../errors.ts';
 
@@ -35,18 +35,18 @@ interface ResultOutcome {
   readonly errors?: GraphqlResult['errors'];
 }
 
-export function resultReply(
-  body: Answer,
+export function resultResponse(
+  body: JsonBody,
   type: ResponseType,
   { status, errors = [] }: ResultOutcome,
-): HttpReply {
+): HttpResponse {
   const wait = status === 503 ? errors[0]?.extensions.retryAfterSeconds : undefined;
   const retry = wait === undefined ? [] : ['Retry-After', String(wait)];
   return { status, headers: [...headersOf[type], ...retry], body };
 }
 
 /** A refused request has the status of its error, with either media type. */
-export function refusalReply(error: AppError, type: ResponseType): HttpReply {
+export function refusalResponse(error: AppError, type: ResponseType): HttpResponse {
   const { allow, retryAfterSeconds } = error.facts;
   const headers = [...headersOf[type]];
   if (allow !== undefined) headers.push('Allow', allow);

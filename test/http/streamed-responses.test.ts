@@ -8,7 +8,7 @@ import { connectRaw, get } from '../support/raw-client.ts';
 
 keepOthersServed();
 
-test('a stream that fails cuts its answer short, with one log record', async (t) => {
+test('a stream that fails cuts its response short, with one log record', async (t) => {
   const { port, logged, active } = await startHttp(t, {
     routes: {
       'GET /': () => {
@@ -24,7 +24,7 @@ test('a stream that fails cuts its answer short, with one log record', async (t)
   });
   const client = await connectRaw(t, port);
   client.send(get('/'));
-  await assert.rejects(client.answer());
+  await assert.rejects(client.response());
   await client.ended();
   while (active() > 0) await turn();
   assert.deepEqual(
@@ -95,7 +95,7 @@ test('a stream behind another answer hears that its client has ended its side', 
   client.send(get('/slow') + get('/'));
   client.halfClose();
   slow.open();
-  assert.equal((await client.answer()).body.toString(), 'slow');
+  assert.equal((await client.response()).body.toString(), 'slow');
   await left.opened;
   await client.ended();
 });
@@ -140,9 +140,9 @@ describe('a stream', { concurrency: true }, () => {
       const client = await connectRaw(t, port);
       client.send(get('/').repeat(2) + bytes);
       for (let count = 0; count < 2; count += 1) {
-        assert.equal((await client.answer()).body.length, 64 * 65_536);
+        assert.equal((await client.response()).body.length, 64 * 65_536);
       }
-      if (bytes !== '') assert.ok((await client.answer()).status >= 400);
+      if (bytes !== '') assert.ok((await client.response()).status >= 400);
     });
   }
 });

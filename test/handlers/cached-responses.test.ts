@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { startServer, type TestServer } from '../support/server.js';
 
-interface Reply {
+interface Result {
   readonly data?: Record<string, unknown>;
   readonly errors?: readonly unknown[];
 }
@@ -23,12 +23,13 @@ describe('answers that are kept', () => {
       body: JSON.stringify(body),
       headers: { 'Content-Type': 'application/json', ...headers },
     });
-  const posts = ({ data }: Reply): readonly unknown[] => {
+  const posts = ({ data }: Result): readonly unknown[] => {
     const found = data?.['allPosts'];
     assert.ok(Array.isArray(found));
     return found;
   };
-  const askFor = async (body: unknown): Promise<Reply> => (await (await ask(body)).json()) as Reply;
+  const askFor = async (body: unknown): Promise<Result> =>
+    (await (await ask(body)).json()) as Result;
   const createPost = async (title: string): Promise<string> => {
     const created = await server.send('POST', '/posts', { title, content: 'some text' });
     return created.headers.get('location') ?? '';
@@ -42,7 +43,7 @@ describe('answers that are kept', () => {
     const list = { query: '{ allPosts { title comments { content } } }' };
     for (const step of ['one', 'two', 'three']) {
       const location = await createPost(step);
-      // Asked for twice: the second answer may be a kept one.
+      // Asked for twice: the second response may be a kept one.
       for (let again = 0; again < 2; again += 1) {
         assert.equal((await titles())[0], step);
         assert.deepEqual(posts(await askFor(list))[0], {
@@ -73,7 +74,7 @@ describe('answers that are kept', () => {
       query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
     };
     const atFirst = posts(await askFor(count)).length;
-    const batch = (await (await ask([count, create, count])).json()) as Reply[];
+    const batch = (await (await ask([count, create, count])).json()) as Result[];
     assert.equal(posts(batch[0] ?? {}).length, atFirst);
     assert.equal(posts(batch[2] ?? {}).length, atFirst + 1);
     assert.equal(posts(await askFor(count)).length, atFirst + 1);
@@ -87,7 +88,7 @@ describe('answers that are kept', () => {
     const second = await askFor(create);
     assert.notEqual(first.data?.['createPost'], second.data?.['createPost']);
     const batches = [await ask([create]), await ask([create])];
-    const [one, two] = await Promise.all(batches.map((answer) => answer.text()));
+    const [one, two] = await Promise.all(batches.map((response) => response.text()));
     assert.notEqual(one, two);
   });
 
@@ -95,8 +96,8 @@ describe('answers that are kept', () => {
     const body = { query: '{ allPosts { id } }' };
     for (let again = 0; again < 2; again += 1) {
       for (const type of ['application/json', 'application/graphql-response+json']) {
-        const answer = await ask(body, { Accept: type });
-        assert.equal(answer.headers.get('content-type'), `${type}; charset=utf-8`);
+        const response = await ask(body, { Accept: type });
+        assert.equal(response.headers.get('content-type'), `${type}; charset=utf-8`);
       }
     }
   });
@@ -113,8 +114,8 @@ describe('answers that are kept', () => {
     await server.fetch('/posts');
     for (const text of ['GET /posts', '/posts', 'POST application/json {}']) {
       const headers = { 'Content-Type': 'application/json' };
-      const answer = await server.fetch('/graphql', { method: 'POST', body: text, headers });
-      assert.equal(answer.status, 400);
+      const response = await server.fetch('/graphql', { method: 'POST', body: text, headers });
+      assert.equal(response.status, 400);
     }
   });
 
@@ -125,7 +126,7 @@ describe('answers that are kept', () => {
   });
 });
 
-it('without a cache the answers are the same', async (context) => {
+it('without a cache the responses are the same', async (context) => {
   const server = await startServer(context, { env: { ANSWER_CACHE_BYTES_MAX: '0' } });
   const first = await (await server.fetch('/posts')).text();
   assert.equal(await (await server.fetch('/posts')).text(), first);

@@ -1,5 +1,5 @@
 /**
- * Random histories of reads and writes over all areas: every answer that may be a kept one beside
+ * Random histories of reads and writes over all areas: every response that may be a kept one beside
  * the same made anew, over REST and GraphQL, on every store that is at hand.
  */
 
@@ -17,10 +17,10 @@ import { createArticleHandlers } from '../../dist/handlers/articles.js';
 import { createCommentHandlers } from '../../dist/handlers/comments.js';
 import { createPostHandlers } from '../../dist/handlers/posts.js';
 import { createTodoHandlers } from '../../dist/handlers/todos.js';
-import { createAnswerCache } from '../../dist/http/answer-cache.js';
-import { createListReply } from '../../dist/http/json-list.js';
+import { createResponseCache } from '../../dist/http/response-cache.js';
+import { createToListResponse } from '../../dist/http/json-list.js';
 import { allOf } from '../support/lists.js';
-import type { Handler, HttpReply, HttpRequest } from '../../dist/http/message.js';
+import type { Handler, HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
@@ -46,11 +46,11 @@ const queries: readonly string[] = [
 function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<readonly string[]> {
   const config = readConfig({});
   const log = (): void => undefined;
-  const answers = createAnswerCache({ bytesMax, read: createReader(store, 'run') });
+  const responses = createResponseCache({ bytesMax, read: createReader(store, 'run') });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const addComment = createAddComment(store, (comment) => topic.publish(comment));
-  const listReply = createListReply(answers, createMemoryPool(2 ** 30));
-  const shared = { store, addComment, answers, listReply, config };
+  const toListResponse = createToListResponse(responses, createMemoryPool(2 ** 30));
+  const shared = { store, addComment, responses, toListResponse, config };
   const posts = createPostHandlers({ ...shared, viewer: () => undefined });
   const ofComments = createCommentHandlers(shared);
   const todos = createTodoHandlers(shared);
@@ -66,7 +66,7 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const streams = { size: 0, run: () => assert.fail('no stream'), close: () => undefined };
   const viewerOf = (): undefined => undefined;
   const unused = { uploads: undefined as never, createUuid: createIdSource(() => new Date()) };
-  const graphql = createRunner({ ...unused, engine, streams, answers, config, viewerOf });
+  const graphql = createRunner({ ...unused, engine, streams, responses, config, viewerOf });
 
   const get = (handler: Handler, id = ''): Promise<string> =>
     textOf(async () =>
@@ -93,9 +93,9 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     ]);
 }
 
-async function textOf(answer: () => Promise<HttpReply>): Promise<string> {
+async function textOf(response: () => Promise<HttpResponse>): Promise<string> {
   try {
-    const { status, body } = await answer();
+    const { status, body } = await response();
     assert.ok(typeof body === 'string' || Buffer.isBuffer(body));
     return `${status} ${body.toString()}`;
   } catch (error) {
@@ -171,7 +171,7 @@ const stores: readonly (readonly [string, string | false, Opening])[] = [
 ];
 type Opening = (context: TestContext) => Promise<string>;
 
-describe('no kept answer is older than the last acknowledged write', () => {
+describe('no kept response is older than the last acknowledged write', () => {
   for (const [name, skip, open] of stores) {
     it(name, { skip }, async (context) => {
       const history = fc.array(step, { minLength: 1, maxLength: 15 });
@@ -191,11 +191,11 @@ describe('no kept answer is older than the last acknowledged write', () => {
   }
 });
 
-it('a write to one area leaves the answers from the others', async () => {
+it('a write to one area leaves the responses from the others', async () => {
   const store = await openStore('memory:', driverOptions());
   const [post] = await allOf(store.posts.all);
   const id = post?.id ?? '';
-  const answers = createAnswerCache({ bytesMax: 1_000_000, read: createReader(store, 'run') });
+  const responses = createResponseCache({ bytesMax: 1_000_000, read: createReader(store, 'run') });
   const asked: Readonly<Record<string, (records: Reading) => unknown>> = {
     posts: ({ posts }) => posts.all.read(),
     comments: ({ comments }) => comments.ofPost(id).read(),
@@ -206,7 +206,7 @@ it('a write to one area leaves the answers from the others', async () => {
   const remade = (): readonly string[] => {
     const names: string[] = [];
     for (const [name, read] of Object.entries(asked)) {
-      answers.get(name, (records, keep) => {
+      responses.get(name, (records, keep) => {
         names.push(name);
         read(records);
         return keep({ status: 200, headers: [], body: name });

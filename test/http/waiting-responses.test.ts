@@ -1,21 +1,21 @@
-/** Large answers that their clients do not take: counted until they are taken, or given up. */
+/** Large responses that their clients do not take: counted until they are taken, or given up. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type HttpRequest, textReply } from '../../dist/http/message.js';
+import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import type { Request } from '../../dist/http/server/request.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { type HttpKitOptions, startHttp } from '../support/http-kit.ts';
 import { patient } from '../support/pace.ts';
 import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
-const answerBytes = 30_000_000;
+const responseBytes = 30_000_000;
 
-/** Room for one large answer that waits, and not for a second one beside it. */
+/** Room for one large response that waits, and not for a second one beside it. */
 function start(t: TestContext, options: Pick<HttpKitOptions, 'now'> = {}) {
-  const routes = { 'GET /large': () => textReply(200, 'x'.repeat(answerBytes)) };
+  const routes = { 'GET /large': () => textResponse(200, 'x'.repeat(responseBytes)) };
   return startHttp(t, { routes, env: { ...patient, WAITING_BYTES_MAX: '67108864' }, ...options });
 }
 
@@ -28,27 +28,27 @@ async function askSlowly(t: TestContext, port: number): Promise<RawClient> {
   return client;
 }
 
-test('an answer is counted until it is taken, and a second one is refused meanwhile', async (t) => {
+test('a response is counted until it is taken, and a second one is refused meanwhile', async (t) => {
   const { port, pool } = await start(t);
   const slow = await askSlowly(t, port);
-  assert.equal(pool.bytes, answerBytes);
+  assert.equal(pool.bytes, responseBytes);
   const other = await connectRaw(t, port);
   other.send(get('/large'));
-  const refused = await other.answer();
+  const refused = await other.response();
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
   slow.socket.resume();
-  assert.equal((await slow.answer()).body.length, answerBytes);
+  assert.equal((await slow.response()).body.length, responseBytes);
   while (pool.bytes > 0) await turn();
   other.send(get('/large'));
-  assert.equal((await other.answer()).status, 200);
+  assert.equal((await other.response()).status, 200);
 });
 
-test('where room is scarce, a client is waited for less long, and an answer that is made is not', async (t) => {
+test('where room is scarce, a client is waited for less long, and a response that is made is not', async (t) => {
   const routes = {
     'POST /': async (request: HttpRequest) => {
       const { socket } = (request as Request).incoming;
       while (!socket.timeout) await turn();
-      return textReply(200, `${socket.timeout}`);
+      return textResponse(200, `${socket.timeout}`);
     },
   };
   const { port, pool } = await startHttp(t, { routes, env: { IDLE_TIMEOUT_SECONDS: '77' } });
@@ -59,23 +59,23 @@ test('where room is scarce, a client is waited for less long, and an answer that
   ] as const) {
     const client = await connectRaw(t, port);
     client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n${sent}`);
-    assert.equal((await client.answer()).body.toString(), timeout);
+    assert.equal((await client.response()).body.toString(), timeout);
   }
 });
 
-test('an answer with room of its own is given whatever clients hold', async (t) => {
+test('a response with room of its own is given whatever clients hold', async (t) => {
   const own = createMemoryPool(1_000_000);
   const routes = {
-    'GET /own': () => ({ ...textReply(200, 'x'.repeat(100_000)), pool: own }),
-    'GET /large': () => textReply(200, 'x'.repeat(100_000)),
+    'GET /own': () => ({ ...textResponse(200, 'x'.repeat(100_000)), pool: own }),
+    'GET /large': () => textResponse(200, 'x'.repeat(100_000)),
   };
   const { port, pool } = await startHttp(t, { routes });
   pool.open().set(pool.bytesMax);
   const client = await connectRaw(t, port);
   client.send(get('/large'));
-  assert.equal((await client.answer()).status, 503);
+  assert.equal((await client.response()).status, 503);
   client.send(get('/own'));
-  assert.equal((await client.answer()).status, 200);
+  assert.equal((await client.response()).status, 200);
   while (own.bytes > 0) await turn();
 });
 
@@ -86,9 +86,9 @@ test('one that has waited for some seconds is given up where others need the roo
   now = 5_000;
   const other = await connectRaw(t, port);
   other.send(get('/large'));
-  assert.equal((await other.answer()).status, 200);
+  assert.equal((await other.response()).status, 200);
   slow.socket.resume();
   await slow.ended();
-  await assert.rejects(slow.answer());
+  await assert.rejects(slow.response());
   while (pool.bytes > 0) await turn();
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import {
-  type AnswerCache,
-  createAnswerCache,
+  type ResponseCache,
+  createResponseCache,
   type CurrentOrNot,
-  toAnswer,
-} from '../../dist/http/answer-cache.js';
-import { type HttpReply, jsonTextReply } from '../../dist/http/message.js';
+  toJsonBody,
+} from '../../dist/http/response-cache.js';
+import { type HttpResponse, jsonTextResponse } from '../../dist/http/message.js';
 
 interface ReadingOfOne extends CurrentOrNot {
   readonly value: number;
@@ -22,9 +22,9 @@ class Source {
   }
 }
 
-/** The body of a reply that was made at once. */
-function textOf(reply: unknown): string {
-  const { body } = reply as HttpReply; // no promise
+/** The body of a response that was made at once. */
+function textOf(response: unknown): string {
+  const { body } = response as HttpResponse; // no promise
   assert.ok(typeof body === 'string');
   return body;
 }
@@ -32,21 +32,21 @@ function textOf(reply: unknown): string {
 function open(bytesMax = 10_000): {
   readonly source: Source;
   readonly ask: (key: string | undefined, body?: string) => string;
-  readonly answers: AnswerCache<ReadingOfOne>;
+  readonly responses: ResponseCache<ReadingOfOne>;
 } {
   const source = new Source();
-  const answers = createAnswerCache({ bytesMax, read: () => source.read() });
+  const responses = createResponseCache({ bytesMax, read: () => source.read() });
   /** What it answers: `body`, where that was made now. */
   const ask = (key: string | undefined, body?: string): string => {
-    const reply = answers.get(key, ({ value }, keep) =>
-      keep(jsonTextReply(200, body ?? `made of ${value}`)),
+    const response = responses.get(key, ({ value }, keep) =>
+      keep(jsonTextResponse(200, body ?? `made of ${value}`)),
     );
-    return textOf(reply);
+    return textOf(response);
   };
-  return { source, ask, answers };
+  return { source, ask, responses };
 }
 
-it('a reply is made once, until what it was made from is written to', () => {
+it('a response is made once, until what it was made from is written to', () => {
   const { source, ask } = open();
   assert.equal(ask('a'), 'made of 1');
   assert.equal(ask('a', 'again'), 'made of 1');
@@ -56,28 +56,28 @@ it('a reply is made once, until what it was made from is written to', () => {
   assert.equal(ask('a', 'again'), 'made of 2');
 });
 
-it('a reply that was not marked, or has no key, is made each time', () => {
-  const { ask, answers } = open();
+it('a response that was not marked, or has no key, is made each time', () => {
+  const { ask, responses } = open();
   const unmarked = (body: string): unknown =>
-    (answers.get('a', () => jsonTextReply(200, body)) as HttpReply).body;
+    (responses.get('a', () => jsonTextResponse(200, body)) as HttpResponse).body;
   assert.deepEqual([unmarked('one'), unmarked('two')], ['one', 'two']);
   assert.deepEqual([ask(undefined, 'one'), ask(undefined, 'two')], ['one', 'two']);
 });
 
-it('a write that comes while an answer is made keeps it from being kept', async () => {
-  const { source, ask, answers } = open();
-  let resolve: (reply: HttpReply) => void = () => undefined;
-  const slow = new Promise<HttpReply>((settle) => {
+it('a write that comes while a response is made keeps it from being kept', async () => {
+  const { source, ask, responses } = open();
+  let resolve: (response: HttpResponse) => void = () => undefined;
+  const slow = new Promise<HttpResponse>((settle) => {
     resolve = settle;
   });
-  const first = answers.get('a', async (_records, keep) => keep(await slow));
+  const first = responses.get('a', async (_records, keep) => keep(await slow));
   source.value = 2;
-  resolve(jsonTextReply(200, 'old'));
+  resolve(jsonTextResponse(200, 'old'));
   assert.equal((await first).body, 'old');
   assert.equal(ask('a', 'new'), 'new');
 });
 
-it('keys and replies stay within their bytes, and the oldest give way', () => {
+it('keys and responses stay within their bytes, and the oldest give way', () => {
   const { source, ask } = open(6_000);
   for (let number = 0; number < 50; number += 1) ask(`k${number}`, 'x'.repeat(40));
   const kept = Array.from({ length: 50 }, (_, number) => ask(`k${49 - number}`, 'again'));
@@ -97,15 +97,15 @@ it('nothing is kept without bytes for it, or where the source cannot tell what i
   const { ask } = open(0);
   assert.deepEqual([ask('a', 'one'), ask('a', 'two')], ['one', 'two']);
   const read = (): CurrentOrNot => ({ version: undefined, isCurrent: () => false });
-  const answers = createAnswerCache({ bytesMax: 10_000, read });
+  const responses = createResponseCache({ bytesMax: 10_000, read });
   for (const body of ['one', 'two']) {
-    const reply = answers.get('a', (_records, keep) => keep(jsonTextReply(200, body)));
-    assert.equal((reply as HttpReply).body, body);
+    const response = responses.get('a', (_records, keep) => keep(jsonTextResponse(200, body)));
+    assert.equal((response as HttpResponse).body, body);
   }
 });
 
 it('a short answer is text, a long one bytes', () => {
-  assert.equal(toAnswer('{}'), '{}');
+  assert.equal(toJsonBody('{}'), '{}');
   const long = `"${'é'.repeat(3_000)}"`;
-  assert.deepEqual(toAnswer(long), Buffer.from(long));
+  assert.deepEqual(toJsonBody(long), Buffer.from(long));
 });

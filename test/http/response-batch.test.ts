@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { textReply } from '../../dist/http/message.js';
-import { createReplyBatch } from '../../dist/http/server/reply-batch.js';
+import { textResponse } from '../../dist/http/message.js';
+import { createResponseBatch } from '../../dist/http/server/response-batch.js';
 import { startHttp } from '../support/http-kit.ts';
 import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
 
@@ -14,16 +14,16 @@ function numbers(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-describe('the answers of a turn', () => {
+describe('the responses of a turn', () => {
   /** A turn after a busy one, what it has written, and a clock that is set by hand. */
   async function startBusy() {
     const written: number[] = [];
     const clock = { time: 5 };
-    const turn = createReplyBatch<number>(
-      (answer) => void written.push(answer),
+    const turn = createResponseBatch<number>(
+      (response) => void written.push(response),
       () => clock.time,
     );
-    for (const answer of numbers(many)) turn.send(answer);
+    for (const response of numbers(many)) turn.send(response);
     await turnOfLoop();
     assert.deepEqual(written.splice(0), numbers(many));
     return { turn, written, clock };
@@ -31,7 +31,7 @@ describe('the answers of a turn', () => {
 
   it('leave one by one while there are few of them', async () => {
     const written: number[] = [];
-    const turn = createReplyBatch<number>((answer) => void written.push(answer));
+    const turn = createResponseBatch<number>((response) => void written.push(response));
     for (let round = 0; round < 3; round += 1) {
       turn.send(round);
       assert.equal(written.at(-1), round);
@@ -68,7 +68,7 @@ describe('the answers of a turn', () => {
 
   it('do not wait where they are too many', async () => {
     const { turn, written } = await startBusy();
-    for (const answer of numbers(100)) turn.send(answer);
+    for (const response of numbers(100)) turn.send(response);
     assert.ok(written.length >= 64, String(written.length));
     await turnOfLoop();
     assert.deepEqual(written, numbers(100));
@@ -87,14 +87,14 @@ describe('the answers of a turn', () => {
 
   it('are followed by those that are made while they are written', async () => {
     const written: number[] = [];
-    const turn = createReplyBatch<number>(
-      (answer) => {
-        written.push(answer);
-        if (answer === many) turn.send(answer + 1);
+    const turn = createResponseBatch<number>(
+      (response) => {
+        written.push(response);
+        if (response === many) turn.send(response + 1);
       },
       () => 0,
     );
-    for (const answer of numbers(many)) turn.send(answer);
+    for (const response of numbers(many)) turn.send(response);
     await turnOfLoop();
     turn.send(many);
     await turnOfLoop();
@@ -104,7 +104,7 @@ describe('the answers of a turn', () => {
 });
 
 describe('a busy server', () => {
-  /** A server whose last turn had many answers, and a client of it. */
+  /** A server whose last turn had many responses, and a client of it. */
   async function startBusy(t: TestContext) {
     let stopped: Promise<void> | undefined;
     const { port, stop } = await startHttp(t, {
@@ -116,14 +116,14 @@ describe('a busy server', () => {
         },
         'GET /stop': () => {
           stopped = stop();
-          return textReply(200, 'stopping');
+          return textResponse(200, 'stopping');
         },
       },
     });
     const clients = await Promise.all(numbers(many).map(() => connectRaw(t, port)));
     const askAll = async (): Promise<void> => {
       for (const client of clients) client.send(get('/hello'));
-      for (const client of clients) assert.equal((await client.answer()).status, 200);
+      for (const client of clients) assert.equal((await client.response()).status, 200);
     };
     // Connections are accepted one in a turn; once they are, all are heard in the same one.
     await askAll();
@@ -133,7 +133,7 @@ describe('a busy server', () => {
   }
 
   async function assertHello(client: RawClient): Promise<void> {
-    assert.equal((await client.answer()).body.toString(), 'hello');
+    assert.equal((await client.response()).body.toString(), 'hello');
   }
 
   it('answers everybody, turn after turn', async (t) => {
@@ -146,7 +146,7 @@ describe('a busy server', () => {
     client.send(`${get('/hello')}${get('/nowhere')}`.repeat(50));
     for (let round = 0; round < 50; round += 1) {
       await assertHello(client);
-      assert.equal((await client.answer()).status, 404);
+      assert.equal((await client.response()).status, 404);
     }
   });
 
@@ -154,7 +154,7 @@ describe('a busy server', () => {
     const { client } = await startBusy(t);
     client.send(`${get('/hello')}rubbish\r\n\r\n`);
     await assertHello(client);
-    assert.equal((await client.answer()).status, 400);
+    assert.equal((await client.response()).status, 400);
     await client.ended();
   });
 
@@ -162,7 +162,7 @@ describe('a busy server', () => {
     const { client } = await startBusy(t);
     client.send(get('/hello') + get('/', 'Connection: Upgrade', 'Upgrade: websocket'));
     await assertHello(client);
-    assert.equal((await client.answer()).status, 404);
+    assert.equal((await client.response()).status, 404);
     await client.ended();
   });
 
@@ -170,7 +170,7 @@ describe('a busy server', () => {
     const { client } = await startBusy(t);
     client.send(`${get('/hello')}CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`);
     await assertHello(client);
-    assert.equal((await client.answer()).status, 405);
+    assert.equal((await client.response()).status, 405);
     await client.ended();
   });
 
@@ -182,7 +182,7 @@ describe('a busy server', () => {
     await client.ended();
   });
 
-  it('survives an answer that fails before it is sent', async (t) => {
+  it('survives a response that fails before it is sent', async (t) => {
     const { client, askAll } = await startBusy(t);
     client.send(get('/broken'));
     await client.ended();
@@ -196,7 +196,7 @@ describe('a busy server', () => {
     first.send(get('/hello'));
     second.send(get('/stop'));
     await assertHello(first);
-    assert.equal((await second.answer()).body.toString(), 'stopping');
+    assert.equal((await second.response()).body.toString(), 'stopping');
     await stopped();
   });
 });
