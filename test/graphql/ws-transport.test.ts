@@ -153,4 +153,25 @@ describe('graphql-transport-ws', () => {
       await client.close();
     });
   });
+
+  test('comments of one moment come whole and in order, long among short ones', async () => {
+    const clients = [await ready(), await ready()];
+    for (const client of clients) {
+      client.send(subscribe('s', 'subscription { commentAdded { content } }'));
+      await settle(client);
+    }
+    // Short ones fill more than one write; the longest one is sent without a copy.
+    const lengths = [1, 500, 3_000, 2, ...Array<number>(40).fill(700), 20_000, 3, 2_100, 4];
+    const contents = lengths.map((length, index) => `${index} ${'x'.repeat(length)}`);
+    for (const content of contents) endpoint().comment(content);
+    for (const client of clients) {
+      for (const content of contents) {
+        const payload = { data: { commentAdded: { content } } };
+        assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
+      }
+      client.send({ id: 's', type: 'complete' });
+      await settle(client);
+      await client.close();
+    }
+  });
 });

@@ -10,6 +10,8 @@ export interface EventQueue {
   run(work: () => Promise<void>, isHeavy: boolean): Promise<void>;
   /** Call it between two steps of work, and await what it returns, if anything. */
   wait(): Promise<void> | undefined;
+  /** The same number for work that runs in one iteration of the event loop. */
+  turn(): number;
 }
 
 export function createEventQueue(scheduler: Scheduler): EventQueue {
@@ -20,6 +22,7 @@ export function createEventQueue(scheduler: Scheduler): EventQueue {
 
   return {
     wait: () => pace.wait(),
+    turn: () => pace.turn,
     async run(work, isHeavy) {
       if (isBusy) await new Promise<void>((resolve) => (isHeavy ? heavy : light).push(resolve));
       isBusy = true;

@@ -33,6 +33,8 @@ export class Group {
   readonly #deps: GroupDeps;
   #events: AsyncIterator<unknown> | undefined;
   #isHeavy = false;
+  /** When the last event was delivered. */
+  #turn = 0;
   #ended = false;
 
   constructor(deps: GroupDeps) {
@@ -101,7 +103,10 @@ export class Group {
     try {
       const json = await toJson();
       this.#isHeavy = json.length > lightBytesMax;
-      await this.#deliver(new SharedEvent(toBytes(json), pool));
+      const turn = this.#deps.queue.turn();
+      const isFurther = turn === this.#turn;
+      this.#turn = turn;
+      await this.#deliver(new SharedEvent(toBytes(json), pool, isFurther));
     } finally {
       budget.release();
     }

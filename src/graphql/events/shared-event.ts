@@ -14,6 +14,8 @@ export interface EventForm {
 export class SharedEvent {
   /** The execution result as JSON in UTF-8. */
   readonly json: Buffer;
+  /** True if the group had an event in the same iteration of the event loop. */
+  readonly isFurther: boolean;
   /** The forms for each transport, keyed by what precedes the event. */
   readonly forms = new Map<string, EventForm>();
   readonly #held: Reservation;
@@ -21,8 +23,9 @@ export class SharedEvent {
   readonly #holders = new Set<{ readonly giveUp: () => void }>();
 
   /** `pool` accounts for the event while members hold it. */
-  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>) {
+  constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, isFurther: boolean) {
     this.json = json;
+    this.isFurther = isFurther;
     this.#held = pool.open(() => {
       for (const { giveUp } of this.#holders) giveUp();
     });

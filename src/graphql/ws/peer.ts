@@ -24,6 +24,8 @@ const headsBytesMax = 4_096;
 const headBytes = 6;
 /** What `ws` can buffer in addition to the longest message: two reads of 64 KiB. */
 const readBytesMax = 131_072;
+/** Bytes of short events that are written together. */
+const gatheredBytesMax = 16_384;
 /** Limit for one message. Files and larger requests are sent over HTTP. */
 export const messageBytesMax = 262_144;
 
@@ -119,6 +121,7 @@ export class Peer implements SocketPort {
   deliver(event: Parameters<SocketPort['deliver']>[0], prefix: string): void {
     if (!this.#isOpen()) return;
     const form = toFrame(event, prefix);
+    this.#gather(event.isFurther && form.body === undefined);
     this.#write(form);
     this.#count(form.head.length);
     if (form.body === undefined || this.#socket.writableLength === 0) return;
@@ -170,6 +173,16 @@ export class Peer implements SocketPort {
         resolve();
       });
     });
+  }
+
+  /** Short events that follow each other at once leave in one write. */
+  #gather(isShort: boolean): void {
+    const socket = this.#socket;
+    if (!isShort || socket.writableLength >= gatheredBytesMax) socket.uncork();
+    else if (socket.writableCorked === 0) {
+      socket.cork();
+      setImmediate(() => socket.uncork());
+    }
   }
 
   #write({ head, body }: EventForm): void {

@@ -56,7 +56,7 @@ export interface CommentFeed {
 /** Delay of a notification, so that it covers the comments that follow. */
 const tellMilliseconds = 5;
 /** Minimum interval between notifications: longer than that at which readers follow them. */
-const tellPaceMilliseconds = 50;
+const tellPaceMilliseconds = 100;
 
 export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
   const feed = new Feed(deps);

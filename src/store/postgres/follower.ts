@@ -29,10 +29,10 @@ const gapMilliseconds = 5;
 const idleMilliseconds = 1_000;
 const deafMilliseconds = 100;
 /**
- * Minimum interval between reads after hints: a read costs the same for one comment and for twenty.
- * Shorter than the interval of a node's hints, so that these are not delayed.
+ * Minimum interval between reads after hints: a read costs nearly the same for one comment and for
+ * forty. Shorter than the interval of a node's hints, so that these are not delayed.
  */
-const paceMilliseconds = 40;
+const paceMilliseconds = 90;
 /** Longer than any statement of a node: only a transaction of another program takes longer. */
 const gapSecondsMore = 10;
 /** The maximum of `integer` in PostgreSQL. */
