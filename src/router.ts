@@ -45,7 +45,7 @@ interface Node<E> {
 /** Names of parameters come from routes, never from requests, so that a plain object is safe. */
 const noParams: Params = Object.freeze({});
 
-interface Place<E> {
+interface Match<E> {
   readonly leaf: Leaf<E>;
   readonly params: Params;
 }
@@ -54,25 +54,25 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
   const root = createNode<E>();
   for (const route of routes) insert(root, route);
   // Paths without parameters are looked up at once, without a walk.
-  const fixed = new Map<string, Place<E>>();
+  const fixed = new Map<string, Match<E>>();
   for (const { path } of routes) {
     const found = isFixed(path) ? walk(root, path.split('/'), 1) : undefined;
     if (found !== undefined) fixed.set(path, found);
   }
 
-  const place = (path: string): Place<E> | undefined =>
+  const match = (path: string): Match<E> | undefined =>
     fixed.get(path) ?? walk(root, path.includes('%') ? decodeSegments(path) : toSegments(path), 1);
 
   return {
     find(method, path) {
-      const found = place(path);
+      const found = match(path);
       if (found === undefined) return { kind: 'not_found' };
       const { methods, allow } = found.leaf;
       const endpoint = methods.get(method === 'HEAD' ? 'GET' : method);
       if (endpoint === undefined) return { kind: 'method_not_allowed', allow };
       return { kind: 'match', endpoint, params: found.params };
     },
-    allowed: (path) => place(path)?.leaf.allow,
+    allowed: (path) => match(path)?.leaf.allow,
   };
 }
 
@@ -121,7 +121,7 @@ function withMethod<E>(leaf: Leaf<E> | undefined, route: RouteOf<E>): Leaf<E> {
 }
 
 /** The depth of the recursion is bounded by the longest route. */
-function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<E> | undefined {
+function walk<E>(node: Node<E>, segments: readonly string[], at: number): Match<E> | undefined {
   const segment = segments[at];
   if (segment === undefined) return node.leaf && { leaf: node.leaf, params: noParams };
   // 1. static
@@ -145,7 +145,7 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Place<
 }
 
 /** An escaped slash cannot be told from a real one after decoding, so it is not matched. */
-function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Place<E> | undefined {
+function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Match<E> | undefined {
   if (rest.some((segment) => segment.includes('/'))) return undefined;
   return { leaf, params: { '*': rest.join('/') } };
 }

@@ -33,15 +33,15 @@ export class Pace {
   readonly #scheduler: Scheduler;
   #end = 0;
   #isOpen = false;
-  #turn = 0;
+  #iteration = 0;
 
   constructor(scheduler: Scheduler) {
     this.#scheduler = scheduler;
   }
 
   /** A number of the iteration of the loop in which the present step runs. */
-  get turn(): number {
-    return this.#turn;
+  get iteration(): number {
+    return this.#iteration;
   }
 
   /** Call it between two steps, and await what it returns; undefined if there is time left. */
@@ -57,7 +57,7 @@ export class Pace {
   #open(now: number): void {
     this.#end = now + sliceMilliseconds;
     this.#isOpen = true;
-    this.#turn += 1;
+    this.#iteration += 1;
     setImmediate(() => {
       this.#isOpen = false;
     });

@@ -166,7 +166,7 @@ async function openAdmin(app: App, config: Config): Promise<number | undefined> 
 async function listenOn(
   name: string,
   server: HttpServer,
-  { host, port }: Place,
+  { host, port }: ListenAddress,
 ): Promise<AddressInfo> {
   try {
     return await server.listen(port, host);
@@ -175,7 +175,7 @@ async function listenOn(
   }
 }
 
-type Place = Pick<Config, 'host' | 'port'>;
+type ListenAddress = Pick<Config, 'host' | 'port'>;
 
 /** Defined by the bundler, because a bundle has no package.json beside it. */
 declare const bundledVersion: string | undefined;
@@ -220,7 +220,7 @@ function toHost(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }
 
-function whyNotListening(error: unknown, name: string, { port, host }: Place): string {
+function whyNotListening(error: unknown, name: string, { port, host }: ListenAddress): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const place = host === '' ? `port ${port}` : `port ${port} of ${host}`;
   if (code === 'EADDRINUSE') return `${name}: ${place} is in use.`;

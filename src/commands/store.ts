@@ -3,7 +3,12 @@
 import { type Config, readConfig } from '../config.ts';
 import { formatLocalDateTime } from '../domain/local-date-time.ts';
 import type { OpenedAccounts } from '../store/driver.ts';
-import { findDifferences, openPlace, type Place, removeOrphans } from '../store/files/open.ts';
+import {
+  findDifferences,
+  openUploadFolder,
+  type UploadFolder,
+  removeOrphans,
+} from '../store/files/open.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
 import { report, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
 
@@ -44,8 +49,8 @@ export function runFiles(args: readonly string[], context: CommandContext): Prom
     const config = readConfig(context.environment);
     const opened = await open(config, context);
     try {
-      const place = await openPlace(config.uploadDir, opened.openFileIndex);
-      return await listDifferences(place, option === '--remove');
+      const folder = await openUploadFolder(config.uploadDir, opened.openFileIndex);
+      return await listDifferences(folder, option === '--remove');
     } finally {
       await opened.close();
     }
@@ -53,13 +58,13 @@ export function runFiles(args: readonly string[], context: CommandContext): Prom
 }
 
 /** Returns one line for each difference: its kind and the name, separated by a tab. */
-async function listDifferences(place: Place, isRemoval: boolean): Promise<string> {
-  const { orphans, missing, isNamed } = await findDifferences(place);
+async function listDifferences(folder: UploadFolder, isRemoval: boolean): Promise<string> {
+  const { orphans, missing, isNamed } = await findDifferences(folder);
   // With the index of another store, every file would be an orphan and would be removed.
   if (isRemoval && orphans.length > 0 && !isNamed) {
     throw new Error('STORE_URL: its index names no file that is in UPLOAD_DIR.');
   }
-  const [first, ...others] = isRemoval ? await removeOrphans(place, orphans) : [];
+  const [first, ...others] = isRemoval ? await removeOrphans(folder, orphans) : [];
   if (first !== undefined) throw new Error(`Not removed: ${first}, and ${others.length} more.`);
   const kind = isRemoval ? 'removed' : 'file without an entry';
   const lines = orphans.map((name) => `${kind}\t${name}`);

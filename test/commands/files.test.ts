@@ -6,7 +6,7 @@ import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import type { OpenedAccounts } from '../../dist/store/driver.js';
-import { openPlace, removeOrphans } from '../../dist/store/files/open.js';
+import { openUploadFolder, removeOrphans } from '../../dist/store/files/open.js';
 import { openAccounts } from '../../dist/store/open.js';
 import { fails, succeeds, type Env } from '../support/accounts-command.js';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
@@ -114,7 +114,7 @@ function describeFiles(newUrl: (context: TestContext) => Promise<string>): void 
     const name = `${randomUUID()}.upload`;
     await writeFile(join(folder, name), 'x');
     await useIndex(env, async (openIndex) => {
-      const place = await openPlace(env['UPLOAD_DIR'] ?? '', openIndex);
+      const place = await openUploadFolder(env['UPLOAD_DIR'] ?? '', openIndex);
       assert.deepEqual(await removeOrphans(place, [stored, name]), []);
       assert.deepEqual(await readdir(folder), [stored]);
       // Its commit comes late.

@@ -11,7 +11,7 @@ export interface EventQueue {
   /** Call it between two steps of work, and await what it returns, if anything. */
   wait(): Promise<void> | undefined;
   /** The same number for work that runs in one iteration of the event loop. */
-  turn(): number;
+  iteration(): number;
 }
 
 export function createEventQueue(scheduler: Scheduler): EventQueue {
@@ -22,7 +22,7 @@ export function createEventQueue(scheduler: Scheduler): EventQueue {
 
   return {
     wait: () => pace.wait(),
-    turn: () => pace.turn,
+    iteration: () => pace.iteration,
     async run(work, isHeavy) {
       if (isBusy) await new Promise<void>((resolve) => (isHeavy ? heavy : light).push(resolve));
       isBusy = true;

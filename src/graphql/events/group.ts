@@ -34,7 +34,7 @@ export class Group {
   #events: AsyncIterator<unknown> | undefined;
   #isHeavy = false;
   /** When the last event was delivered. */
-  #turn = 0;
+  #iteration = 0;
   #ended = false;
 
   constructor(deps: GroupDeps) {
@@ -103,9 +103,9 @@ export class Group {
     try {
       const json = await toJson();
       this.#isHeavy = json.length > lightBytesMax;
-      const turn = this.#deps.queue.turn();
-      const isFurther = turn === this.#turn;
-      this.#turn = turn;
+      const iteration = this.#deps.queue.iteration();
+      const isFurther = iteration === this.#iteration;
+      this.#iteration = iteration;
       await this.#deliver(new SharedEvent(toBytes(json), pool, isFurther));
     } finally {
       budget.release();

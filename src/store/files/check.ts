@@ -14,7 +14,7 @@ import { removeFiles } from './content.ts';
 import type { FileOperations } from './operations.ts';
 
 /** The folder of a durable store of uploads, and its index. */
-export type Place = Pick<CheckOptions, 'folder' | 'files' | 'index'>;
+export type UploadFolder = Pick<CheckOptions, 'folder' | 'files' | 'index'>;
 
 export interface CheckOptions {
   readonly folder: string;
@@ -94,9 +94,9 @@ async function compare(options: Omit<CheckOptions, 'log'>) {
  * Returns files without an entry that are older than a day, entries without a file as text, and
  * whether the index has an entry for any file of the folder.
  */
-export async function findDifferences(place: Place) {
+export async function findDifferences(stored: UploadFolder) {
   const never = (): boolean => false;
-  const { strays, ...rest } = await compare({ ...place, isOwn: never, isOver: never });
+  const { strays, ...rest } = await compare({ ...stored, isOwn: never, isOver: never });
   const end = Date.now() - orphanMilliseconds;
   const old = [...strays].filter(([name, at]) => at < end && givenName.test(name));
   return { orphans: old.map(([name]) => name), ...rest };
@@ -107,7 +107,7 @@ export async function findDifferences(place: Place) {
  * first: no later commit can store it, and one stored in the meantime is kept. A node forgets them.
  */
 export async function removeOrphans(
-  { folder, files, index }: Place,
+  { folder, files, index }: UploadFolder,
   orphans: readonly string[],
 ): Promise<readonly string[]> {
   return (await removeFiles(files, folder, await index.abandon(orphans))).left;

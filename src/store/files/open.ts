@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../log.ts';
 import type { Store } from '../store.ts';
-import type { Place } from './check.ts';
+import type { UploadFolder } from './check.ts';
 import { codeOf, type FileOperations, fileOperations } from './operations.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './run-folder.ts';
 import { createRunIndex } from './run-index.ts';
@@ -27,7 +27,7 @@ export interface OpenUploadsOptions {
   readonly graceSeconds?: number;
 }
 
-export { findDifferences, type Place, removeOrphans } from './check.ts';
+export { findDifferences, type UploadFolder, removeOrphans } from './check.ts';
 
 const folderName = 'inkwell-files';
 /** Longer than reading the index takes, and than a node may be paused during a download. */
@@ -60,10 +60,10 @@ export async function openUploads(options: OpenUploadsOptions): Promise<IndexedU
 }
 
 /** For commands that run beside the servers; stores nothing. */
-export async function openPlace(
+export async function openUploadFolder(
   directory: string,
   openIndex: NonNullable<Store['openFileIndex']>,
-): Promise<Place> {
+): Promise<UploadFolder> {
   if (directory === '') throw new Error('UPLOAD_DIR: without it, files go with their run.');
   const index = await openIndex({ filesMax: 0, bytesMax: 0, graceSeconds: defaultGraceSeconds });
   return { folder: join(directory, folderName), files: fileOperations, index };
