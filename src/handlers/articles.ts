@@ -17,6 +17,7 @@ import {
   type RecordRoute,
   toPagedResponse,
 } from '../http/records.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Article } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import type { RecordDeps } from './input.ts';
@@ -47,16 +48,21 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
   // Only patches need the two packages, so they are loaded with the first patch.
   let patches: typeof PatchModule | undefined;
 
+  const load = async (): Promise<typeof PatchModule> =>
+    (patches ??= await import('../domain/patch.ts'));
+
   /** Reads a patch whose media type is one of `types`; 415 for any other type. */
-  const readPatch = async (
+  const readPatch = (
     request: HttpRequest,
     types: readonly string[],
-  ): Promise<PatchModule.Patch> => {
+  ): MaybePromise<PatchModule.Patch> => {
     const type = getPatchType(request.header('content-type'), types);
-    const body = parseJson(await request.readBody(bodyBytesMax));
-    patches ??= await import('../domain/patch.ts');
-    const { toJsonPatch, toMergePatch } = patches;
-    return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+    return andThen(request.readBody(bodyBytesMax), (bytes) => {
+      const body = parseJson(bytes);
+      return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
+        type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body),
+      );
+    });
   };
 
   return {
@@ -78,15 +84,18 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
       return emptyResponse(204);
     },
 
-    async patchOne(request) {
+    patchOne(request) {
       const id = getId(request, route);
-      const patch = await readPatch(request, itemTypes);
-      const change = (article: Article): Article => {
-        if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
-        return toPatchedArticle(article, patch(article), bodyBytesMax);
-      };
-      getFound(await articles.change(id, change), route.noun);
-      return emptyResponse(204);
+      return andThen(readPatch(request, itemTypes), (patch) => {
+        const change = (article: Article): Article => {
+          if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
+          return toPatchedArticle(article, patch(article), bodyBytesMax);
+        };
+        return andThen(articles.change(id, change), (saved) => {
+          getFound(saved, route.noun);
+          return emptyResponse(204);
+        });
+      });
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */

@@ -80,7 +80,7 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
     }
   }
 
-  function readBody(request: HttpRequest): Promise<unknown> {
+  function readBody(request: HttpRequest): MaybePromise<unknown> {
     return readJson(request, config.bodyBytesMax);
   }
 }

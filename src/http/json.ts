@@ -7,6 +7,7 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { jsonDepthMax } from '../json-measure.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
@@ -14,13 +15,13 @@ import type { HttpRequest } from './message.ts';
  * Reads the JSON body of a request. 415 for another media type, with `accept` for the `Accept`
  * header; 413 beyond `bytesMax`; 400 if it is not JSON as defined above.
  */
-export function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
+export function readJson(request: HttpRequest, bytesMax: number): MaybePromise<unknown> {
   if (!isJsonType(request.header('content-type'))) {
     throw new AppError('unsupported_media_type', 'The body must be application/json in UTF-8.', {
       accept: 'application/json',
     });
   }
-  return request.readBody(bytesMax).then(parseJson);
+  return andThen(request.readBody(bytesMax), parseJson);
 }
 
 /** Parses JSON in UTF-8. Throws `invalid_json`. */

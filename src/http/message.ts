@@ -25,10 +25,11 @@ export interface HttpRequest {
   /** Returns a header by lower-case name. Repeated ones are joined or refused (RFC 9110). */
   header(name: string): string | undefined;
   /**
-   * Reads the whole body. Rejects with `content_too_large` beyond `bytesMax`, and with ClientGone
-   * if the body ends early; nothing is sent then.
+   * Reads the whole body; returns a promise only if it has not arrived yet. Fails with
+   * `content_too_large` beyond `bytesMax`, and with ClientGone if the body ends early; nothing is
+   * sent then.
    */
-  readBody(bytesMax: number): Promise<Buffer>;
+  readBody(bytesMax: number): MaybePromise<Buffer>;
   /**
    * Passes the body to `sink` as it arrives, for endpoints that must not hold it in memory. The
    * sink is not called before this returns.

@@ -24,7 +24,7 @@ async function arrival(request: HttpRequest, bytes: number): Promise<void> {
 
 /** By what a body is read with. */
 const readers = {
-  whole: (request: HttpRequest): Promise<unknown> => request.readBody(999),
+  whole: (request: HttpRequest): unknown => request.readBody(999),
   'in parts': (request: HttpRequest): Promise<unknown> =>
     readMultipart(request, limits, () => Promise.resolve()),
 };
@@ -104,6 +104,25 @@ for (const [what, first, rest] of [
     assert.equal(active(), 0);
   });
 }
+
+test('a body that came with its head is read as a value, any other as a promise', async (t) => {
+  const { port } = await startHttp(t, {
+    routes: {
+      'POST /': async (request) => {
+        const reading = request.readBody(4);
+        return textResponse(200, `${Buffer.isBuffer(reading)} ${String(await reading)}`);
+      },
+    },
+  });
+  const client = await connectRaw(t, port);
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\n';
+  client.send(`${head}Content-Length: 4\r\n\r\nbody`);
+  assert.equal((await client.response()).body.toString(), 'true body');
+  client.send(`${head}Content-Length: 4\r\nExpect: 100-continue\r\n\r\n`);
+  assert.equal((await client.response()).status, 100);
+  client.send('body');
+  assert.equal((await client.response()).body.toString(), 'false body');
+});
 
 test('a body of no bytes is read, however its length is written', async (t) => {
   const { port } = await startHttp(t, {

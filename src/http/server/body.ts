@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import { uncountedBytesMax } from '../../memory-pool.ts';
 import type { BodyFlow, BodySink } from '../message.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
@@ -34,9 +35,12 @@ const aheadBytesMax = 16_384;
 /** Chunks smaller than this are passed on together, after the packets of this iteration. */
 const smallPieceBytes = 1_024;
 
-interface Reader {
+interface Limits {
   readonly bytesMax: number;
   readonly takeRoom: TakeRoom;
+}
+
+interface Reader extends Limits {
   readonly resolve: (body: Buffer) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -51,7 +55,8 @@ export class RequestBody implements BodyFlow {
   /** The handler that waits for the whole body, or takes it as a stream. */
   #reader: Reader | undefined;
   #sink: BodySink | undefined;
-  #state: 'coming' | 'whole' | 'cut' | 'left' = 'coming';
+  #state: 'unread' | 'coming' | 'whole' | 'cut' | 'left' = 'unread';
+  #start: (() => void) | undefined;
   #roomTaken = 0;
   #isPaused = false;
   #isFlushDue = false;
@@ -70,17 +75,26 @@ export class RequestBody implements BodyFlow {
    */
   static #begin(this: void, body: RequestBody): void {
     const incoming = body.#incoming;
-    if (body.#state === 'left') return;
-    if (!incoming.complete) {
-      body.#listen();
-      return;
-    }
-    const bytes = incoming.read() as Buffer | null;
-    if (bytes !== null) body.#add(bytes);
-    body.#finish('whole');
+    if (incoming.socket.destroyed) return;
+    if (incoming.complete) {
+      const bytes = incoming.read() as Buffer | null;
+      if (bytes !== null) body.#bytes.add(bytes);
+      body.#state = 'whole';
+    } else body.#listen();
+    body.#start?.();
+  }
+
+  /**
+   * Calls `start` when the packet of the head was read: most bodies are then whole, and their
+   * requests run without waiting. Never, if the connection ends before.
+   */
+  whenBegun(start: () => void): void {
+    if (this.#state === 'unread') this.#start = start;
+    else start();
   }
 
   #listen(): void {
+    this.#state = 'coming';
     this.#incoming
       .on('data', (piece: Buffer) => this.#add(piece))
       .on('end', () => this.#finish('whole'))
@@ -88,18 +102,19 @@ export class RequestBody implements BodyFlow {
   }
 
   /**
-   * Reads the whole body. Rejects with `content_too_large` for a declared length over `bytesMax`,
-   * before more is read, and for a chunked body as soon as it is longer. Calls `takeRoom` before a
-   * large body is held, and rejects with what that throws. Rejects with ClientGone if the body ends
-   * early.
+   * Reads the whole body; returns a promise only if it is not whole yet. Fails with
+   * `content_too_large` for a declared length over `bytesMax`, before more is read, and for a
+   * chunked body as soon as it is longer. Calls `takeRoom` before a large body is held, and fails
+   * with what that throws. Fails with ClientGone if the body ends early.
    */
-  read(bytesMax: number, takeRoom: TakeRoom): Promise<Buffer> {
+  read(bytesMax: number, takeRoom: TakeRoom): MaybePromise<Buffer> {
+    if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
+    const limits = { bytesMax, takeRoom };
+    const body = this.#check(limits);
+    if (body !== undefined) return body;
     return new Promise((resolve, reject) => {
-      if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
-      const reader = { bytesMax, takeRoom, resolve, reject };
-      this.#reader = reader;
+      this.#reader = { ...limits, resolve, reject };
       this.resume();
-      this.#advance(reader);
     });
   }
 
@@ -179,17 +194,27 @@ export class RequestBody implements BodyFlow {
   }
 
   /** May settle the promise again, which has no effect. */
-  #advance({ bytesMax, takeRoom, resolve, reject }: Reader): void {
+  #advance(reader: Reader): void {
+    try {
+      const body = this.#check(reader);
+      if (body !== undefined) reader.resolve(body);
+    } catch (error) {
+      reader.reject(error);
+    }
+  }
+
+  /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
+  #check({ bytesMax, takeRoom }: Limits): Buffer | undefined {
     const { length, capacity } = this.#bytes;
     try {
       if (length > bytesMax) throw tooLarge(bytesMax);
       if (this.#state === 'cut') throw new ClientGone('The request ended early.');
       const isWhole = this.#state === 'whole';
       this.#takeRoom(isWhole ? length * (1 + parsedBytesPerByte) : capacity, takeRoom);
-      if (isWhole) resolve(this.#bytes.take());
+      return isWhole ? this.#bytes.take() : undefined;
     } catch (error) {
       this.leave();
-      reject(error);
+      throw error;
     }
   }
 

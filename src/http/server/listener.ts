@@ -97,7 +97,9 @@ export function createListener(deps: ListenerDeps): Listener {
     const body = hasBody(incoming) ? new RequestBody(incoming) : undefined;
     connection.enter(outgoing, () => {
       const exchange = { outgoing, expectsContinue, body, pool };
-      run(new Request(nextId(), incoming, exchange), respond);
+      const start = (): void => run(new Request(nextId(), incoming, exchange), respond);
+      if (body === undefined) start();
+      else body.whenBegun(start);
     });
   };
   const serve: Respond = (request) => {

@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 import { AppError } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Params } from '../../router.ts';
 import { declaredLength, RequestBody } from './body.ts';
@@ -18,7 +19,7 @@ export interface Exchange {
   readonly pool: MemoryPool;
 }
 
-const noBody = Promise.resolve(Buffer.alloc(0));
+const noBody = Buffer.alloc(0);
 
 /** Memory of a streamed body, in bytes: batches for the disk, and what arrives meanwhile. */
 const streamedBytesMax = 2 * 1024 * 1024;
@@ -63,7 +64,7 @@ export class Request implements HttpRequest {
     return typeof value === 'string' ? value : value?.join(', ');
   }
 
-  readBody(bytesMax: number): Promise<Buffer> {
+  readBody(bytesMax: number): MaybePromise<Buffer> {
     // A body that is declared too long is refused before the client sends it.
     if (this.awaitsContinue && declaredLength(this.incoming) <= bytesMax) this.invite();
     return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
