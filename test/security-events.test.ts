@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectRaw } from './support/raw-client.ts';
-import { type LogRecord, startServer, type TestServer } from './support/server.ts';
+import { connectRaw } from './support/raw-client.js';
+import { type LogRecord, startServer, type TestServer } from './support/server.js';
 
 const none = { LOG_REQUESTS: 'none' };
 const client = '127.0.0.1';

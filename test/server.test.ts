@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
-import { runProgram as run } from './support/program.ts';
-import { connectRaw } from './support/raw-client.ts';
-import { assertWithin } from './support/pace.ts';
-import { until } from './support/until.ts';
+import { runProgram as run } from './support/program.js';
+import { connectRaw } from './support/raw-client.js';
+import { assertWithin } from './support/pace.js';
+import { until } from './support/until.js';
 
 describe('a start', { concurrency: true }, () => {
   test('says in one line where it listens', async (t) => {

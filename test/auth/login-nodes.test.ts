@@ -1,7 +1,7 @@
 /** The nodes of a durable store count failed logins together (R21). */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import { createLoginLimiter, type LoginLimiter } from '../../dist/auth/login-limiter.js';
 import { AppError } from '../../dist/errors.js';
 import { openStore } from '../../dist/store/open.js';
@@ -10,7 +10,8 @@ import type { LoginFailures } from '../../dist/store/store.js';
 import { driverOptions } from '../store/driver-suite.js';
 import { withCode } from '../support/errors.js';
 import { askLogin } from '../support/login.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
@@ -34,9 +35,8 @@ interface Driver {
 
 let postgres: PostgresServer;
 before(async () => {
-  if (skipPostgres === false) postgres = await startPostgres();
+  if (skipPostgres === false) postgres = await sharePostgres();
 });
-after(() => (skipPostgres === false ? postgres.remove() : undefined));
 
 const drivers: readonly Driver[] = [
   {

@@ -1,12 +1,13 @@
 /** `node dist/server.js accounts …`, beside a server that runs on the same store. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import { type Env, fails, here, runHere, succeeds } from '../support/accounts-command.js';
 import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer } from '../support/server.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
@@ -39,9 +40,8 @@ describe('on SQLite', { skip: skipSqlite }, () => {
 describe('on PostgreSQL', { skip: skipPostgres }, () => {
   let server: PostgresServer;
   before(async () => {
-    server = await startPostgres();
+    server = await sharePostgres();
   });
-  after(() => server.remove());
 
   describeCommand(() => server.clearedDatabase());
 

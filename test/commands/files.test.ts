@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import type { OpenedAccounts } from '../../dist/store/driver.js';
 import { openUploadFolder, removeOrphans } from '../../dist/store/files/open.js';
 import { openAccounts } from '../../dist/store/open.js';
 import { fails, succeeds, type Env } from '../support/accounts-command.js';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory } from '../support/uploads.js';
@@ -25,9 +26,8 @@ describe('on SQLite', { skip: skipSqlite }, () => {
 describe('on PostgreSQL', { skip: skipPostgres }, () => {
   let server: PostgresServer;
   before(async () => {
-    server = await startPostgres();
+    server = await sharePostgres();
   });
-  after(() => server.remove());
   describeFiles(() => server.clearedDatabase());
 });
 

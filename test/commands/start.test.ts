@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { adviseOn } from '../../dist/commands/advice.js';
 import { readConfig, settings } from '../../dist/config.js';
-import { runCommand } from '../support/command.ts';
-import { projectFolder } from '../support/source.ts';
+import { runCommand } from '../support/command.js';
+import { projectFolder } from '../support/source.js';
 
 describe('arguments', { concurrency: true }, () => {
   it('--help lists every setting, and the names of files that have secret ones', async () => {

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/node-process.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { until } from '../support/until.js';
 
@@ -145,9 +146,8 @@ describe('what cannot be', () => {
 describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
   let server: PostgresServer;
   before(async () => {
-    server = await startPostgres();
+    server = await sharePostgres();
   });
-  after(() => server.remove());
 
   it('waits for a database that is not there yet, and says so', async () => {
     const url = await server.createDatabase();

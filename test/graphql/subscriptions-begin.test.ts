@@ -1,9 +1,10 @@
 /** When a client can tell that its subscription runs, on a node that has had none before. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import postgres from 'postgres';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { askEvents } from '../support/sse-client.js';
 import { connectReady } from '../support/ws-clients.js';
@@ -35,9 +36,8 @@ const overEventStream: Subscribe = async (context, port) => {
 describe('a subscription on a node that rests', { skip }, () => {
   let server: PostgresServer;
   before(async () => {
-    server = await startPostgres();
+    server = await sharePostgres();
   });
-  after(() => server.remove());
 
   /** Nobody can read or write comments until it is left. */
   async function lockComments(context: TestContext, url: string): Promise<() => Promise<unknown>> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.js';
 
 const missing = '00000000-0000-7000-8000-0000000000ff';
 

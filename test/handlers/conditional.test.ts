@@ -1,8 +1,9 @@
 /** Requests that depend on what the client has seen (RFC 9110 §13), over sockets, on every store. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, test, type TestContext } from 'node:test';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { before, describe, it, test, type TestContext } from 'node:test';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
@@ -192,9 +193,8 @@ for (const [name, skip, toUrl] of urls) {
 describe('conditional requests to two nodes on PostgreSQL', { skip: skipPostgres }, () => {
   let database: PostgresServer;
   before(async () => {
-    database = await startPostgres();
+    database = await sharePostgres();
   });
-  after(() => database.remove());
 
   describeConditions(async (context) => {
     const env = { STORE_URL: await database.clearedDatabase() };

@@ -7,7 +7,8 @@ import type { Range } from '../../dist/store/list.js';
 import type { Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { startGraphql } from '../support/graphql.js';
-import { skipPostgres, startPostgres } from '../support/postgres.js';
+import { skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer, type TestServer } from '../support/server.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
@@ -59,9 +60,8 @@ describe('pages of posts', () => {
     [
       'on PostgreSQL',
       skipPostgres,
-      async (t) => {
-        const postgres = await startPostgres();
-        t.after(() => postgres.remove());
+      async () => {
+        const postgres = await sharePostgres();
         return postgres.emptyDatabase();
       },
     ],

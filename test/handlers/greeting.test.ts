@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startServer } from '../support/server.ts';
+import { startServer } from '../support/server.js';
 
 test('GET /hello: a plain text that begins with Hello (R32)', async (t) => {
   const server = await startServer(t);

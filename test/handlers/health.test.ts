@@ -5,13 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { describe, it, test, type TestContext } from 'node:test';
 import { createHealthHandlers, type HealthHandlers } from '../../dist/handlers/health.js';
 import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
-import { runCommand } from '../support/command.ts';
-import { gate } from '../support/http-kit.ts';
-import { skipPostgres, startPostgres } from '../support/postgres.ts';
-import { type Program, runProgram } from '../support/program.ts';
-import { connectRaw } from '../support/raw-client.ts';
-import { startServer } from '../support/server.ts';
-import { until } from '../support/until.ts';
+import { runCommand } from '../support/command.js';
+import { gate } from '../support/http-kit.js';
+import { skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
+import { type Program, runProgram } from '../support/program.js';
+import { connectRaw } from '../support/raw-client.js';
+import { startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 const ready = { status: 'ready', checks: { server: 'ok', store: 'ok' } };
 
@@ -95,8 +96,7 @@ test(
   'while the database is away the server is not ready, but alive',
   { skip: skipPostgres },
   async (t) => {
-    const database = await startPostgres();
-    t.after(() => database.remove());
+    const database = await sharePostgres();
     // Each look at the clock is a second later, so that each question goes to the database.
     let now = 0;
     const env = { STORE_URL: await database.createDatabase() };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startServer } from '../support/server.ts';
+import { startServer } from '../support/server.js';
 
 test('GET /: the routes as JSON, for a client that is no browser', async (t) => {
   const server = await startServer(t);

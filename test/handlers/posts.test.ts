@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.js';
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}';
 const missing = '00000000-0000-7000-8000-0000000000ff';

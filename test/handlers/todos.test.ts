@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask } from '../support/raw-client.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { ask } from '../support/raw-client.js';
+import { startServer, type TestServer } from '../support/server.js';
 
 const missing = '00000000-0000-7000-8000-0000000000ff';
 

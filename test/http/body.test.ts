@@ -6,8 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import type { Request } from '../../dist/http/server/request.js';
-import { gate, startHttp } from '../support/http-kit.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
+import { gate, startHttp } from '../support/http-kit.js';
+import { connectRaw, get } from '../support/raw-client.js';
 
 const limits = {
   uploadBytesMax: 9_999,

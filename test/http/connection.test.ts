@@ -3,9 +3,9 @@ import { Readable } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textResponse, type Handler } from '../../dist/http/message.js';
-import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
-import { keepOthersServed } from '../support/prober.ts';
+import { gate, slowRoute, startHttp } from '../support/http-kit.js';
+import { connectRaw, get } from '../support/raw-client.js';
+import { keepOthersServed } from '../support/prober.js';
 
 keepOthersServed();
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { textResponse } from '../../dist/http/message.js';
-import { gate, startHttp } from '../support/http-kit.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
-import { assertWithin } from '../support/pace.ts';
+import { gate, startHttp } from '../support/http-kit.js';
+import { connectRaw, get } from '../support/raw-client.js';
+import { assertWithin } from '../support/pace.js';
 
 test('a stop waits for a response under way, then ends its connection at once', async (t) => {
   const asked = gate();

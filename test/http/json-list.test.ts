@@ -12,9 +12,9 @@ import {
 import type { HttpResponse } from '../../dist/http/message.js';
 import { createRecordTexts } from '../../dist/http/record-texts.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
-import { withCode } from '../support/errors.ts';
-import { isLong } from '../support/long.ts';
-import { startServer } from '../support/server.ts';
+import { withCode } from '../support/errors.js';
+import { isLong } from '../support/long.js';
+import { startServer } from '../support/server.js';
 
 async function bodyOf({ body }: HttpResponse): Promise<string> {
   return body instanceof Readable ? text(body) : String(body);

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
-import { runProgram } from '../support/program.ts';
-import { connectRaw } from '../support/raw-client.ts';
-import { startServer } from '../support/server.ts';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.ts';
-import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.ts';
-import { until } from '../support/until.ts';
+import { runProgram } from '../support/program.js';
+import { connectRaw } from '../support/raw-client.js';
+import { startServer } from '../support/server.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.js';
+import { until } from '../support/until.js';
 
 interface Watched {
   readonly main: string;

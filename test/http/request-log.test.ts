@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { connectRaw } from '../support/raw-client.ts';
-import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.ts';
-import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
+import { connectRaw } from '../support/raw-client.js';
+import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
+import { gate, slowRoute, startHttp } from '../support/http-kit.js';
 import type { Handler } from '../../dist/http/message.js';
 import { createRequestLog } from '../../dist/http/server/request-log.js';
-import type { LogRecord, TestServer } from '../support/server.ts';
-import { startServer } from '../support/server.ts';
+import type { LogRecord, TestServer } from '../support/server.js';
+import { startServer } from '../support/server.js';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 

@@ -4,8 +4,8 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { textResponse } from '../../dist/http/message.js';
 import { createResponseBatch } from '../../dist/http/server/response-batch.js';
-import { startHttp } from '../support/http-kit.ts';
-import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
+import { startHttp } from '../support/http-kit.js';
+import { connectRaw, get, type RawClient } from '../support/raw-client.js';
 
 /** More than leave one by one. */
 const many = 16;

@@ -8,10 +8,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { GatheredBytes } from '../../dist/http/server/gathered-bytes.js';
 import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
-import { gate, startHttp } from '../support/http-kit.ts';
-import { isLong } from '../support/long.ts';
-import { runProgram } from '../support/program.ts';
-import { connectRaw } from '../support/raw-client.ts';
+import { gate, startHttp } from '../support/http-kit.js';
+import { isLong } from '../support/long.js';
+import { runProgram } from '../support/program.js';
+import { connectRaw } from '../support/raw-client.js';
 import { cases } from '../support/long.js';
 
 const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 2_500 }), { maxLength: 40 });

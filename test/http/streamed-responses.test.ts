@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { gate, slowRoute, startHttp } from '../support/http-kit.ts';
-import { keepOthersServed } from '../support/prober.ts';
-import { connectRaw, get } from '../support/raw-client.ts';
+import { gate, slowRoute, startHttp } from '../support/http-kit.js';
+import { keepOthersServed } from '../support/prober.js';
+import { connectRaw, get } from '../support/raw-client.js';
 
 keepOthersServed();
 

@@ -7,9 +7,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import type { Request } from '../../dist/http/server/request.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
-import { type HttpKitOptions, startHttp } from '../support/http-kit.ts';
-import { patient } from '../support/pace.ts';
-import { connectRaw, get, type RawClient } from '../support/raw-client.ts';
+import { type HttpKitOptions, startHttp } from '../support/http-kit.js';
+import { patient } from '../support/pace.js';
+import { connectRaw, get, type RawClient } from '../support/raw-client.js';
 
 const responseBytes = 30_000_000;
 

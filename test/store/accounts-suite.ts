@@ -8,7 +8,7 @@ import type { Account } from '../../dist/store/model.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { KeptAccounts, Store } from '../../dist/store/store.js';
-import { driverOptions } from './driver-suite.ts';
+import { driverOptions } from './driver-suite.js';
 import { allOf } from '../support/lists.js';
 import { cases } from '../support/long.js';
 

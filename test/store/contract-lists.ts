@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { Store } from '../../dist/store/store.js';
-import { allOf } from '../support/lists.ts';
+import { allOf } from '../support/lists.js';
 
 const text = (title: string): { title: string; content: string; authorId: null } => {
   return { title, content: `${title} content`, authorId: null };

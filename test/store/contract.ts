@@ -7,8 +7,8 @@ import type { InitialData } from '../../dist/store/memory.js';
 import type { Account, Author } from '../../dist/store/model.js';
 import type { Area, Store } from '../../dist/store/store.js';
 import { anyCharacter } from '../support/texts.js';
-import { testArticles } from './contract-articles.ts';
-import { testLists } from './contract-lists.ts';
+import { testArticles } from './contract-articles.js';
+import { testLists } from './contract-lists.js';
 import { allOf } from '../support/lists.js';
 import { cases } from '../support/long.js';
 

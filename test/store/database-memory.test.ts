@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { skipPostgres, startPostgres } from '../support/postgres.js';
+import { skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { distUrl, runInHeap } from '../support/small-heap.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
@@ -82,9 +83,8 @@ const listening = (url: string): string => `
   process.exit();
 `;
 
-test('a feed of long comments takes a few at a time', { skip: skipPostgres }, async (t) => {
-  const postgres = await startPostgres();
-  t.after(() => postgres.remove());
+test('a feed of long comments takes a few at a time', { skip: skipPostgres }, async () => {
+  const postgres = await sharePostgres();
   const heard = runInHeap(80, listening(await postgres.createDatabase()));
   assert.equal(Number(heard), 120_000_009);
 });

@@ -9,7 +9,7 @@ import type { Article, Comment } from '../../dist/store/model.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
 import { anyCharacter, anyCodeUnit } from '../support/texts.js';
-import { testStore } from './contract.ts';
+import { testStore } from './contract.js';
 import { allOf } from '../support/lists.js';
 import { cases, isLong } from '../support/long.js';
 

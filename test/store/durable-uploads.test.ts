@@ -1,12 +1,13 @@
 /** The three stores of uploads, and what those with an index in a database do beyond the contract. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
 import { rounds } from '../support/long.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory, openUploads, readAll, store } from '../support/uploads.js';
 import { until } from '../support/until.js';
@@ -44,9 +45,8 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   let server: PostgresServer;
   let url: string;
   before(async () => {
-    server = await startPostgres();
+    server = await sharePostgres();
   });
-  after(() => server.remove());
 
   const open = async (context: TestContext): Promise<Store> => {
     const records = await openStore(url, driverOptions());

@@ -5,7 +5,7 @@ import { createIdSource } from '../../dist/domain/ids.js';
 import { createMemoryStore, type InitialData } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
-import { testStore } from './contract.ts';
+import { testStore } from './contract.js';
 import { allOf } from '../support/lists.js';
 
 const empty: InitialData = {

@@ -4,10 +4,11 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { driverOptions } from './driver-suite.js';
 
@@ -136,13 +137,12 @@ describe('statements on PostgreSQL', { skip: skipPostgres }, () => {
   let server: PostgresServer;
   let url: string;
   before(async () => {
-    server = await startPostgres(['fsync=off', 'autovacuum=off']);
+    server = await sharePostgres();
     url = await server.createDatabase();
     await (await openStore(url, driverOptions())).close();
     await server.query(url, `SET search_path = inkwell; ${filling}`);
     await server.query(url, 'VACUUM ANALYZE');
   });
-  after(() => server.remove());
 
   for (const mode of ['auto', 'force_generic_plan', 'force_custom_plan']) {
     it(`read what is answered: plan_cache_mode ${mode}`, async () => {

@@ -5,13 +5,13 @@ import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import { openPostgresStore } from '../../dist/store/postgres/open.js';
-import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { watching } from '../support/watching.js';
 import { driverOptions } from './driver-suite.js';
 
-test('a server without TLS is refused at once where TLS is required', { skip }, async (t) => {
-  const server = await startPostgres();
-  t.after(() => server.remove());
+test('a server without TLS is refused at once where TLS is required', { skip }, async () => {
+  const server = await sharePostgres();
   const url = await server.createDatabase();
   for (const parameter of ['sslmode=require', 'sslmode=verify-full', 'channel_binding=require']) {
     await assert.rejects(openStore(`${url}?${parameter}`, driverOptions()), {
@@ -25,9 +25,8 @@ const addresses = Object.values(networkInterfaces()).flat();
 const skipIpv6 =
   skip || (!addresses.some((one) => one?.address === '::1') && 'there is no IPv6 on this machine');
 
-test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async (t) => {
-  const both = await startPostgres(['fsync=off', 'listen_addresses=127.0.0.1,::1']);
-  t.after(() => both.remove());
+test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async () => {
+  const both = await sharePostgres();
   const url = await both.createDatabase();
   const usual = `127.0.0.1:${both.port}`;
   const address = `[::1]:${both.port}`;

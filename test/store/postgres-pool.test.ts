@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test, type TestContext } from 'node:test';
+import { before, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import postgres from 'postgres';
 import { openStore } from '../../dist/store/open.js';
@@ -9,14 +9,12 @@ import { withCode } from '../support/errors.js';
 import { allOf } from '../support/lists.js';
 import { driverOptions } from './driver-suite.js';
 import { startServer } from '../support/server.js';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 
 let server: PostgresServer;
 before(async () => {
-  if (skip === false) server = await startPostgres();
-});
-after(async () => {
-  if (skip === false) await server.remove();
+  if (skip === false) server = await sharePostgres();
 });
 
 /** With one connection, so that each statement comes after the one before it. */

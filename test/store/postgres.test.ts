@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test, type TestContext } from 'node:test';
+import { before, test, type TestContext } from 'node:test';
 import postgres from 'postgres';
 import type { DriverOptions } from '../../dist/store/driver.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer } from '../support/server.js';
 import { watching } from '../support/watching.js';
 import { describeAccounts } from './accounts-suite.js';
@@ -20,10 +21,7 @@ import { until } from '../support/until.js';
 
 let server: PostgresServer;
 before(async () => {
-  if (skip === false) server = await startPostgres();
-});
-after(async () => {
-  if (skip === false) await server.remove();
+  if (skip === false) server = await sharePostgres();
 });
 
 async function open(context: TestContext, url: string, options?: DriverOptions): Promise<Store> {

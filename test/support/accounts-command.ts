@@ -1,7 +1,7 @@
 /** The command `accounts`, run in the process of the test. */
 
 import assert from 'node:assert/strict';
-import { type Ended, runCommandHere } from './command.ts';
+import { type Ended, runCommandHere } from './command.js';
 
 export type Env = Readonly<Record<string, string>>;
 

@@ -12,8 +12,8 @@ import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
-import { announce } from './announce.ts';
-import type { LogRecord } from './server.ts';
+import { announce } from './announce.js';
+import type { LogRecord } from './server.js';
 
 export interface HttpKit {
   readonly port: number;

@@ -1,6 +1,6 @@
 /**
- * A private PostgreSQL server for one test file, from the installed binaries: its own folder, its
- * own port, gone with the file's tests. PostgreSQL refuses to be run by root: then nobody runs it.
+ * A private PostgreSQL server from the installed binaries: its own folder, its own port, gone when
+ * it is removed. PostgreSQL refuses to be run by root: then nobody runs it.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -81,7 +81,7 @@ const initialize: Make = async (program, data) => {
 /** A copy of a server that follows it, until `detach` or its promotion. */
 function startStandby(
   { port }: PostgresServer,
-  settings: readonly string[] = ['fsync=off'],
+  settings?: readonly string[],
 ): Promise<PostgresServer> {
   return startPostgres(settings, async (program) => {
     const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'inkwell'];
@@ -137,7 +137,7 @@ export async function promote(standby: PostgresServer): Promise<void> {
 
 /** `settings` as on the command line of `postgres`. The caller removes it. */
 export async function startPostgres(
-  settings: readonly string[] = ['fsync=off'],
+  settings: readonly string[] = ['fsync=off', 'autovacuum=off'],
   make: Make = initialize,
 ): Promise<PostgresServer> {
   const binaries = findBinaries() ?? '';
@@ -147,7 +147,7 @@ export async function startPostgres(
   const options = { cwd: folder, ...otherUser };
   await make((program, args) => run(join(binaries, program), args, options), data);
   const port = await findPort();
-  const given = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+  const given = [`port=${port}`, 'listen_addresses=127.0.0.1,::1', 'unix_socket_directories='];
   const args = ['-D', data, ...[...given, ...settings].flatMap((setting) => ['-c', setting])];
   const url = (database: string): string => `postgres://inkwell@127.0.0.1:${port}/${database}`;
 
@@ -155,6 +155,19 @@ export async function startPostgres(
   let databases = 0;
   let emptied: Promise<string> | undefined;
   let cleared: Promise<string> | undefined;
+  // Connections to the two databases that are prepared for each test anew.
+  const kept = new Map<string, postgres.Sql>();
+  const prepare = async (database: string, text: string): Promise<string> => {
+    const sql = kept.get(database) ?? connect(database);
+    kept.set(database, sql);
+    await sql.unsafe(text);
+    return database;
+  };
+  const endKept = async (): Promise<void> => {
+    const ending = [...kept.values()];
+    kept.clear();
+    await Promise.all(ending.map((sql) => sql.end({ timeout: 1 })));
+  };
   const server: PostgresServer = {
     port,
     url,
@@ -166,16 +179,14 @@ export async function startPostgres(
     },
     async emptyDatabase() {
       emptied ??= server.createDatabase();
-      await server.query(await emptied, 'DROP SCHEMA IF EXISTS inkwell CASCADE');
-      return emptied;
+      return prepare(await emptied, 'DROP SCHEMA IF EXISTS inkwell CASCADE');
     },
     async clearedDatabase() {
       cleared ??= server.createDatabase();
-      await server.query(await cleared, clearing);
-      return cleared;
+      return prepare(await cleared, clearing);
     },
     async query(database, text) {
-      const sql = postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
+      const sql = connect(database);
       try {
         return [...(await sql.unsafe(text))];
       } finally {
@@ -183,6 +194,7 @@ export async function startPostgres(
       }
     },
     async cutConnections() {
+      await endKept();
       await server.query(
         url('postgres'),
         `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
@@ -195,6 +207,7 @@ export async function startPostgres(
     },
     async stop(signal = 'SIGINT') {
       if (child === undefined) return;
+      await endKept();
       const exited = once(child, 'exit');
       child.kill('SIGCONT');
       child.kill(signal);
@@ -215,6 +228,10 @@ export async function startPostgres(
   };
   await server.start();
   return server;
+}
+
+function connect(database: string): postgres.Sql {
+  return postgres(database, { max: 1, onnotice: () => undefined, fetch_types: false });
 }
 
 async function answering(ask: () => Promise<unknown>): Promise<void> {
