@@ -41,7 +41,7 @@ import { createRouter } from './router.ts';
 import { openUploads, type OpenUploadsOptions } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
-import { createReader, type Reading } from './store/reading.ts';
+import { Reading } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import { type StoreWatch, timeStore } from './store/timed-store.ts';
@@ -97,7 +97,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run, monotonicNow } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const pool = createPool(config);
+  const pool = createMemoryPool(config.waitingBytesMax * (1 - commentShare));
   const adminPool = createMemoryPool(adminPoolBytes);
   const readings = { ...deps.readings, pool, adminPool, graphql: () => graphql.count() };
   const { observer, security, ...watch } = createWatch(config, { ...deps, readings });
@@ -163,10 +163,9 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 }
 
 function createResponses(config: Config, store: Store): ResponseCache<Reading> {
-  return createResponseCache({
-    bytesMax: config.answerCacheBytesMax * responseShare,
-    read: createReader(store, randomBytes(9).toString('base64url')),
-  });
+  const run = randomBytes(9).toString('base64url');
+  const bytesMax = config.answerCacheBytesMax * responseShare;
+  return createResponseCache({ bytesMax, read: () => new Reading(store, run) });
 }
 
 /** Caches the texts of records, but only for a store that returns the same objects on each read. */
@@ -186,10 +185,6 @@ function listenTo(
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
   readonly security: CountedLog;
   readonly accounts: readonly Account[];
-}
-
-function createPool({ waitingBytesMax }: Config): MemoryPool {
-  return createMemoryPool(waitingBytesMax * (1 - commentShare));
 }
 
 function createCommentTopic({ comments }: Store, queueBytesMax: number): Topic<Comment> {

@@ -85,6 +85,11 @@ export class AppError extends Error {
   }
 }
 
+/** A 503 for what may succeed a moment later. */
+export function overloaded(message: string, retryAfterSeconds = 1): AppError {
+  return new AppError('overloaded', message, { retryAfterSeconds });
+}
+
 /** A 422 for a body with wrong members, with one pointer for each fault (R5). */
 export function invalidBody(errors: readonly FieldError[]): AppError {
   const places = errors.map(({ pointer }) => pointer).filter((pointer) => pointer !== '');

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '../errors.ts';
+import { AppError, overloaded } from '../errors.ts';
 import type { FailureCount, LoginFailures } from '../store/store.ts';
 
 /** One attempt to log in. */
@@ -201,9 +201,8 @@ function createLoginQueue(
 }
 
 function tooMany(): AppError {
-  return new AppError('overloaded', 'Too many logins are waiting. Try again later.', {
-    retryAfterSeconds: Math.ceil((intervalMilliseconds * waitingMax) / 1000),
-  });
+  const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
+  return overloaded('Too many logins are waiting. Try again later.', seconds);
 }
 
 /** Account keys are hashes: their length is fixed, and none can equal an address. */

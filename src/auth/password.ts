@@ -4,7 +4,7 @@
  */
 
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { AppError } from '../errors.ts';
+import { overloaded } from '../errors.ts';
 
 /** A parsed `scrypt$N$r$p$salt$hash`; salt and hash are base64url in the text. */
 export interface PasswordHash {
@@ -115,11 +115,7 @@ function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promi
       await new Promise<void>((resolve) => {
         waiting.push(resolve);
       });
-    } else {
-      throw new AppError('overloaded', 'Too many logins are being checked. Try again soon.', {
-        retryAfterSeconds: 1,
-      });
-    }
+    } else throw overloaded('Too many logins are being checked. Try again soon.');
     try {
       return await work();
     } finally {

@@ -12,7 +12,7 @@ import { formatLocalDateTime } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { AccountRange, KeptAccounts } from '../store/store.ts';
-import { report, type CommandContext, type ExitCode, UsageError } from './command.ts';
+import { type CommandContext, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
@@ -27,13 +27,14 @@ const usage = [
   'Where list has printed as many accounts as its limit, --after the last one lists the next.',
 ].join('\n');
 
-export function runAccounts(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return report(context, async () => {
-    if (args.includes('--help')) return usage;
-    const command = parseCommand(args);
-    if (typeof command === 'string') throw new UsageError(`${usage}\n\ninkwell: ${command}`);
-    return run(command, context);
-  });
+export async function runAccounts(
+  args: readonly string[],
+  context: CommandContext,
+): Promise<string> {
+  if (args.includes('--help')) return usage;
+  const command = parseCommand(args);
+  if (typeof command === 'string') throw new UsageError(`${usage}\n\ninkwell: ${command}`);
+  return run(command, context);
 }
 
 type Kind = keyof typeof optionsOf;
@@ -90,13 +91,7 @@ function parseCommand(args: readonly string[]): Command | string {
   return decodeOptions({ kind, username, force: values.force ?? false }, values);
 }
 
-interface Options {
-  readonly email?: string | undefined;
-  readonly role?: string[] | undefined;
-  readonly 'no-roles'?: boolean | undefined;
-  readonly after?: string | undefined;
-  readonly limit?: string | undefined;
-}
+type Options = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
 
 function decodeOptions(
   command: Command,

@@ -32,7 +32,7 @@ export function parseArguments(
   const [name = '', ...rest] = args;
   const load = commands.get(name);
   if (load !== undefined) {
-    return { environment, run: async (context) => (await load())(rest, context) };
+    return { environment, run: report(async (context) => (await load())(rest, context)) };
   }
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
@@ -42,20 +42,19 @@ export function parseArguments(
     return { environment: { ...environment, PORT, HOST }, run: toCommand(values, getVersion) };
   } catch (error) {
     const usageError = new UsageError(`inkwell: ${toReason(error).split('. ')[0]}. Try --help.`);
-    const refuse = (): Promise<string> => Promise.reject(usageError);
-    return { environment, run: (context) => report(context, refuse) };
+    return { environment, run: report(() => Promise.reject(usageError)) };
   }
 }
 
 type Flags = Partial<Readonly<Record<keyof typeof options, boolean | string>>>;
 
 function toCommand(flags: Flags, getVersion: () => string): Command | undefined {
-  if (flags.help) return (context) => report(context, () => Promise.resolve(helpText()));
-  if (flags.version) return (context) => report(context, () => Promise.resolve(getVersion()));
+  if (flags.help) return report(() => Promise.resolve(helpText()));
+  if (flags.version) return report(() => Promise.resolve(getVersion()));
   if (flags.healthcheck) {
     return async (context) => (await import('./healthcheck.ts')).runHealthcheck(context);
   }
-  if (flags.check) return async (context) => (await import('./check.ts')).runCheck(context);
+  if (flags.check) return report(async (context) => (await import('./check.ts')).runCheck(context));
   return undefined;
 }
 

@@ -4,14 +4,11 @@ import { loadAccounts } from '../auth/accounts.ts';
 import { type Config, readConfig } from '../config.ts';
 import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
 import { adviseOn } from './advice.ts';
-import { report, type CommandContext, type ExitCode } from './command.ts';
+import type { CommandContext } from './command.ts';
 
-export function runCheck(context: CommandContext): Promise<ExitCode> {
-  return report(context, async () => {
-    const { environment } = context;
-    const config = readConfig(environment);
-    return [...(await describeStart(config)), ...adviseOn(config, environment)].join('\n');
-  });
+export async function runCheck({ environment }: CommandContext): Promise<string> {
+  const config = readConfig(environment);
+  return [...(await describeStart(config)), ...adviseOn(config, environment)].join('\n');
 }
 
 /** Returns one line for each fact. Rejects if a file that a setting names cannot be used. */

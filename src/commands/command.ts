@@ -23,26 +23,26 @@ export type ExitCode = 0 | 1 | 2;
 export type Command = (context: CommandContext) => Promise<ExitCode>;
 
 /** Writes what `run` resolves with, or the reason why it rejects, and returns the exit code. */
-export async function report(
-  { output, errors }: CommandContext,
-  run: () => Promise<string>,
-): Promise<ExitCode> {
-  // The reader of a pipe may close it early.
-  output.on('error', () => undefined);
-  errors.on('error', () => undefined);
-  try {
-    await write(output, await run());
-    return 0;
-  } catch (error) {
-    if (error instanceof UsageError) {
-      await write(errors, error.message);
-      return 2;
+export function report(run: (context: CommandContext) => Promise<string>): Command {
+  return async (context) => {
+    const { output, errors } = context;
+    // The reader of a pipe may close it early.
+    output.on('error', () => undefined);
+    errors.on('error', () => undefined);
+    try {
+      await write(output, await run(context));
+      return 0;
+    } catch (error) {
+      if (error instanceof UsageError) {
+        await write(errors, error.message);
+        return 2;
+      }
+      const lines = toReason(error).split('\n');
+      const told = error instanceof ConfigError ? lines : lines.slice(0, 1);
+      await write(errors, told.map((line) => `inkwell: ${line}`).join('\n'));
+      return 1;
     }
-    const lines = toReason(error).split('\n');
-    const told = error instanceof ConfigError ? lines : lines.slice(0, 1);
-    await write(errors, told.map((line) => `inkwell: ${line}`).join('\n'));
-    return 1;
-  }
+  };
 }
 
 /** Writes what a command waits for as a line on standard error. */

@@ -1,9 +1,10 @@
 /** The commands by name. Each is loaded when it is used. */
 
-import type { CommandContext, ExitCode } from './command.ts';
+import type { CommandContext } from './command.ts';
 
-export type LoadCommand = () => Promise<
-  (args: readonly string[], context: CommandContext) => Promise<ExitCode>
+/** The command resolves with the text to print on success. */
+type LoadCommand = () => Promise<
+  (args: readonly string[], context: CommandContext) => Promise<string>
 >;
 
 export const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([

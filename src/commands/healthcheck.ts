@@ -11,11 +11,11 @@ const patienceMilliseconds = 3_000;
 /** Returns exit code 0 if the server is ready. */
 export async function runHealthcheck(context: CommandContext): Promise<ExitCode> {
   let isReady = false;
-  const code = await report(context, async () => {
+  const code = await report(async () => {
     const health = await askHealth(readConfig(context.environment));
     ({ isReady } = health);
     return health.message;
-  });
+  })(context);
   return isReady ? code : 1;
 }
 

@@ -10,27 +10,26 @@ import {
   removeOrphans,
 } from '../store/files/open.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
-import { report, type CommandContext, type ExitCode, toLog, UsageError } from './command.ts';
+import { type CommandContext, toLog, UsageError } from './command.ts';
 
 /** Writes a copy of the store, as it is at one moment, to a new file. */
-export function runBackup(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return report(context, async () => {
-    const [file = '', ...others] = args;
-    if (file === '' || file.startsWith('-') || others.length > 0) {
-      throw new UsageError('usage: node dist/server.js backup <file>');
-    }
-    await backUpStore(readConfig(context.environment).storeUrl, file);
-    return `The store is in ${JSON.stringify(file)}.`;
-  });
+export async function runBackup(args: readonly string[], context: CommandContext): Promise<string> {
+  const [file = '', ...others] = args;
+  if (file === '' || file.startsWith('-') || others.length > 0) {
+    throw new UsageError('usage: node dist/server.js backup <file>');
+  }
+  await backUpStore(readConfig(context.environment).storeUrl, file);
+  return `The store is in ${JSON.stringify(file)}.`;
 }
 
 /** Creates or migrates the tables. The initial records are left to the server. */
-export function runMigrate(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return report(context, async () => {
-    if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
-    await (await open(readConfig(context.environment), context)).close();
-    return 'The tables of the store are of this version.';
-  });
+export async function runMigrate(
+  args: readonly string[],
+  context: CommandContext,
+): Promise<string> {
+  if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
+  await (await open(readConfig(context.environment), context)).close();
+  return 'The tables of the store are of this version.';
 }
 
 const filesUsage = [
@@ -41,20 +40,18 @@ const filesUsage = [
 ].join('\n');
 
 /** Lists, or removes, differences between the folder of durable uploads and its index. */
-export function runFiles(args: readonly string[], context: CommandContext): Promise<ExitCode> {
-  return report(context, async () => {
-    const option = args.join(' ');
-    if (option === '--help') return filesUsage;
-    if (option !== '' && option !== '--remove') throw new UsageError(filesUsage);
-    const config = readConfig(context.environment);
-    const opened = await open(config, context);
-    try {
-      const folder = await openUploadFolder(config.uploadDir, opened.openFileIndex);
-      return await listDifferences(folder, option === '--remove');
-    } finally {
-      await opened.close();
-    }
-  });
+export async function runFiles(args: readonly string[], context: CommandContext): Promise<string> {
+  const option = args.join(' ');
+  if (option === '--help') return filesUsage;
+  if (option !== '' && option !== '--remove') throw new UsageError(filesUsage);
+  const config = readConfig(context.environment);
+  const opened = await open(config, context);
+  try {
+    const folder = await openUploadFolder(config.uploadDir, opened.openFileIndex);
+    return await listDifferences(folder, option === '--remove');
+  } finally {
+    await opened.close();
+  }
 }
 
 /** Returns one line for each difference: its kind and the name, separated by a tab. */

@@ -4,7 +4,7 @@
  * ask for millions of objects or gibibytes of text, and no limit on documents prevents that.
  */
 
-import { AppError } from '../errors.ts';
+import { AppError, overloaded } from '../errors.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 
 /** Thrown when the request exceeds its budget. */
@@ -105,9 +105,7 @@ export class Budget {
     else if (Math.max(this.bytes, this.#jsonBytes) > bytesMax) {
       this.refusal = tooMuch(`${bytesMax} bytes`);
     } else if (this.#bytesHeld > uncountedBytesMax && !this.#hold()) {
-      this.refusal = new AppError('overloaded', 'Too many responses are being made or sent.', {
-        retryAfterSeconds: 1,
-      });
+      this.refusal = overloaded('Too many responses are being made or sent.');
     }
     if (this.refusal === undefined) return true;
     // The partial result is not sent, so its memory is free.

@@ -43,8 +43,6 @@ export interface RequestScope {
 export interface ContextTools {
   readonly scheduler: Scheduler;
   readonly countFields: CountFields;
-  /** If true, an operation that asks for one long list is executed part by part. */
-  readonly inParts?: boolean;
 }
 
 /** Approximate memory of a field in a result, without a long text, in bytes. */
@@ -107,9 +105,7 @@ export class GraphqlContext {
     list: readonly unknown[],
     info: Selection & Pick<GraphQLResolveInfo, 'operation'>,
   ): MaybePromise<readonly unknown[]> {
-    if (this.#tools.inParts !== true || list.length <= sliceLength || !isOnlyField(info)) {
-      return this.chargeList(list, info);
-    }
+    if (list.length <= sliceLength || !isOnlyField(info)) return this.chargeList(list, info);
     this.#charge(list, info);
     this.parts = new Parts(list);
     return this.parts.next();

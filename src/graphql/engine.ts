@@ -96,12 +96,11 @@ export interface Engine {
   /** Never throws because of what a client sent. */
   prepare(request: GraphqlRequest): Prepared;
   /**
-   * Executes a query or mutation; without a promise if every resolver returns values and the result
-   * is small. Throws, or rejects with, `overloaded` if all requests hold too much memory.
+   * Executes a query or mutation, and serialises its result within the same budget; without a
+   * promise if every resolver returns values and the result is small. `showCost` adds
+   * `extensions.cost`. Throws, or rejects with, `overloaded` if all requests hold too much memory.
    */
-  execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<GraphqlResult>;
-  /** Executes and serialises within the same budget. `showCost` adds `extensions.cost`. */
-  respond(
+  execute(
     operation: ReadyOperation,
     scope: RequestScope,
     showCost?: boolean,
@@ -140,9 +139,8 @@ export function createEngine(deps: EngineDeps): Engine {
     scheduler,
     createBudget: () => new Budget(limits),
     prepare: createPrepare(schema, deps),
-    execute: (operation, scope) => execution.run(operation, execution.createContext(scope)),
-    respond(operation, scope, showCost = false) {
-      const context = execution.createContext(scope, true);
+    execute(operation, scope, showCost = false) {
+      const context = execution.createContext(scope);
       const run = (): MaybePromise<GraphqlResult> => execution.run(operation, context);
       const toExtensions = () => (showCost ? toCost(operation, scope, config) : undefined);
       const { budget } = scope;
@@ -176,9 +174,8 @@ export function createEngine(deps: EngineDeps): Engine {
 /** Runs graphql-js within the budget of an operation. */
 function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler) {
   const tools = { scheduler, countFields: createFieldCounts() };
-  const toolsInParts = { ...tools, inParts: true };
-  const createContext = (scope: RequestScope, inParts = false): GraphqlContext =>
-    new GraphqlContext(deps, scope, inParts ? toolsInParts : tools);
+  const createContext = (scope: RequestScope): GraphqlContext =>
+    new GraphqlContext(deps, scope, tools);
 
   const toArgs = (
     operation: ReadyOperation,

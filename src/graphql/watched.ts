@@ -19,7 +19,7 @@ export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
       }
       return prepared;
     },
-    respond(operation, scope, showCost) {
+    execute(operation, scope, showCost) {
       const startedAt = performance.now();
       const tell = (outcome: Outcome): void =>
         watch.operation(operation.operation, outcome, performance.now() - startedAt);
@@ -32,7 +32,7 @@ export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
         return serialized;
       };
       try {
-        const serialized = engine.respond(operation, scope, showCost);
+        const serialized = engine.execute(operation, scope, showCost);
         return isPromise(serialized) ? serialized.then(succeed, fail) : succeed(serialized);
       } catch (error) {
         return fail(error);

@@ -5,7 +5,7 @@ import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
-import type { Handler, HttpResponse } from '../http/message.ts';
+import { type Handler, type HttpResponse, uncachedResponse } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import { decodeTexts } from './input.ts';
@@ -28,11 +28,12 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
     const known = profiles.get(account);
     if (known !== undefined) return known;
     const { username, email, id, roles } = account;
-    const response = privateResponse({ username, email, id, roles });
+    const response = uncachedResponse(200, { username, email, id, roles });
     profiles.set(account, response);
     return response;
   };
 
+  // R22: neither a token nor a profile belongs in a cache.
   return {
     /** `POST /auth/login` (Spec §4.3, R21). */
     async login(request) {
@@ -41,7 +42,8 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
       const body = await readJson(request, config.bodyBytesMax);
       // R21: blank texts are not a fault of the body; they are wrong credentials.
       const { username, password } = decodeTexts(body, ['username', 'password'], true);
-      return privateResponse({ access_token: await deps.login({ username, password, address }) });
+      const token = await deps.login({ username, password, address });
+      return uncachedResponse(200, { access_token: token });
     },
     /** `GET /profile` (Spec §2.5, R22). */
     profile: (request) => andThen(bearer.authenticate(request), toProfile),
@@ -59,16 +61,4 @@ export type WritingGuard = (handler: Handler) => Handler;
 export function createWritingGuard({ bearer, config }: WritingGuardDeps): WritingGuard {
   if (config.requireAuth !== 'writes') return (handler) => handler;
   return (handler) => (request) => andThen(bearer.authenticate(request), () => handler(request));
-}
-
-/** R22: neither a token nor a profile belongs in a cache. */
-const privateHeaders: readonly string[] = [
-  'Content-Type',
-  'application/json; charset=utf-8',
-  'Cache-Control',
-  'no-store',
-];
-
-function privateResponse(value: unknown): HttpResponse {
-  return { status: 200, headers: privateHeaders, body: JSON.stringify(value) };
 }

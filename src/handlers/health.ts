@@ -1,7 +1,7 @@
 /** Liveness and readiness, for proxies, orchestrators and `--healthcheck`. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Handler, type HttpResponse, jsonResponse } from '../http/message.ts';
+import { type Handler, uncachedResponse } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
 
 export interface HealthHandlers {
@@ -23,27 +23,20 @@ export function createHealthHandlers(deps: HealthDeps): HealthHandlers {
   let isStopping = false;
   const storeAnswers = createProbe(deps);
   return {
-    live: () => healthResponse(200, { status: 'live' }),
+    live: () => uncachedResponse(200, { status: 'live' }),
     async ready() {
       const checks = {
         server: isStopping ? 'is stopping' : 'ok',
         store: (await storeAnswers()) ? 'ok' : 'does not answer',
       };
       const isReady = checks.server === 'ok' && checks.store === 'ok';
-      return healthResponse(isReady ? 200 : 503, {
-        status: isReady ? 'ready' : 'not ready',
-        checks,
-      });
+      const status = isReady ? 'ready' : 'not ready';
+      return uncachedResponse(isReady ? 200 : 503, { status, checks });
     },
     announceStop() {
       isStopping = true;
     },
   };
-}
-
-function healthResponse(status: number, body: unknown): HttpResponse {
-  const response = jsonResponse(status, body);
-  return { ...response, headers: [...response.headers, 'Cache-Control', 'no-store'] };
 }
 
 const patienceMilliseconds = 1_000;

@@ -5,7 +5,7 @@
  */
 
 import { Readable } from 'node:stream';
-import { AppError } from '../errors.ts';
+import { type AppError, overloaded } from '../errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import { createScheduler, type Scheduler } from '../scheduler.ts';
@@ -117,8 +117,7 @@ function gatherWithin<T>(tools: Tools<T>, page: ListPage<T>): MaybePromise<JsonB
 }
 
 function tooManyLists(): AppError {
-  const facts = { retryAfterSeconds: 5 };
-  return new AppError('overloaded', 'Too many long lists are being read.', facts);
+  return overloaded('Too many long lists are being read.', 5);
 }
 
 interface Gathering<T> extends Tools<T> {

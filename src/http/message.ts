@@ -84,6 +84,7 @@ export interface Endpoint {
 }
 
 const jsonHeaders: readonly string[] = ['Content-Type', 'application/json; charset=utf-8'];
+const uncachedHeaders: readonly string[] = [...jsonHeaders, 'Cache-Control', 'no-store'];
 const textHeaders: readonly string[] = ['Content-Type', 'text/plain; charset=utf-8'];
 const noHeaders: readonly string[] = [];
 
@@ -95,6 +96,11 @@ export function jsonTextResponse(status: number, text: string | Buffer): HttpRes
 /** A response with a JSON value. */
 export function jsonResponse(status: number, value: unknown): HttpResponse {
   return jsonTextResponse(status, JSON.stringify(value));
+}
+
+/** A response with a JSON value that no cache may keep. */
+export function uncachedResponse(status: number, value: unknown): HttpResponse {
+  return { status, headers: uncachedHeaders, body: JSON.stringify(value) };
 }
 
 /** A response with plain text in UTF-8. */

@@ -10,30 +10,21 @@ import type { HttpResponse } from './message.ts';
  * logged once with the request id, by which the two can be matched.
  */
 export function toProblem(error: unknown, requestId: string, log: Log): HttpResponse {
-  if (error instanceof AppError) return problemResponse(error);
+  if (error instanceof AppError) return toProblemResponse(error);
   log('error', 'request failed', {
     requestId,
     reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
-  return problemResponse(
+  return toProblemResponse(
     new AppError('internal_error', `The server failed; its log says more under ${requestId}.`),
   );
 }
 
-function problemResponse(error: AppError): HttpResponse {
-  const { status, headers, text } = toProblemText(error);
-  return { status, headers, body: text };
-}
-
-/** The response to an AppError where no HttpResponse can be returned. */
-export interface ProblemText {
-  readonly status: number;
-  /** Flat, as in HttpResponse. */
-  readonly headers: readonly string[];
-  readonly text: string;
-}
-
-export function toProblemText({ code, message, facts }: AppError): ProblemText {
+export function toProblemResponse({
+  code,
+  message,
+  facts,
+}: AppError): HttpResponse & { readonly body: string } {
   const status = httpStatusOf[code];
   const title = STATUS_CODES[status] ?? '';
   const body = {
@@ -57,7 +48,7 @@ export function toProblemText({ code, message, facts }: AppError): ProblemText {
   }
   if (status === 401) headers.push('WWW-Authenticate', challenge(facts.bearerError));
   if (facts.close === true) headers.push('Connection', 'close');
-  return { status, headers, text: JSON.stringify(body) };
+  return { status, headers, body: JSON.stringify(body) };
 }
 
 /** RFC 6750 §3: the error is named only if a token was sent. */

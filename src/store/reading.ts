@@ -29,11 +29,6 @@ export class VersionedMap<K, V> extends Map<K, V> {
   }
 }
 
-/** `run` identifies this process. */
-export function createReader(store: Store, run: string): () => Reading {
-  return () => new Reading(store, run);
-}
-
 /**
  * Using the property of an area notes its version before anything is read. A response can therefore
  * not be made from an area that is not noted.
@@ -43,6 +38,7 @@ export class Reading implements Records {
   readonly #run: string;
   readonly #seen: Partial<Record<Area, number | undefined>> = {};
 
+  /** `run` identifies this process. */
   constructor(store: Store, run: string) {
     this.#store = store;
     this.#run = run;

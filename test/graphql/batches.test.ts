@@ -17,7 +17,7 @@ async function run(length: number, milliseconds: number) {
   const engine = {
     scheduler,
     prepare: () => ({ kind: 'ready', operation: 'query', document: parse('{a}') }),
-    respond() {
+    execute() {
       const end = performance.now() + milliseconds;
       while (performance.now() < end);
       const result = { data: { others } };

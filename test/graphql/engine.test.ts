@@ -279,7 +279,9 @@ test('a document with several operations runs the one that is named', () => {
   const query = 'query A { allPosts { id } } query B { postById(postId: "x") { id } }';
   const named = engine.prepare({ query, operationName: 'B' });
   assert.ok(named.kind === 'ready');
-  assert.deepEqual(structuredClone(engine.execute(named, scope())), { data: { postById: null } });
+  const executed = engine.execute(named, scope());
+  assert.ok(!isPromise(executed));
+  assert.equal(executed.json, '{"data":{"postById":null}}');
   for (const operationName of [undefined, 'C', '__proto__']) {
     const refused = engine.prepare({ query, operationName });
     assert.ok(refused.kind === 'refused');

@@ -47,7 +47,7 @@ describe('requests', { concurrency: 4 }, () => {
 
   test('a fault of the service in an execution is masked, and nothing else ends', async (t) => {
     const wrap = (engine: Engine): Engine => {
-      return { ...engine, respond: () => Promise.reject(new Error('secret')) };
+      return { ...engine, execute: () => Promise.reject(new Error('secret')) };
     };
     const endpoint = await startEndpoint(t, { wrap });
     const other = await subscribe(endpoint);

@@ -16,12 +16,12 @@ const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content } }';
 const subscribe = (id: string, query: string) => ({ id, type: 'subscribe', payload: { query } });
 const big = { data: { big: 'x'.repeat(200_000) } };
-function withExecute(execute: Engine['execute']): (engine: Engine) => Engine {
-  const respond: Engine['respond'] = async (operation, scope) => {
-    const result = await execute(operation, scope);
+function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engine) => Engine {
+  const execute: Engine['execute'] = async () => {
+    const result = await run();
     return { result, json: Buffer.from(JSON.stringify(result)) };
   };
-  return (engine) => ({ ...engine, respond });
+  return (engine) => ({ ...engine, execute });
 }
 
 describe('messages', { concurrency: 4 }, () => {

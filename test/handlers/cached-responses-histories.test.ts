@@ -24,7 +24,7 @@ import type { Handler, HttpResponse, HttpRequest } from '../../dist/http/message
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
-import { createReader, type Reading } from '../../dist/store/reading.js';
+import { Reading } from '../../dist/store/reading.js';
 import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
@@ -46,7 +46,7 @@ const queries: readonly string[] = [
 function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<readonly string[]> {
   const config = readConfig({});
   const log = (): void => undefined;
-  const responses = createResponseCache({ bytesMax, read: createReader(store, 'run') });
+  const responses = createResponseCache({ bytesMax, read: () => new Reading(store, 'run') });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const addComment = createAddComment(store, (comment) => topic.publish(comment));
   const toListResponse = createToListResponse(responses, createMemoryPool(2 ** 30));
@@ -195,7 +195,10 @@ it('a write to one area leaves the responses from the others', async () => {
   const store = await openStore('memory:', driverOptions());
   const [post] = await allOf(store.posts.all);
   const id = post?.id ?? '';
-  const responses = createResponseCache({ bytesMax: 1_000_000, read: createReader(store, 'run') });
+  const responses = createResponseCache({
+    bytesMax: 1_000_000,
+    read: () => new Reading(store, 'run'),
+  });
   const asked: Readonly<Record<string, (records: Reading) => unknown>> = {
     posts: ({ posts }) => posts.all.read(),
     comments: ({ comments }) => comments.ofPost(id).read(),

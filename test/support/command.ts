@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { report } from '../../dist/commands/command.js';
 import { commands } from '../../dist/commands/commands.js';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
@@ -56,7 +57,7 @@ export async function runCommandHere(
   if (command === undefined) throw new TypeError(`There is no command "${name}".`);
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
   input.end(given);
-  const code = await command(args, {
+  const code = await report((context) => command(args, context))({
     environment: env,
     input,
     output,

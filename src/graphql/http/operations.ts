@@ -41,7 +41,7 @@ export function runOperation(
 
 /** Like `runOperation`, for a prepared request. */
 export function runPrepared(
-  engine: Pick<Engine, 'respond'>,
+  engine: Pick<Engine, 'execute'>,
   prepared: Prepared,
   { scope, readsOnly, showCost }: Call,
 ): MaybePromise<SerializedResult> {
@@ -55,7 +55,7 @@ export function runPrepared(
   if (prepared.operation === 'mutation' && readsOnly) {
     throw new AppError('method_not_allowed', 'A mutation is sent with POST.', { allow: 'POST' });
   }
-  return engine.respond(prepared, scope, showCost);
+  return engine.execute(prepared, scope, showCost);
 }
 
 /** Returns the results in order. An error of one operation is part of its result. */

@@ -5,7 +5,7 @@
 
 import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
-import { AppError } from '../../errors.ts';
+import { overloaded } from '../../errors.ts';
 import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
@@ -39,7 +39,7 @@ export interface EventStreams {
 }
 
 export interface EventStreamsDeps {
-  readonly engine: Pick<Engine, 'prepare' | 'respond'>;
+  readonly engine: Pick<Engine, 'prepare' | 'execute'>;
   readonly subscriptions: Subscriptions;
   /** Accounts for what is queued for slow readers. */
   readonly pool: Pick<MemoryPool, 'open'>;
@@ -92,8 +92,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
 
   const subscribe = async (operation: ReadyOperation): Promise<HttpResponse> => {
     if (streams.size >= config.connectionsMax / 2) {
-      const message = 'Too many event streams are open.';
-      throw new AppError('overloaded', message, { retryAfterSeconds: 5 });
+      throw overloaded('Too many event streams are open.', 5);
     }
     const stream = new EventStream(streamDeps);
     streams.add(stream);

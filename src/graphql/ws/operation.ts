@@ -147,7 +147,7 @@ export class Operation implements Member {
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
-      const result = await engine.respond(operation, scope);
+      const result = await engine.execute(operation, scope);
       // Waits while earlier messages are queued; the budget accounts for the result meanwhile.
       if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();
       this.#sendResult(result);

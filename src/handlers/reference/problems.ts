@@ -1,7 +1,7 @@
 /** The errors of the API reference: their shape, and an example of each code. */
 
 import { AppError, type ErrorCode, type ErrorFacts, httpStatusOf } from '../../errors.ts';
-import { toProblemText } from '../../http/problem.ts';
+import { toProblemResponse as toResponse } from '../../http/problem.ts';
 import type { headerMeanings } from './operations.ts';
 import { refer, type Schema } from './schemas.ts';
 
@@ -74,7 +74,7 @@ const factsOf: Readonly<Partial<Record<ErrorCode, ErrorFacts>>> = {
 
 function toExample(code: ErrorCode): { readonly value: unknown } {
   const error = new AppError(code, sentences[code], factsOf[code]);
-  return { value: JSON.parse(toProblemText(error).text) };
+  return { value: JSON.parse(toResponse(error).body) };
 }
 
 const all = Object.keys(httpStatusOf) as readonly ErrorCode[]; // its keys are the codes

@@ -1,7 +1,7 @@
 /** Checks of a request's head: RFC 9112 for an origin server. */
 
 import { IncomingMessage } from 'node:http';
-import { AppError } from '../../errors.ts';
+import { AppError, type ErrorCode } from '../../errors.ts';
 
 /**
  * Node passes every request with `Upgrade` to the upgrade listener, even the `h2c` of common
@@ -39,14 +39,10 @@ export const headerLinesMax = 200;
 /** Throws for messages that RFC 9112 forbids and Node accepts. */
 export function checkMessage(incoming: IncomingMessage): void {
   if (incoming.rawHeaders.length >= 2 * headerLinesMax) {
-    throw new AppError('headers_too_large', 'The request has too many header lines.', {
-      close: true,
-    });
+    throw refuse('headers_too_large', 'The request has too many header lines.');
   }
   if (incoming.httpVersionMajor !== 1) {
-    throw new AppError('http_version_not_supported', 'This server speaks HTTP/1.1.', {
-      close: true,
-    });
+    throw refuse('http_version_not_supported', 'This server speaks HTTP/1.1.');
   }
   const { method } = incoming;
   if (method === 'TRACE') {
@@ -58,7 +54,7 @@ export function checkMessage(incoming: IncomingMessage): void {
   const { host } = incoming.headers;
   // HTTP/1.0 does not require Host, but if it is sent it must be valid.
   if (host === undefined ? incoming.httpVersionMinor !== 0 : !isHost(host)) {
-    throw new AppError('invalid_host', 'A request needs one valid Host.', { close: true });
+    throw refuse('invalid_host', 'A request needs one valid Host.');
   }
   const coding = incoming.headers['transfer-encoding'];
   if (coding !== undefined) checkCoding(coding, incoming.httpVersionMinor);
@@ -66,16 +62,10 @@ export function checkMessage(incoming: IncomingMessage): void {
 
 /** RFC 9112 §6.1. */
 function checkCoding(coding: string, minorVersion: number): void {
-  if (minorVersion === 0) {
-    throw new AppError('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.', { close: true });
-  }
-  if (coding === '') {
-    throw new AppError('malformed_request', 'Transfer-Encoding names nothing.', { close: true });
-  }
+  if (minorVersion === 0) throw refuse('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.');
+  if (coding === '') throw refuse('malformed_request', 'Transfer-Encoding names nothing.');
   if (coding.toLowerCase() !== 'chunked') {
-    throw new AppError('not_implemented', 'Transfer-Encoding can only be chunked.', {
-      close: true,
-    });
+    throw refuse('not_implemented', 'Transfer-Encoding can only be chunked.');
   }
 }
 
@@ -94,9 +84,7 @@ function checkSingle(rawHeaders: readonly string[]): void {
       contentTypes += 1;
     }
   }
-  if (hosts > 1) {
-    throw new AppError('invalid_host', 'A request has one Host, not more.', { close: true });
-  }
+  if (hosts > 1) throw refuse('invalid_host', 'A request has one Host, not more.');
   if (authorizations > 1 || contentTypes > 1) {
     throw new AppError('malformed_request', 'A header that stands once was sent twice.');
   }
@@ -133,5 +121,10 @@ function splitQuery(target: string, host: string | undefined): Target {
 }
 
 function badTarget(): AppError {
-  return new AppError('malformed_request', 'The request target is not valid.', { close: true });
+  return refuse('malformed_request', 'The request target is not valid.');
+}
+
+/** What follows such a request on its connection cannot be trusted. */
+function refuse(code: ErrorCode, message: string): AppError {
+  return new AppError(code, message, { close: true });
 }

@@ -3,7 +3,6 @@
  * a ServerResponse.
  */
 
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
@@ -21,7 +20,7 @@ import { observeResponse, observeAtOnce, observeLeft, type Observer } from './ob
 import { emptyResponse, type Endpoint, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
 import { refuse } from './raw-response.ts';
-import { Request } from './request.ts';
+import { type Message, Request } from './request.ts';
 import { type SendContext, sendResponse } from './send.ts';
 import { createResponseBatch } from './response-batch.ts';
 
@@ -50,13 +49,6 @@ export interface Listener {
   drain(): void;
   /** Answers bytes that are not a request, and ends the connection. */
   refuse(socket: Socket, error: AppError): void;
-}
-
-/** A message from Node, and the response to it. */
-export interface Message {
-  readonly incoming: Incoming;
-  readonly outgoing: ServerResponse;
-  readonly expectsContinue: boolean;
 }
 
 export function createListener(deps: ListenerDeps): Listener {
@@ -93,11 +85,10 @@ export function createListener(deps: ListenerDeps): Listener {
     }
   };
   const enter = (connection: Connection, message: Message, respond: Respond): void => {
-    const { incoming, outgoing, expectsContinue } = message;
+    const { incoming, outgoing } = message;
     const body = hasBody(incoming) ? new RequestBody(incoming) : undefined;
     connection.enter(outgoing, () => {
-      const exchange = { outgoing, expectsContinue, body, pool };
-      const start = (): void => run(new Request(nextId(), incoming, exchange), respond);
+      const start = (): void => run(new Request(nextId(), { ...message, body, pool }), respond);
       if (body === undefined) start();
       else body.whenBegun(start);
     });

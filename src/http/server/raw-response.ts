@@ -3,7 +3,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AppError } from '../../errors.ts';
-import { toProblemText } from '../problem.ts';
+import { toProblemResponse } from '../problem.ts';
 
 /** How long the client may take to read the response. */
 const lingerMilliseconds = 1_000;
@@ -17,14 +17,14 @@ export function refuse(
   error: AppError,
   requestId?: string,
 ): { readonly status: number; readonly bytes: number } {
-  const { status, headers, text } = toProblemText(error);
+  const { status, headers, body } = toProblemResponse(error);
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`];
   if (requestId !== undefined) lines.push(`X-Request-Id: ${requestId}`);
   for (let at = 0; at < headers.length; at += 2) lines.push(`${headers[at]}: ${headers[at + 1]}`);
-  const bytes = Buffer.byteLength(text);
+  const bytes = Buffer.byteLength(body);
   lines.push('X-Content-Type-Options: nosniff', `Content-Length: ${bytes}`);
   if (error.facts.close !== true) lines.push('Connection: close');
-  socket.write(`${lines.join('\r\n')}\r\n\r\n${text}`);
+  socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
   endGently(socket);
   return { status, bytes };
 }

@@ -1,7 +1,7 @@
 /** A request as handlers see it, backed by Node's message. */
 
 import type { ServerResponse } from 'node:http';
-import { AppError } from '../../errors.ts';
+import { type AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Params } from '../../router.ts';
@@ -9,10 +9,14 @@ import { declaredLength, RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
 import type { BodyFlow, BodySink, Endpoint, HttpRequest } from '../message.ts';
 
-/** The response, the body and how the client waits. */
-export interface Exchange {
+/** A message from Node, and the response to it. */
+export interface Message {
+  readonly incoming: Incoming;
   readonly outgoing: ServerResponse;
   readonly expectsContinue: boolean;
+}
+
+interface Exchange extends Message {
   /** Undefined if the message has none. */
   readonly body: RequestBody | undefined;
   /** Accounts for the memory of the body. */
@@ -45,11 +49,11 @@ export class Request implements HttpRequest {
   /** Released when the request is answered. */
   #room: Reservation | undefined;
 
-  constructor(id: string, incoming: Incoming, exchange: Exchange) {
+  constructor(id: string, exchange: Exchange) {
     this.id = id;
-    this.incoming = incoming;
+    this.incoming = exchange.incoming;
     this.outgoing = exchange.outgoing;
-    this.method = incoming.method ?? '';
+    this.method = exchange.incoming.method ?? '';
     this.awaitsContinue = exchange.expectsContinue;
     this.body = exchange.body;
     this.#pool = exchange.pool;
@@ -86,7 +90,7 @@ export class Request implements HttpRequest {
 
   private take(bytes: number): void {
     this.#room ??= this.#pool.open();
-    if (!this.#room.grow(bytes)) throw overloaded();
+    if (!this.#room.grow(bytes)) throw poolIsFull();
   }
 
   private invite(): void {
@@ -96,8 +100,6 @@ export class Request implements HttpRequest {
 }
 
 /** The pool is full; a later request may succeed. */
-export function overloaded(): AppError {
-  return new AppError('overloaded', 'The server is serving too much at once.', {
-    retryAfterSeconds: 1,
-  });
+export function poolIsFull(): AppError {
+  return overloaded('The server is serving too much at once.');
 }

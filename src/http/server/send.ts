@@ -4,21 +4,10 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
-import { ClientGone, type RequestBody } from './body.ts';
+import { ClientGone } from './body.ts';
 import type { Cors } from '../cors.ts';
-import type { Incoming } from './incoming.ts';
 import type { HttpResponse } from '../message.ts';
-import { overloaded } from './request.ts';
-
-/** The request to answer. */
-export interface RequestParts {
-  readonly id: string;
-  readonly incoming: Incoming;
-  readonly outgoing: ServerResponse;
-  /** The client still waits for `100 Continue`, so it will not send its body. */
-  readonly awaitsContinue: boolean;
-  readonly body: RequestBody | undefined;
-}
+import { poolIsFull, type Request } from './request.ts';
 
 /** What all responses of a server share. */
 export interface SendContext {
@@ -35,7 +24,7 @@ export interface SendContext {
  */
 export function sendResponse(
   response: HttpResponse,
-  request: RequestParts,
+  request: Request,
   context: SendContext,
 ): number {
   const { outgoing } = request;
@@ -58,7 +47,7 @@ export function sendResponse(
     if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
     try {
       const room = context.pool.open();
-      if (!room.grow(response.streamBytesMax ?? 0)) throw overloaded();
+      if (!room.grow(response.streamBytesMax ?? 0)) throw poolIsFull();
       releaseAfter(outgoing, room);
       outgoing.writeHead(status, headers);
     } catch (error) {
@@ -71,7 +60,7 @@ export function sendResponse(
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isLarge = length > uncountedBytesMax;
   const room = isLarge ? (response.pool ?? context.pool).open(() => outgoing.destroy()) : undefined;
-  if (room?.hasRoom(length) === false) throw overloaded();
+  if (room?.hasRoom(length) === false) throw poolIsFull();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
   if (status !== 204 && status !== 304) headers.push('Content-Length', String(length));
   outgoing.writeHead(status, headers);
@@ -111,7 +100,7 @@ function endWhole(body: string | Buffer | undefined, outgoing: ServerResponse): 
   outgoing.end();
 }
 
-function sendStream(body: Readable, request: RequestParts, log: Log): void {
+function sendStream(body: Readable, request: Request, log: Log): void {
   const { id, incoming, outgoing } = request;
   if (incoming.method === 'HEAD') {
     body.destroy();
@@ -140,7 +129,7 @@ const lingerMillisecondsMax = 2_000;
 /** A client that is silent for this long, or need not send more, is not waited for. */
 const lingerSilenceMilliseconds = 1_000;
 
-function hasUnreadBody({ incoming, awaitsContinue, body }: RequestParts): boolean {
+function hasUnreadBody({ incoming, awaitsContinue, body }: Request): boolean {
   if (incoming.complete || body === undefined) return false;
   return awaitsContinue || !(Number(incoming.headers['content-length']) <= restBytesMax);
 }
@@ -150,7 +139,7 @@ function hasUnreadBody({ incoming, awaitsContinue, body }: RequestParts): boolea
  * it, and the reset can overtake the response (RFC 9112 §9.6). The rest is therefore read first, up
  * to a limit; a client that sends more is paused, which gives it time to read the response.
  */
-function endSlowly(body: string | Buffer | undefined, request: RequestParts): void {
+function endSlowly(body: string | Buffer | undefined, request: Request): void {
   const { incoming, outgoing } = request;
   if (body === undefined) outgoing.flushHeaders();
   else outgoing.write(body);

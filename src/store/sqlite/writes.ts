@@ -3,7 +3,7 @@
  * for the disk together. Each is acknowledged after the commit.
  */
 
-import { AppError } from '../../errors.ts';
+import { AppError, overloaded } from '../../errors.ts';
 import type { Database } from './database.ts';
 
 export interface Writes {
@@ -137,5 +137,5 @@ function toStoreError(error: unknown): unknown {
 }
 
 function busy(): AppError {
-  return new AppError('overloaded', 'The store is busy.', { retryAfterSeconds: 1 });
+  return overloaded('The store is busy.');
 }
