@@ -47,7 +47,7 @@ function guarded(guard: Guard): FileOperations {
       await guard(() => Promise.resolve());
     },
     remove: (path) => guard(() => fileOperations.remove(path)),
-    sync: (descriptor) => guard(() => fileOperations.sync(descriptor)),
+    sync: (path) => guard(() => fileOperations.sync(path)),
     makeFolder: (path) => guard(() => fileOperations.makeFolder(path)),
     syncFolder: (path) => guard(() => fileOperations.syncFolder(path)),
     listNames: (path, max) => guard(() => fileOperations.listNames(path, max)),

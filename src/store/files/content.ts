@@ -1,6 +1,5 @@
 /** Files of the store of uploads: written while their content arrives, read, removed. */
 
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
@@ -31,7 +30,7 @@ export async function writeFile(content: ByteSource, options: WriteOptions): Pro
       size += await writeWhole(files, file, batch);
       releaseMemory(batch, drain);
     }
-    if (isSynced) await files.sync(file);
+    if (isSynced) await files.sync(path);
   } finally {
     await files.close(file);
   }
@@ -105,7 +104,7 @@ export async function* readContent(
 /** If the disk is nearly full, a write may take only a part; the rest is then copied. */
 async function writeWhole(
   files: FileOperations,
-  file: FileHandle,
+  file: number,
   batch: readonly Buffer[],
 ): Promise<number> {
   const size = batch.reduce((sum, chunk) => sum + chunk.length, 0);
