@@ -184,7 +184,8 @@ class Patching {
   #getOwnParent({ tokens }: JsonPointer): Container {
     let container = this.#toOwn(this.document);
     this.document = container;
-    for (const token of tokens.slice(0, -1)) {
+    for (let at = 0; at < tokens.length - 1; at += 1) {
+      const token = tokens[at] as string; // within its length
       const own = this.#toOwn(findChild(container, token));
       // An array accepts its index as text; `findChild` has validated it.
       (container as Record<string, Json>)[token] = own;

@@ -14,8 +14,8 @@ export type Container = Json[] | Record<string, Json>;
 
 /** Parses a pointer (RFC 6901 §3); undefined if it is malformed. */
 export function parsePointer(text: string): JsonPointer | undefined {
-  const [start, ...tokens] = text.split('/');
-  if (start !== '') return undefined;
+  const tokens = text.split('/');
+  if (tokens.shift() !== '') return undefined;
   // Few pointers have escapes, and checking each token costs as much as the rest of the patch.
   if (!text.includes('~')) return { text, tokens };
   if (/~(?![01])/.test(text)) return undefined;

@@ -30,7 +30,7 @@ const recordBytes = 400;
  * characters or more).
  */
 export function copyText(text: string): string {
-  return text.length < 13 ? text : (JSON.parse(JSON.stringify(text)) as string);
+  return text.length < 13 ? text : Buffer.from(text).toString();
 }
 
 /** Copies the document to the smallest form in V8, which is the one that is counted. */

@@ -66,27 +66,27 @@ export class RequestBody implements BodyFlow {
     if (!hasBody(incoming)) this.#state = 'whole';
     // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
     else if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
-    else setImmediate(RequestBody.#begin, this);
   }
 
   /**
-   * Most bodies arrive in the packets of their head, which Node has read by now. They are taken in
-   * one call, which is faster than the events of a stream.
+   * Called when Node has read the packets of this iteration of the event loop. Most bodies arrive
+   * in those of their heads, and are taken in one call: it is faster than the events of a stream.
    */
-  static #begin(this: void, body: RequestBody): void {
-    const incoming = body.#incoming;
+  begin(): void {
+    if (this.#state !== 'unread') return;
+    const incoming = this.#incoming;
     if (incoming.socket.destroyed) return;
     if (incoming.complete) {
       const bytes = incoming.read() as Buffer | null;
-      if (bytes !== null) body.#bytes.add(bytes);
-      body.#state = 'whole';
-    } else body.#listen();
-    body.#start?.();
+      if (bytes !== null) this.#bytes.add(bytes);
+      this.#state = 'whole';
+    } else this.#listen();
+    this.#start?.();
   }
 
   /**
-   * Calls `start` when the packet of the head was read: most bodies are then whole, and their
-   * requests run without waiting. Never, if the connection ends before.
+   * Calls `start` after `begin`: most bodies are then whole, and their requests need not wait.
+   * Never, if the connection ends before.
    */
   whenBegun(start: () => void): void {
     if (this.#state === 'unread') this.#start = start;
@@ -223,6 +223,28 @@ export class RequestBody implements BodyFlow {
     takeRoom(bytes - this.#roomTaken);
     this.#roomTaken = bytes;
   }
+}
+
+/**
+ * Receives the bodies of requests; undefined for a message without one. Those whose heads arrived
+ * in one iteration of the event loop begin together, before `done` is called.
+ */
+export function createBodyReceiver(
+  done: () => void,
+): (incoming: IncomingMessage) => RequestBody | undefined {
+  let arriving: RequestBody[] = [];
+  const begin = (): void => {
+    const bodies = arriving;
+    arriving = [];
+    for (const body of bodies) body.begin();
+    done();
+  };
+  return (incoming) => {
+    if (!hasBody(incoming)) return undefined;
+    const body = new RequestBody(incoming);
+    if (arriving.push(body) === 1) setImmediate(begin);
+    return body;
+  };
 }
 
 function tooLarge(bytesMax: number): AppError {

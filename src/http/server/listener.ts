@@ -11,7 +11,7 @@ import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Found } from '../../router.ts';
 import type { Cors } from '../cors.ts';
-import { ClientGone, hasBody, RequestBody } from './body.ts';
+import { ClientGone, createBodyReceiver } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { toConditional } from '../etag.ts';
@@ -84,9 +84,10 @@ export function createListener(deps: ListenerDeps): Listener {
       fail(request, error);
     }
   };
+  const receiveBody = createBodyReceiver(() => batch.flush());
   const enter = (connection: Connection, message: Message, respond: Respond): void => {
     const { incoming, outgoing } = message;
-    const body = hasBody(incoming) ? new RequestBody(incoming) : undefined;
+    const body = receiveBody(incoming);
     connection.enter(outgoing, () => {
       const start = (): void => run(new Request(nextId(), { ...message, body, pool }), respond);
       if (body === undefined) start();
