@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
+import { busboyBoundary } from '../../dist/http/multipart/guard.js';
 import { withCode } from '../support/errors.js';
 import { cases } from '../support/long.js';
 import {
@@ -118,6 +119,14 @@ suite('a multipart body', () => {
       }),
       { numRuns: cases(400) },
     );
+  });
+
+  test('is refused where busboy finds another number of parts', async () => {
+    // No client can know this boundary.
+    const head = 'Content-Disposition: form-data; name=2; filename=part';
+    const hostile = `1\r\n--${busboyBoundary}\r\n${head}\r\n\r\n2`;
+    await assert.rejects(readAll([multipartBody([part('a', hostile)])]), isInvalid);
+    await assert.rejects(readAll([multipartBody([part('a', hostile), part('b', '')])]), isInvalid);
   });
 
   const broken: ReadonlyArray<readonly [string, string]> = [

@@ -1,18 +1,26 @@
 /**
- * Splits a multipart body at its delimiters into header blocks and content, and refuses lines that
- * only begin like a delimiter: busboy would end the content there.
+ * Checks a multipart body before busboy, which silently drops a part whose header block it cannot
+ * parse, and decodes a part without a file name as text. The guard refuses lines that only begin
+ * like a delimiter and limits header blocks. busboy gets the unchanged contents, each as a file
+ * named after the number of its part, between delimiters made here.
  */
 
+import { randomBytes } from 'node:crypto';
 import { invalidMultipart } from './head.ts';
 
 export interface GuardSink {
   /** Receives the header lines of the next part, without the empty line after them. */
   head(block: Buffer): void;
-  /** Receives the next bytes of the content of that part, not copied. */
-  content(bytes: Buffer): void;
-  /** Called at the delimiter after that content. */
-  end(): void;
+  /** Receives the next bytes for busboy. A chunk with only content is not copied. */
+  write(bytes: Buffer): void;
 }
+
+/**
+ * The boundary of busboy's input. It has 192 random bits, so that no content contains it. It is
+ * long, because busboy's search skips that many bytes at a time.
+ */
+export const busboyBoundary = `${randomBytes(24).toString('hex')}${'~'.repeat(1_000)}`;
+const busboyDelimiter = `\r\n--${busboyBoundary}`;
 
 /**
  * Limit for a header block, and for the text before the first and after the last delimiter, which
@@ -32,10 +40,16 @@ export class MultipartGuard {
   #held: Buffer = crlf;
   /** The line end after a header block can belong to a delimiter; it is not content. */
   #lineEndBytes = 0;
+  #parts = 0;
 
   constructor(boundary: string, sink: GuardSink) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
     this.#sink = sink;
+  }
+
+  /** The number of parts passed to busboy. */
+  get parts(): number {
+    return this.#parts;
   }
 
   /** Receives the next bytes. Throws `invalid_multipart`, and the errors of the sink. */
@@ -74,6 +88,7 @@ export class MultipartGuard {
     const start = data.toString('latin1', 0, crlf.length);
     if (start === '--') {
       this.#state = 'epilogue';
+      this.#sink.write(Buffer.from(`${busboyDelimiter}--`));
       return start.length;
     }
     if (start !== '\r\n') throw invalidMultipart('a line begins with the delimiter but is none');
@@ -81,6 +96,9 @@ export class MultipartGuard {
     const found = findNear(data, headEnd);
     if (found === -1) return 0;
     this.#sink.head(data.subarray(crlf.length, found));
+    this.#parts += 1;
+    const block = `Content-Disposition: form-data; name=${this.#parts}; filename=part`;
+    this.#sink.write(Buffer.from(`${busboyDelimiter}\r\n${block}\r\n\r\n`));
     this.#state = 'content';
     this.#lineEndBytes = crlf.length;
     return found + crlf.length;
@@ -89,10 +107,9 @@ export class MultipartGuard {
   #content(data: Buffer): number {
     const found = data.indexOf(this.#delimiter);
     const end = found === -1 ? this.#certainEnd(data) : found;
-    if (end > this.#lineEndBytes) this.#sink.content(data.subarray(this.#lineEndBytes, end));
+    if (end > this.#lineEndBytes) this.#sink.write(data.subarray(this.#lineEndBytes, end));
     if (end > 0) this.#lineEndBytes = 0;
     if (found === -1) return end;
-    this.#sink.end();
     this.#state = 'head';
     return end + this.#delimiter.length;
   }

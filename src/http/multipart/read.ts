@@ -1,10 +1,9 @@
 /**
- * Reads a multipart/form-data body part by part, as raw bytes (Spec §4.4, §2.7). The guard splits
- * the body at its delimiters, busboy parses the header blocks, and content is batched for the
- * reader.
+ * Reads a multipart/form-data body part by part, as raw bytes (Spec §4.4, §2.7). The guard checks
+ * the bytes, busboy separates the parts, and their chunks are batched for the reader.
  */
 
-import { randomBytes } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
 import type { ByteSource } from '../../byte-source.ts';
 import { AppError } from '../../errors.ts';
@@ -14,7 +13,7 @@ import { GatheredBytes } from '../server/gathered-bytes.ts';
 import { parseMediaType } from '../media-type.ts';
 import type { BodyFlow, BodySink, HttpRequest } from '../message.ts';
 import { Batches } from './batches.ts';
-import { MultipartGuard } from './guard.ts';
+import { busboyBoundary, MultipartGuard } from './guard.ts';
 import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
 
 export type { PartHead } from './head.ts';
@@ -106,43 +105,38 @@ const batchBytesMax = 1024 * 1024;
 /** Limits tiny chunks: each takes memory in addition to its bytes. */
 const batchChunksMax = 256;
 
-/** 192 random bits: no header block contains it. */
-const busboyBoundary = randomBytes(24).toString('base64url');
-/** The first lines of each part for busboy, which uses the first of two dispositions. */
-const busboyStart = `\r\n--${busboyBoundary}\r\nContent-Disposition: form-data; filename=part\r\n`;
-/** One byte of content: busboy holds back a line end, because it may begin a delimiter. */
-const busboyEnd = '\r\n\r\n.';
-const busboyHeaders = { 'content-type': `multipart/form-data; boundary=${busboyBoundary}` };
-
-/**
- * The reading of one body: source → guard → `parts`. busboy parses each header block, as that of a
- * file of one byte; content does not pass through it.
- */
+/** The reading of one body: source → guard → busboy → `parts`. */
 class MultipartReading implements BodySink {
   readonly parts: Batches<Part>;
   readonly #source: BodyFlow;
   readonly #rules: MultipartRules;
   readonly #guard: MultipartGuard;
   readonly #busboy: Busboy;
-  #busboyParts = 0;
+  /** The heads of parts that busboy has not delivered yet. */
+  readonly #heads: PartHead[] = [];
   /** The content of the part that is arriving. Earlier parts are complete. */
   #content: Batches<Buffer> | undefined;
   #bodyBytes = 0;
-  #partCount = 0;
+  #delivered = 0;
   #failure: Error | undefined;
 
   constructor(request: HttpRequest, boundary: string, rules: MultipartRules) {
     this.#rules = rules;
     // The source pauses while a part waits.
     this.parts = new Batches({ countMax: 1, bytesMax: Infinity, onTaken: this.#resume });
-    this.#busboy = createBusboy({ headers: busboyHeaders })
-      .on('file', () => (this.#busboyParts += 1))
-      // Its part is then missing.
-      .on('error', () => undefined);
+    this.#busboy = createBusboy({
+      headers: { 'content-type': `multipart/form-data; boundary=${busboyBoundary}` },
+      // So that `drain` follows each write.
+      highWaterMark: 1,
+    });
+    this.#busboy
+      .on('file', (name, stream) => this.#deliver(name, stream))
+      .on('drain', this.#resume)
+      .on('error', () => this.#refuse())
+      .on('finish', () => this.#finish());
     this.#guard = new MultipartGuard(boundary, {
-      head: (block) => this.#begin(block),
-      content: (bytes) => this.#content?.push(bytes, bytes.length),
-      end: () => this.#content?.end(),
+      head: (block) => this.#announce(block),
+      write: (bytes) => this.#busboy.write(bytes),
     });
     this.#source = request.streamBody(this);
   }
@@ -172,7 +166,7 @@ class MultipartReading implements BodySink {
   end(): void {
     try {
       this.#guard.end();
-      this.parts.end();
+      this.#busboy.end();
     } catch (error) {
       this.stop(error);
     }
@@ -188,25 +182,43 @@ class MultipartReading implements BodySink {
   };
 
   #mustWait(): boolean {
-    return this.parts.isFull || this.#content?.isFull === true;
+    const isBusy = this.#busboy.writableLength > 0;
+    return isBusy || this.parts.isFull || this.#content?.isFull === true;
   }
 
-  /** busboy silently drops a part that it cannot parse; such a part is refused. */
-  #begin(block: Buffer): void {
-    this.#partCount += 1;
-    if (this.#partCount > partsMax) {
+  #announce(block: Buffer): void {
+    if (this.#guard.parts === partsMax) {
       throw new AppError('content_too_large', `There are more than ${partsMax} parts.`);
     }
-    this.#busboy.write(`${busboyStart}${block.toString('latin1')}${busboyEnd}`, 'latin1');
-    if (this.#busboyParts !== this.#partCount) {
-      throw invalidMultipart('a part header cannot be read');
-    }
-    const head = parsePartHead(block);
-    this.#content = new Batches<Buffer>({
+    this.#heads.push(parsePartHead(block));
+  }
+
+  /** The part from busboy must be the next one announced. */
+  #deliver(name: string, stream: Readable): void {
+    const head = this.#heads.shift();
+    this.#delivered += 1;
+    if (head === undefined || name !== String(this.#delivered)) this.#refuse();
+    const content = new Batches<Buffer>({
       countMax: batchChunksMax,
       bytesMax: batchBytesMax,
       onTaken: this.#resume,
     });
-    this.parts.push({ head, content: this.#content }, 0);
+    // Never paused: the source pauses when the batch is full.
+    stream
+      .on('data', (chunk: Buffer) => content.push(chunk, chunk.length))
+      .on('end', () => content.end())
+      .on('error', () => this.#refuse());
+    this.#content = content;
+    if (head !== undefined) this.parts.push({ head, content }, 0);
+  }
+
+  #finish(): void {
+    if (this.#delivered === this.#guard.parts) this.parts.end();
+    else this.#refuse();
+  }
+
+  /** Messages of busboy are not shown to clients. */
+  #refuse(): void {
+    this.stop(invalidMultipart('a part cannot be read'));
   }
 }
