@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fails, here, runHere } from '../support/accounts-command.js';
-import { runCommand } from '../support/command.js';
+import { runCommand, runCommandHere } from '../support/command.js';
 
 test('a store in memory keeps no accounts', async () => {
   for (const env of [{}, { STORE_URL: 'memory:' }]) {
@@ -69,7 +69,9 @@ test('arguments that make no command get the usage, and 2', async () => {
 });
 
 test('a command that there is not starts no server', async () => {
-  const { code, output, errors } = await runCommand(['acounts', 'list'], { env: { PORT: '0' } });
+  const { code, output, errors } = await runCommandHere(['acounts', 'list'], {
+    env: { PORT: '0' },
+  });
   assert.deepEqual([code, output], [2, '']);
   const known = 'accounts, backup, files, migrate';
   assert.equal(

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
 import { adviseOn } from '../../dist/commands/advice.js';
 import { readConfig, settings } from '../../dist/config.js';
-import { runCommand } from '../support/command.js';
+import { runCommand, runCommandHere } from '../support/command.js';
 import { projectFolder } from '../support/source.js';
 
 describe('arguments', { concurrency: true }, () => {
   it('--help lists every setting, and the names of files that have secret ones', async () => {
-    const { code, output } = await runCommand(['--help']);
+    const { code, output } = await runCommandHere(['--help']);
     assert.equal(code, 0);
     for (const { name } of Object.values(settings))
       assert.match(output, new RegExp(`^  ${name} `, 'm'));
@@ -33,7 +33,7 @@ describe('arguments', { concurrency: true }, () => {
 
   it('--check says what it would do, and no password', async () => {
     const env = { STORE_URL: 'postgres://ann:hidden@db.example/ink', JWT_SECERT: 'x', PORT: '1' };
-    const { code, output } = await runCommand(['--check', '--port', '81', '--host', '::1'], {
+    const { code, output } = await runCommandHere(['--check', '--port', '81', '--host', '::1'], {
       env,
     });
     assert.equal(code, 0);
@@ -44,23 +44,24 @@ describe('arguments', { concurrency: true }, () => {
   });
 
   it('--check fails for a faulty setting, and for a file that cannot be read', async () => {
-    const faulty = await runCommand(['--check', '--port', 'x']);
+    const faulty = await runCommandHere(['--check', '--port', 'x']);
     assert.deepEqual([faulty.code, faulty.output], [1, '']);
     assert.match(faulty.errors, /^inkwell: PORT must .*\n$/);
-    const missing = await runCommand(['--check'], { env: { USERS_FILE: '/nowhere' } });
+    const missing = await runCommandHere(['--check'], { env: { USERS_FILE: '/nowhere' } });
     assert.deepEqual([missing.code, missing.output], [1, '']);
     assert.match(missing.errors, /^inkwell: USERS_FILE "\/nowhere" cannot be read: ENOENT\.\n$/);
   });
 
   it('that are not known give 2 and a line that names them', async () => {
-    for (const [argument, message] of [
-      ['--prot', "inkwell: Unknown option '--prot'. Try --help.\n"],
+    for (const [run, argument, message] of [
+      [runCommandHere, '--prot', "inkwell: Unknown option '--prot'. Try --help.\n"],
       [
+        runCommand,
         'x',
         'inkwell: there is no command "x", only accounts, backup, files, migrate. Try --help.\n',
       ],
     ] as const) {
-      assert.deepEqual(await runCommand([argument]), { code: 2, output: '', errors: message });
+      assert.deepEqual(await run([argument]), { code: 2, output: '', errors: message });
     }
   });
 });

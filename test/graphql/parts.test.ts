@@ -8,6 +8,7 @@ import type { Engine, ReadyOperation } from '../../dist/graphql/engine.js';
 import type { Store } from '../../dist/store/store.js';
 import { sliceLength } from '../../dist/graphql/slices.js';
 import { countStatements, startGraphql, type TestGraphql } from '../support/graphql.js';
+import { cases } from '../support/long.js';
 
 function prepare(engine: Engine, query: string, variables = {}): ReadyOperation {
   const prepared = engine.prepare({ query, variables });
@@ -64,7 +65,7 @@ function withPosts(change: (post: object, index: number) => object) {
 test('in parts or at once, from values or promises, the result is the same', async () => {
   const counts: string[] = [];
   const stores = [{}, { wrap: countStatements(counts) }].map((options) =>
-    startGraphql({ posts: 3 * sliceLength + 7, comments: 2, ...options }),
+    startGraphql({ posts: 3 * sliceLength + 7, authors: 20, comments: 2, ...options }),
   );
   const queries = [
     '{ allPosts(first: $n) { id title } }',
@@ -88,7 +89,7 @@ test('in parts or at once, from values or promises, the result is the same', asy
         await inBothWays(store, prepare(store.engine, text, { n }));
       },
     ),
-    { numRuns: 60 },
+    { numRuns: cases(160) },
   );
 });
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, it, test, type TestContext } from 'node:test';
 import { createHealthHandlers, type HealthHandlers } from '../../dist/handlers/health.js';
 import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
-import { runCommand } from '../support/command.js';
+import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { gate } from '../support/http-kit.js';
 import { skipPostgres } from '../support/postgres.js';
 import { sharePostgres } from '../support/shared-postgres.js';
@@ -202,8 +202,8 @@ describe('DRAIN_DELAY_SECONDS', { concurrency: true }, () => {
 });
 
 describe('--healthcheck', { concurrency: true }, () => {
-  const check = (env: Readonly<Record<string, string>>): ReturnType<typeof runCommand> =>
-    runCommand(['--healthcheck'], { env });
+  const check = (env: Readonly<Record<string, string>>): Promise<Ended> =>
+    runCommandHere(['--healthcheck'], { env });
 
   it('exits with 0 where the server is ready, with 1 where it is stopping', async (t) => {
     const { program, main, admin } = await runOnPorts(t, { DRAIN_DELAY_SECONDS: '3600' });
@@ -215,7 +215,7 @@ describe('--healthcheck', { concurrency: true }, () => {
     }
     program.child.kill('SIGTERM');
     await untilNotReady(main);
-    const { code, output } = await check({ PORT });
+    const { code, output } = await runCommand(['--healthcheck'], { env: { PORT } });
     assert.equal(code, 1);
     assert.match(output, /"is stopping"/);
   });
