@@ -21,41 +21,40 @@ const groupCount = 4;
 const secondsOf = new Map(
   Object.entries({
     'store/postgres': 16,
-    'store/durable-uploads': 11,
-    server: 8,
-    'handlers/conditional': 8,
+    'store/durable-uploads': 13,
+    server: 7,
+    'handlers/conditional': 4,
     'handlers/reference': 7,
     'commands/accounts': 7,
-    'handlers/health': 6,
-    'graphql/parts': 6,
-    'auth/login-nodes': 6,
+    'handlers/health': 5,
+    'graphql/parts': 2,
+    'auth/login-nodes': 8,
     'store/database-memory': 5,
-    'http/body': 5,
     'store/postgres-tls': 4,
     'store/plans': 4,
     limits: 4,
     'http/order': 4,
-    'store/postgres-pool': 3,
+    'store/postgres-pool': 6,
     'readme-tour': 3,
     'http/json-suites': 3,
     'http/json-list': 3,
     'handlers/graphql-pages': 3,
     'handlers/files-limits': 3,
-    'graphql/ws-limits': 3,
+    'graphql/ws-limits': 7,
     'graphql/limits': 3,
     fuzz: 3,
     'commands/store': 3,
     model: 2,
-    'http/waiting-answers': 2,
+    'http/waiting-responses': 2,
     'http/small-pieces': 2,
     'http/request-log': 2,
     'http/metrics': 2,
-    'http/limits': 2,
+    'http/limits': 5,
     'handlers/single-files': 2,
     'handlers/graphql-upload': 2,
     'handlers/graphql-sockets': 2,
     'handlers/graphql': 2,
-    'handlers/answers-histories': 2,
+    'handlers/cached-responses-histories': 2,
     'handlers/accounts': 2,
     'graphql/waiting-bytes': 2,
     'graphql/subscriptions-begin': 2,
@@ -76,6 +75,9 @@ await build({
 });
 
 const files = all.filter((name) => name.endsWith('.test.ts')).map((name) => name.slice(0, -3));
+for (const name of secondsOf.keys()) {
+  if (!files.includes(`${name}.test`)) throw new Error(`There is no test file ${name}.`);
+}
 const groups = Array.from({ length: groupCount }, () => ({ imports: '', seconds: 0 }));
 const getSeconds = (name) => secondsOf.get(name.replace('.test', '')) ?? 0.5;
 for (const name of files.toSorted().toSorted((a, b) => getSeconds(b) - getSeconds(a))) {

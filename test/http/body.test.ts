@@ -100,6 +100,8 @@ for (const [what, first, rest] of [
     client.send(start);
     client.send(`${chunk(rest)}0\r\n\r\n`);
     assert.equal((await client.response()).status, 413);
+    // Its rest was read, and the connection is kept.
+    client.socket.end();
     await client.ended();
     assert.equal(active(), 0);
   });
