@@ -134,10 +134,10 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
     todos: createTodoHandlers({ store, responses, toListResponse, config }),
     articles: createArticleHandlers({ store, responses, toListResponse, config }),
-    graphqlUi: createPageHandlers({ root: '/graphql-ui/', folder: folderOf('graphql-ui') }),
-    reference: createPageHandlers({ root: '/docs/', folder: folderOf('reference') }),
+    graphqlUi: createPageHandlers('/graphql-ui/', folderOf('graphql-ui')),
+    reference: createPageHandlers('/docs/', folderOf('reference')),
     health,
-    writing: createWritingGuard({ bearer, config }),
+    writing: createWritingGuard(bearer, config),
   });
   const metrics = createMetricsRoutes(watch.handler);
   const adminRoutes = [...createAdminRoutes({ health }), ...metrics];

@@ -134,10 +134,8 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Match<
     if (rest !== undefined) {
       const own: Record<string, string> = {};
       own[node.parameter.name] = segment; // a literal with this name takes twice the time
-      return {
-        leaf: rest.leaf,
-        params: rest.params === noParams ? own : { ...rest.params, ...own },
-      };
+      const params = rest.params === noParams ? own : { ...rest.params, ...own };
+      return { leaf: rest.leaf, params };
     }
   }
   // 3. wildcard

@@ -81,24 +81,15 @@ async function start(environment: Environment): Promise<void> {
   for (const advice of adviseOn(config, environment)) logs.log('warn', advice);
 }
 
-function createLogs(
-  config: Config,
-  { write, hold }: LogOutput,
-): Pick<Outlets, 'log' | 'requestLog'> {
+function createLogs(config: Config, output: LogOutput): Pick<Outlets, 'log' | 'requestLog'> {
   const { logFormat, logLevel: level } = config;
   const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
   const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
-  const log = createLog(write, { ...options, linesPerSecondMax });
+  const log = createLog(output.write, { ...options, linesPerSecondMax });
   if (config.logRequests !== 'all') return { log, requestLog: log };
   // With a limit, most requests would not be logged.
-  return {
-    log,
-    requestLog: createLog(hold, {
-      ...options,
-      now: oncePerIteration(now),
-      linesPerSecondMax: Infinity,
-    }),
-  };
+  const unlimited = { ...options, now: oncePerIteration(now), linesPerSecondMax: Infinity };
+  return { log, requestLog: createLog(output.hold, unlimited) };
 }
 
 interface Outlets {

@@ -52,10 +52,8 @@ function toToken(authorization: string): string {
 }
 
 function missingToken(): AppError {
-  return new AppError(
-    'missing_token',
-    'This needs an access token: Authorization: Bearer <token>.',
-  );
+  const message = 'This needs an access token: Authorization: Bearer <token>.';
+  return new AppError('missing_token', message);
 }
 
 function invalidToken(): AppError {

@@ -7,16 +7,12 @@ import type { Tokens } from './jwt.ts';
 import type { LoginAttempt, LoginLimiter } from './login-limiter.ts';
 import type { CheckPassword } from './password.ts';
 
-export interface Credentials extends LoginAttempt {
-  readonly password: string;
-}
-
 /**
  * Resolves with a token if the password is right. An unknown user and a wrong password are refused
  * alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests` after too
  * many failures, and with `overloaded` if too many logins are checked or wait.
  */
-export type Login = (credentials: Credentials) => Promise<string>;
+export type Login = (credentials: LoginAttempt & { readonly password: string }) => Promise<string>;
 
 export interface LoginDeps {
   readonly store: { readonly accounts: Pick<Store['accounts'], 'findForLogin'> };

@@ -12,7 +12,7 @@ import { formatLocalDateTime } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { AccountRange, KeptAccounts } from '../store/store.ts';
-import { type CommandContext, UsageError } from './command.ts';
+import { type CommandContext, type RunCommand, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
@@ -27,15 +27,12 @@ const usage = [
   'Where list has printed as many accounts as its limit, --after the last one lists the next.',
 ].join('\n');
 
-export async function runAccounts(
-  args: readonly string[],
-  context: CommandContext,
-): Promise<string> {
+export const runAccounts: RunCommand = async (args, context) => {
   if (args.includes('--help')) return usage;
   const command = parseCommand(args);
   if (typeof command === 'string') throw new UsageError(`${usage}\n\ninkwell: ${command}`);
   return run(command, context);
-}
+};
 
 type Kind = keyof typeof optionsOf;
 
@@ -93,10 +90,8 @@ function parseCommand(args: readonly string[]): Command | string {
 
 type Options = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
 
-function decodeOptions(
-  command: Command,
-  { email, role, after, ...rest }: Options,
-): Command | string {
+function decodeOptions(command: Command, given: Options): Command | string {
+  const { email, role, after, ...rest } = given;
   const { kind } = command;
   const hasNoRoles = rest['no-roles'] === true;
   if (kind === 'add' && email === undefined) return 'add needs --email.';
@@ -129,7 +124,7 @@ async function run(command: Command, context: CommandContext): Promise<string> {
     timeoutSeconds: config.storeTimeoutSeconds,
   });
   const { accounts } = opened;
-  const ask = (): Promise<string> => askFor(command, context);
+  const ask: Ask = () => askFor(command, context);
   try {
     if (kind === 'list') return await list(accounts, command);
     let done: string;
@@ -165,11 +160,10 @@ async function decode(command: Command, config: Config): Promise<Person> {
   throw new Error(`${quote(username)} is ${source} already.`);
 }
 
-async function add(
-  person: Person,
-  accounts: KeptAccounts,
-  ask: () => Promise<string>,
-): Promise<string> {
+/** Asks for a password. */
+type Ask = () => Promise<string>;
+
+async function add(person: Person, accounts: KeptAccounts, ask: Ask): Promise<string> {
   const { username } = person;
   // Checked before a password is asked for; `add` checks it again.
   if ((await accounts.find(username)) !== undefined) throw taken(username);
@@ -178,11 +172,7 @@ async function add(
   return `Added ${quote(username)}.`;
 }
 
-async function setPassword(
-  username: string,
-  accounts: KeptAccounts,
-  ask: () => Promise<string>,
-): Promise<string> {
+async function setPassword(username: string, accounts: KeptAccounts, ask: Ask): Promise<string> {
   if ((await accounts.find(username)) === undefined) throw unknown(username);
   const passwordHash = await hashPassword(await ask());
   if (!(await accounts.change(username, { passwordHash }))) throw unknown(username);
@@ -202,10 +192,8 @@ const passwordSecondsMax = 300;
 
 const passwordLengthMin = 12;
 
-async function askFor(
-  { username, force }: Command,
-  { input, errors }: CommandContext,
-): Promise<string> {
+async function askFor({ username, force }: Command, context: CommandContext): Promise<string> {
+  const { input, errors } = context;
   const say = (text: string): void => void errors.write(text);
   const password = await readPassword(input, { say, secondsMax: passwordSecondsMax });
   if (force) return password;

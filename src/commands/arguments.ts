@@ -79,9 +79,7 @@ const usage = [
 
 function helpText(): string {
   const rows = Object.values(settings).map(({ name, fallback, unit, meaning }) => {
-    const facts = [fallback === '' ? '' : `default ${fallback}`, unit].filter(
-      (fact) => fact !== '',
-    );
+    const facts = [fallback && `default ${fallback}`, unit].filter((fact) => fact !== '');
     const tail = facts.length === 0 ? '' : ` (${facts.join('; ')})`;
     return `  ${name.padEnd(26)}${meaning.replaceAll('`', '')}${tail}`;
   });

@@ -22,6 +22,9 @@ export type ExitCode = 0 | 1 | 2;
 
 export type Command = (context: CommandContext) => Promise<ExitCode>;
 
+/** Acts on the arguments that follow its name, and resolves with the text to print on success. */
+export type RunCommand = (args: readonly string[], context: CommandContext) => Promise<string>;
+
 /** Writes what `run` resolves with, or the reason why it rejects, and returns the exit code. */
 export function report(run: (context: CommandContext) => Promise<string>): Command {
   return async (context) => {

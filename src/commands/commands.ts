@@ -1,11 +1,8 @@
 /** The commands by name. Each is loaded when it is used. */
 
-import type { CommandContext } from './command.ts';
+import type { RunCommand } from './command.ts';
 
-/** The command resolves with the text to print on success. */
-type LoadCommand = () => Promise<
-  (args: readonly string[], context: CommandContext) => Promise<string>
->;
+type LoadCommand = () => Promise<RunCommand>;
 
 export const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['accounts', async () => (await import('./accounts.ts')).runAccounts],

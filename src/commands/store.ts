@@ -10,27 +10,24 @@ import {
   removeOrphans,
 } from '../store/files/open.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
-import { type CommandContext, toLog, UsageError } from './command.ts';
+import { type CommandContext, type RunCommand, toLog, UsageError } from './command.ts';
 
 /** Writes a copy of the store, as it is at one moment, to a new file. */
-export async function runBackup(args: readonly string[], context: CommandContext): Promise<string> {
+export const runBackup: RunCommand = async (args, context) => {
   const [file = '', ...others] = args;
   if (file === '' || file.startsWith('-') || others.length > 0) {
     throw new UsageError('usage: node dist/server.js backup <file>');
   }
   await backUpStore(readConfig(context.environment).storeUrl, file);
   return `The store is in ${JSON.stringify(file)}.`;
-}
+};
 
 /** Creates or migrates the tables. The initial records are left to the server. */
-export async function runMigrate(
-  args: readonly string[],
-  context: CommandContext,
-): Promise<string> {
+export const runMigrate: RunCommand = async (args, context) => {
   if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
   await (await open(readConfig(context.environment), context)).close();
   return 'The tables of the store are of this version.';
-}
+};
 
 const filesUsage = [
   'usage: node dist/server.js files [--remove]',
@@ -40,7 +37,7 @@ const filesUsage = [
 ].join('\n');
 
 /** Lists, or removes, differences between the folder of durable uploads and its index. */
-export async function runFiles(args: readonly string[], context: CommandContext): Promise<string> {
+export const runFiles: RunCommand = async (args, context) => {
   const option = args.join(' ');
   if (option === '--help') return filesUsage;
   if (option !== '' && option !== '--remove') throw new UsageError(filesUsage);
@@ -52,7 +49,7 @@ export async function runFiles(args: readonly string[], context: CommandContext)
   } finally {
     await opened.close();
   }
-}
+};
 
 /** Returns one line for each difference: its kind and the name, separated by a tab. */
 async function listDifferences(folder: UploadFolder, isRemoval: boolean): Promise<string> {

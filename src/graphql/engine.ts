@@ -214,9 +214,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
     ): MaybePromise<GraphqlResult> {
       const { scope } = context;
       const { objects, bytes } = measureIntrospection(operation.measures);
-      if (!scope.budget.covers(objects, bytes)) {
-        return toBudgetRefusal(scope.budget.refusal);
-      }
+      if (!scope.budget.covers(objects, bytes)) return toBudgetRefusal(scope.budget.refusal);
       const executed = execute(toArgs(operation, context, event));
       return andThen(executed, (result) => toResult(result, scope));
     },

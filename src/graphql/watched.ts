@@ -42,17 +42,14 @@ export function watchEngine(engine: Engine, watch: GraphqlWatch): Engine {
 }
 
 /** Reports each subscription when it starts. */
-export function watchSubscriptions(
-  subscriptions: Subscriptions,
-  watch: GraphqlWatch,
-): Subscriptions {
+export function watchSubscriptions(inner: Subscriptions, watch: GraphqlWatch): Subscriptions {
   return {
-    ...subscriptions,
+    ...inner,
     join(operation, member) {
       const startedAt = performance.now();
       let outcome: Outcome = 'ok';
       try {
-        return subscriptions.join(operation, member);
+        return inner.join(operation, member);
       } catch (error) {
         outcome = outcomeOfError(error);
         throw error;

@@ -50,15 +50,10 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
   };
 }
 
-export interface WritingGuardDeps {
-  readonly bearer: Bearer;
-  readonly config: Pick<Config, 'requireAuth'>;
-}
-
 /** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */
 export type WritingGuard = (handler: Handler) => Handler;
 
-export function createWritingGuard({ bearer, config }: WritingGuardDeps): WritingGuard {
+export function createWritingGuard(bearer: Bearer, config: Config): WritingGuard {
   if (config.requireAuth !== 'writes') return (handler) => handler;
   return (handler) => (request) => andThen(bearer.authenticate(request), () => handler(request));
 }

@@ -3,13 +3,6 @@
 import { emptyResponse, type Handler } from '../http/message.ts';
 import { createStaticFiles } from '../http/static-files.ts';
 
-export interface PageOptions {
-  /** The path of the page, which ends with a slash. */
-  readonly root: string;
-  /** Absolute path of the folder with the files. It is read at the first request. */
-  readonly folder: string;
-}
-
 export type PageHandlers = Readonly<Record<'redirect' | 'file', Handler>>;
 
 /**
@@ -38,8 +31,12 @@ const headers: readonly string[] = [
   ['Cross-Origin-Resource-Policy', 'same-origin'],
 ].flat();
 
-export function createPageHandlers({ root, folder }: PageOptions): PageHandlers {
-  const files = createStaticFiles({ folder, headers });
+/**
+ * `root`: the path of the page, which ends with a slash. `folder`: the absolute path of its files,
+ * which is read at the first request.
+ */
+export function createPageHandlers(root: string, folder: string): PageHandlers {
+  const files = createStaticFiles(folder, headers);
   return {
     /** The relative links of the page need the slash at the end of its path. */
     redirect: (request) => {

@@ -3,12 +3,7 @@
 import { toId } from '../domain/ids.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { readJson } from '../http/json.ts';
-import {
-  emptyResponse,
-  type Handler,
-  type HttpResponse,
-  type HttpRequest,
-} from '../http/message.ts';
+import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import {
   createFind,
   getFound,
@@ -71,7 +66,7 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
    * Changes the post, or throws 404 or 412. If another request changes it after the tag was
    * compared, the tag is compared again.
    */
-  async function changePost(request: HttpRequest, change: Change): Promise<HttpResponse> {
+  async function changePost(request: HttpRequest, change: Change) {
     for (;;) {
       const post = await getPost(store, request);
       const hasConditions = isConditional(request);
@@ -89,10 +84,7 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
 type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
 
 /** Returns the post of the path's `{id}`. Throws 404. */
-export function getPost(
-  { posts }: Pick<Records, 'posts'>,
-  request: HttpRequest,
-): MaybePromise<Post> {
+export function getPost({ posts }: Records, request: HttpRequest): MaybePromise<Post> {
   return andThen(posts.find(getId(request, postRoute)), (post) => getFound(post, postRoute.noun));
 }
 

@@ -26,9 +26,8 @@ export function createTodoHandlers(deps: RecordDeps): TodoHandlers {
     find: createFind(responses, route),
 
     async create(request) {
-      const todo = await store.todos.create(
-        decodeTodo(await readJson(request, config.bodyBytesMax)),
-      );
+      const draft = decodeTodo(await readJson(request, config.bodyBytesMax));
+      const todo = await store.todos.create(draft);
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = config.publicUrl || `http://${request.host}`;
       return emptyResponse(201, ['Location', `${base}/api/todos/${todo.id}`]);

@@ -109,9 +109,6 @@ export function textResponse(status: number, text: string): HttpResponse {
 }
 
 /** A response without content. */
-export function emptyResponse(
-  status: number,
-  headers: readonly string[] = noHeaders,
-): HttpResponse {
+export function emptyResponse(status: number, headers = noHeaders): HttpResponse {
   return { status, headers, body: undefined };
 }

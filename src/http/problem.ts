@@ -20,11 +20,8 @@ export function toProblem(error: unknown, requestId: string, log: Log): HttpResp
   );
 }
 
-export function toProblemResponse({
-  code,
-  message,
-  facts,
-}: AppError): HttpResponse & { readonly body: string } {
+export function toProblemResponse(error: AppError): HttpResponse & { readonly body: string } {
+  const { code, message, facts } = error;
   const status = httpStatusOf[code];
   const title = STATUS_CODES[status] ?? '';
   const body = {
@@ -53,7 +50,6 @@ export function toProblemResponse({
 
 /** RFC 6750 §3: the error is named only if a token was sent. */
 function challenge(error: string | undefined): string {
-  return error === undefined
-    ? 'Bearer realm="inkwell"'
-    : `Bearer realm="inkwell", error="${error}"`;
+  const realm = 'Bearer realm="inkwell"';
+  return error === undefined ? realm : `${realm}, error="${error}"`;
 }

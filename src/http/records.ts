@@ -121,10 +121,7 @@ function toRange(query: string, toId: ListRoute<never, unknown>['toId']): Range 
     if (value === undefined) throw invalidParameter(name, meaning);
     return value;
   };
-  return {
-    limit: read('limit', oneLimit, toLimit),
-    after: read('after', oneId, toId),
-  };
+  return { limit: read('limit', oneLimit, toLimit), after: read('after', oneId, toId) };
 }
 
 function toLimit(text: string): number | undefined {

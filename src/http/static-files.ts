@@ -14,13 +14,6 @@ import { AppError } from '../errors.ts';
 import { createEtag } from './etag.ts';
 import type { HttpResponse, HttpRequest } from './message.ts';
 
-export interface StaticFilesOptions {
-  /** The absolute path of the folder. If it does not exist, there are no files. */
-  readonly folder: string;
-  /** Headers of every response, flat: name, value, name, value. */
-  readonly headers: readonly string[];
-}
-
 /** Returns the file of that name (`/` between folders) with its entity tag. Throws 404. */
 export type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpResponse>;
 
@@ -57,14 +50,17 @@ async function unpack(bytes: Buffer): Promise<Readable> {
   return createGunzip().end(bytes);
 }
 
-/** Reads no file before the first request. */
-export function createStaticFiles(options: StaticFilesOptions): StaticFiles {
-  const files = keepOnce(() => listFiles(options.folder));
+/**
+ * Reads no file before the first request. `folder`: an absolute path; if it does not exist, there
+ * are no files. `shared`: headers of every response, flat (name, value, name, value).
+ */
+export function createStaticFiles(folder: string, shared: readonly string[]): StaticFiles {
+  const files = keepOnce(() => listFiles(folder));
   return async (request, name) => {
     const read = (await files()).get(name);
     if (read === undefined) throw new AppError('not_found', 'There is no such file.');
     const { etag, type, bytes, packed } = await read();
-    const headers = [...options.headers, 'ETag', etag, 'Vary', 'Accept-Encoding'];
+    const headers = [...shared, 'ETag', etag, 'Vary', 'Accept-Encoding'];
     // Cached but revalidated each time, so that a new build is visible at once.
     headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
     const takesBytes = !packed || takesGzip(request.header('accept-encoding'));

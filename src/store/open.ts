@@ -27,9 +27,7 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
  * cannot be reached.
  */
 export async function openAccounts(url: string, options: AccountsOptions): Promise<OpenedAccounts> {
-  if (url === '' || url === 'memory:') {
-    throw new Error(notKept);
-  }
+  if (url === '' || url === 'memory:') throw new Error(notKept);
   if (url.startsWith('sqlite:///')) {
     const { openSqliteAccounts } = await import('./sqlite/open.ts');
     return openSqliteAccounts(toPath(url), options);

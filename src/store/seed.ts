@@ -35,26 +35,20 @@ const articles: readonly Article[] = [
   },
 ];
 
-const ada: Author = {
-  id: '019b8d5e-9c00-7000-8000-000000000001',
-  name: 'Ada Lovelace',
-  email: 'ada@example.org',
-  createdAt,
-};
-const grace: Author = {
-  id: '019b8d5e-9c00-7000-8000-000000000002',
-  name: 'Grace Hopper',
-  email: 'grace@example.org',
-  createdAt,
-};
+function author(number: number, name: string, email: string): Author {
+  return { id: `019b8d5e-9c00-7000-8000-00000000000${number}`, name, email, createdAt };
+}
 
-function post(number: number, author: Author, text: Pick<Post, 'title' | 'content'>): Post {
+const ada = author(1, 'Ada Lovelace', 'ada@example.org');
+const grace = author(2, 'Grace Hopper', 'grace@example.org');
+
+function post(number: number, writer: Author, text: Pick<Post, 'title' | 'content'>): Post {
   return {
     id: `019b8d5e-9c00-7000-8000-00000000010${number}`,
     ...text,
     status: 'PUBLISHED',
     createdAt: `2026-01-0${number + 4}T09:00:00`,
-    authorId: author.id,
+    authorId: writer.id,
   };
 }
 

@@ -12,7 +12,7 @@ import type { Finished, Observer } from '../http/server/observe.ts';
 import { createRequestLog } from '../http/server/request-log.ts';
 import { createCountedLog, type CountedLog, type Log } from '../log.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import { createMetrics, type Metrics, type Series } from './metrics.ts';
+import { createMetrics, type Histogram, type Metrics } from './metrics.ts';
 import type { StoreWatch } from '../store/timed-store.ts';
 
 export interface Watch {
@@ -123,11 +123,11 @@ function declareRequests(metrics: Metrics): Required<Observer> {
     'code',
   );
   // Cached: building the labels for each request would double the cost.
-  const known = new Map<unknown, Map<number, Series>>();
-  const seriesOf = ({ request: { method, endpoint }, status }: Finished): Series => {
+  const known = new Map<unknown, Map<number, Histogram>>();
+  const seriesOf = ({ request: { method, endpoint }, status }: Finished): Histogram => {
     let ofEndpoint = known.get(endpoint);
     if (ofEndpoint === undefined) {
-      ofEndpoint = new Map<number, Series>();
+      ofEndpoint = new Map<number, Histogram>();
       known.set(endpoint, ofEndpoint);
     }
     const at = methods.indexOf(method);

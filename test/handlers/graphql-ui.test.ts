@@ -9,7 +9,7 @@ import { startServer } from '../support/server.js';
 import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 
 const folder = join(import.meta.dirname, '..', '..', 'dist', 'graphql-ui');
-const ui = createPageHandlers({ root: '/graphql-ui/', folder });
+const ui = createPageHandlers('/graphql-ui/', folder);
 
 function get(target: string): HttpResponse | Promise<HttpResponse> {
   const [path = '', query = ''] = target.split('?');

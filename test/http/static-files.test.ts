@@ -33,7 +33,7 @@ const isNotFound = (error: unknown): boolean =>
 
 describe('static files', () => {
   let folder = '';
-  const files = () => createStaticFiles({ folder, headers: ['X-Test', 'yes'] });
+  const files = () => createStaticFiles(folder, ['X-Test', 'yes']);
 
   before(async () => {
     const parent = await mkdtemp(join(tmpdir(), 'inkwell-static-'));
@@ -123,7 +123,7 @@ describe('static files', () => {
 
   it('reads nothing until it is asked, and each file once', async () => {
     const late = join(folder, '..', 'late');
-    const endpoint = createStaticFiles({ folder: late, headers: [] });
+    const endpoint = createStaticFiles(late, []);
     await mkdir(late);
     await writeFile(join(late, 'a.txt'), 'first');
     assert.equal(textOf(await endpoint(requestWith(), 'a.txt')), 'first');
@@ -132,7 +132,7 @@ describe('static files', () => {
   });
 
   it('has no files where there is no folder', async () => {
-    const endpoint = createStaticFiles({ folder: join(folder, 'missing'), headers: [] });
+    const endpoint = createStaticFiles(join(folder, 'missing'), []);
     await assert.rejects(endpoint(requestWith(), 'index.html'), isNotFound);
   });
 
@@ -140,7 +140,7 @@ describe('static files', () => {
     const flaky = join(folder, '..', 'flaky');
     await mkdir(flaky);
     await writeFile(join(flaky, 'a.txt'), 'now');
-    const endpoint = createStaticFiles({ folder: flaky, headers: [] });
+    const endpoint = createStaticFiles(flaky, []);
     await assert.rejects(endpoint(requestWith(), 'b.txt'), isNotFound);
     await rm(join(flaky, 'a.txt'));
     await assert.rejects(endpoint(requestWith(), 'a.txt'), { code: 'ENOENT' });

@@ -65,11 +65,7 @@ export function createRunner(deps: RunnerDeps): Runner {
       return repeatable ? keep(response) : response;
     });
   /** Requests with equal `key` have equal responses until something is written. */
-  const run = (
-    value: () => unknown,
-    request: HttpRequest,
-    key?: string,
-  ): MaybePromise<HttpResponse> => {
+  const run = (value: () => unknown, request: HttpRequest, key?: string) => {
     let isKept = true;
     const response = responses.get(key, (records, keep) => {
       isKept = false;
@@ -119,10 +115,7 @@ function showsCost(request: HttpRequest): boolean {
 }
 
 /** Runs a call and releases its budget, whether it succeeds or fails. */
-function held(
-  call: Call,
-  run: (call: Call) => MaybePromise<HttpResponse>,
-): MaybePromise<HttpResponse> {
+function held(call: Call, run: (call: Call) => MaybePromise<HttpResponse>) {
   const { budget } = call.scope;
   let response: MaybePromise<HttpResponse> | undefined;
   try {
@@ -152,10 +145,7 @@ function typeFor(request: HttpRequest): ResponseType {
 }
 
 /** Errors before the execution have the form of a GraphQL response too. */
-function refusable(
-  request: HttpRequest,
-  make: () => MaybePromise<HttpResponse>,
-): MaybePromise<HttpResponse> {
+function refusable(request: HttpRequest, make: () => MaybePromise<HttpResponse>) {
   const refuse = (error: unknown): HttpResponse => {
     if (!(error instanceof AppError)) throw error;
     return refusalResponse(error, typeFor(request));
@@ -169,16 +159,11 @@ function refusable(
 }
 
 /** Operations of a batch (R26). They share one budget, whatever their number. */
-const batchOperationsMax = 20;
+const operationsMax = 20;
 
 function checkBatch(requests: readonly unknown[]): void {
-  if (requests.length === 0) {
-    throw invalidRequest('A batch has at least one operation.');
-  }
-  if (requests.length > batchOperationsMax) {
-    throw new AppError(
-      'content_too_large',
-      `A batch has at most ${batchOperationsMax} operations.`,
-    );
+  if (requests.length === 0) throw invalidRequest('A batch has at least one operation.');
+  if (requests.length > operationsMax) {
+    throw new AppError('content_too_large', `A batch has at most ${operationsMax} operations.`);
   }
 }

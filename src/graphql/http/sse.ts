@@ -83,12 +83,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   const queueBytesMax = createQueueShare(config, streams);
   // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
-  const streamDeps = {
-    queueBytesMax,
-    keepAliveMilliseconds: keepAliveSeconds * 1000,
-    pool,
-    watch,
-  };
+  const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool, watch };
 
   const subscribe = async (operation: ReadyOperation): Promise<HttpResponse> => {
     if (streams.size >= config.connectionsMax / 2) {
@@ -120,9 +115,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     },
     close() {
       for (const stream of streams) stream.stop();
-      const endAll = (): void => {
-        for (const stream of streams) stream.destroy(new ClientGone());
-      };
+      const endAll = (): void => streams.forEach((stream) => stream.destroy(new ClientGone()));
       setTimeout(endAll, stopMilliseconds).unref();
     },
   };

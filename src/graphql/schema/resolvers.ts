@@ -18,9 +18,7 @@ import type { UploadedFile } from './uploaded-file.ts';
 export type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
 type Info = GraphQLResolveInfo;
 type Call<S, A = unknown> = [source: S, args: A, context: GraphqlContext, info: Info];
-type Resolver = (
-  ...call: [source: never, args: never, context: GraphqlContext, info: Info]
-) => unknown;
+type Resolver = (...call: Call<never, never>) => unknown;
 
 interface CreatePostArgs {
   readonly createPostInput: { readonly title: string; readonly content: string };
@@ -95,11 +93,8 @@ function toRange({ first, after }: PageArgs): Range {
   return { limit, after: id };
 }
 
-function createPost(
-  _source: unknown,
-  { createPostInput: { title, content } }: CreatePostArgs,
-  context: GraphqlContext,
-): MaybePromise<string> {
+function createPost(...[, args, context]: Call<unknown, CreatePostArgs>): MaybePromise<string> {
+  const { title, content } = args.createPostInput;
   return andThen(findWriter(context), (writer) => {
     refuseBlank('title', title);
     refuseBlank('content', content);
@@ -108,11 +103,8 @@ function createPost(
   });
 }
 
-function addComment(
-  _source: unknown,
-  { commentInput: { postId, content } }: AddCommentArgs,
-  context: GraphqlContext,
-): MaybePromise<string> {
+function addComment(...[, args, context]: Call<unknown, AddCommentArgs>): MaybePromise<string> {
+  const { postId, content } = args.commentInput;
   const id = toId(postId);
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();

@@ -76,10 +76,8 @@ export interface Insert {
   readonly onConflict?: string;
 }
 
-export function toInsert(
-  { schema }: Pick<Sql, 'schema'>,
-  { table, row, onConflict = '' }: Insert,
-): Write {
+export function toInsert({ schema }: Pick<Sql, 'schema'>, insert: Insert): Write {
+  const { table, row, onConflict = '' } = insert;
   const columns = columnsOf[table].split(', ');
   const places = columns.map((_, at) => `$${at + 1}`).join(', ');
   const into = `${schema}${table} (${columnsOf[table]})`;

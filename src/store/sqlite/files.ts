@@ -7,6 +7,8 @@ import { escapeText } from '../sql/text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 
 export type FilesContext = Pick<SqliteContext, 'database' | 'writes'>;
+/** Gives a time in milliseconds since 1970. */
+type Clock = () => number;
 
 export function createFileIndex(context: FilesContext, options: FileIndexOptions): FileIndex {
   const { database, writes } = context;
@@ -26,7 +28,7 @@ export function createFileIndex(context: FilesContext, options: FileIndexOptions
      SELECT * FROM (SELECT disk_name FROM replaced_files ORDER BY went DESC LIMIT -1 OFFSET ?)
      LIMIT ${removableMax}`,
   );
-  const expiry = (): number => Date.now() + graceSeconds * 1000;
+  const expiry: Clock = () => Date.now() + graceSeconds * 1000;
 
   return {
     list(storedName) {
@@ -54,7 +56,7 @@ export function createFileIndex(context: FilesContext, options: FileIndexOptions
 function createCommit(
   { database, writes }: FilesContext,
   { filesMax, bytesMax }: FileIndexOptions,
-  expiry: () => number,
+  expiry: Clock,
 ): FileIndex['commit'] {
   const total = database.prepare(
     `SELECT count(*) AS n, coalesce(sum(size), 0) + (SELECT sum(value) FROM json_each(?)) AS bytes
@@ -94,10 +96,7 @@ function createCommit(
     });
 }
 
-function createRemove(
-  { database, writes }: FilesContext,
-  expiry: () => number,
-): FileIndex['remove'] {
+function createRemove({ database, writes }: FilesContext, expiry: Clock): FileIndex['remove'] {
   const next = database.prepare('UPDATE file_changes SET last = last + 1');
   const give = database.prepare(
     `INSERT INTO replaced_files
@@ -112,10 +111,7 @@ function createRemove(
     });
 }
 
-function createAbandon(
-  { database, writes }: FilesContext,
-  expiry: () => number,
-): FileIndex['abandon'] {
+function createAbandon({ database, writes }: FilesContext, expiry: Clock): FileIndex['abandon'] {
   const isKept = database.prepare('SELECT 1 FROM files WHERE disk_name = ?');
   const give = database.prepare(
     'INSERT INTO replaced_files VALUES (?, 0, 0, ?) ON CONFLICT (disk_name) DO NOTHING',
