@@ -89,7 +89,8 @@ export function createListener(deps: ListenerDeps): Listener {
     const { incoming, outgoing } = message;
     const body = receiveBody(incoming);
     connection.enter(outgoing, () => {
-      const start = (): void => run(new Request(nextId(), { ...message, body, pool }), respond);
+      // Copying the message into a new object would take a sixth of the time of a small request.
+      const start = (): void => run(new Request(nextId(), message, { body, pool }), respond);
       if (body === undefined) start();
       else body.whenBegun(start);
     });

@@ -16,7 +16,7 @@ export interface Message {
   readonly expectsContinue: boolean;
 }
 
-interface Exchange extends Message {
+interface Reception {
   /** Undefined if the message has none. */
   readonly body: RequestBody | undefined;
   /** Accounts for the memory of the body. */
@@ -49,14 +49,14 @@ export class Request implements HttpRequest {
   /** Released when the request is answered. */
   #room: Reservation | undefined;
 
-  constructor(id: string, exchange: Exchange) {
+  constructor(id: string, message: Message, { body, pool }: Reception) {
     this.id = id;
-    this.incoming = exchange.incoming;
-    this.outgoing = exchange.outgoing;
-    this.method = exchange.incoming.method ?? '';
-    this.awaitsContinue = exchange.expectsContinue;
-    this.body = exchange.body;
-    this.#pool = exchange.pool;
+    this.incoming = message.incoming;
+    this.outgoing = message.outgoing;
+    this.method = message.incoming.method ?? '';
+    this.awaitsContinue = message.expectsContinue;
+    this.body = body;
+    this.#pool = pool;
   }
 
   get remoteAddress(): string {
