@@ -40,7 +40,11 @@ import {
   hasTooManyValues,
   measureIntrospection,
 } from './documents/limits.ts';
-import { createFindText, type TrustedDocuments } from './documents/persisted.ts';
+import {
+  createFindText,
+  type DocumentSource,
+  type TrustedDocuments,
+} from './documents/persisted.ts';
 import { type GraphqlResult, isEmpty } from './result.ts';
 import { createSchema } from './schema/schema.ts';
 import { serializeParts } from './parts.ts';
@@ -48,11 +52,9 @@ import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.t
 import { createScheduler, type Scheduler } from '../scheduler.ts';
 
 /** A decoded request for one operation: each member has its type or is absent. */
-export interface GraphqlRequest {
-  readonly query?: string | undefined;
+export interface GraphqlRequest extends DocumentSource {
   readonly operationName?: string | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
-  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** A request that was parsed, is within the limits and is valid, so that it can run. */

@@ -100,15 +100,10 @@ export function refuseRequest(code: GraphqlCode, message: string): RequestError 
 /** The errors of one result: enough to find a mistake, while the result stays small. */
 export const errorsMax = 20;
 
-export interface Masking {
-  readonly requestId: string;
-  readonly log: Log;
-}
-
 /** The errors of an execution. The first internal error is logged with the request id. */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
-  { requestId, log }: Masking,
+  { requestId, log }: { readonly requestId: string; readonly log: Log },
 ): readonly GraphqlError[] {
   let logged = false;
   return errors.slice(0, errorsMax).map((error) => {

@@ -18,9 +18,7 @@ export function createHome(routes: () => readonly RouteOf<Endpoint>[]): Handler 
   const describe = (): readonly string[] => routes().map(({ method, path }) => `${method} ${path}`);
   return (request) => {
     const type = negotiate(request.header('accept'), ['application/json', 'text/html']);
-    if (type === undefined) {
-      throw new AppError('not_acceptable', 'The response is JSON or a page.');
-    }
+    if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');
     const vary = ['Vary', 'Accept'];
     if (type === 'application/json') {
       const response = jsonResponse(200, { name: 'Inkwell', ...links, routes: describe() });

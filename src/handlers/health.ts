@@ -47,22 +47,22 @@ function createProbe({ store, monotonicNow }: HealthDeps): () => Promise<boolean
   let askedAt = -Infinity;
   let probe = Promise.resolve(true);
 
-  const ask = (): Promise<boolean> => {
-    isAsking = true;
-    askedAt = monotonicNow();
-    const asked = Promise.resolve().then(() => store.ping());
-    const outcome = asked.then(
-      () => true,
-      () => false,
-    );
-    void outcome.finally(() => {
+  const ask = async (): Promise<boolean> => {
+    try {
+      await store.ping();
+      return true;
+    } catch {
+      return false;
+    } finally {
       isAsking = false;
-    });
-    return Promise.race([outcome, pause(patienceMilliseconds, false, { ref: false })]);
+    }
   };
   return () => {
-    const isOld = monotonicNow() - askedAt >= patienceMilliseconds;
-    if (isOld && !isAsking) probe = ask();
+    const now = monotonicNow();
+    if (isAsking || now - askedAt < patienceMilliseconds) return probe;
+    isAsking = true;
+    askedAt = now;
+    probe = Promise.race([ask(), pause(patienceMilliseconds, false, { ref: false })]);
     return probe;
   };
 }

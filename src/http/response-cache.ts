@@ -48,23 +48,16 @@ export interface ResponseCache<R extends CurrentOrNot> {
   ): MaybePromise<HttpResponse>;
 }
 
-export interface ResponseCacheOptions<R extends CurrentOrNot> extends Pick<
-  ResponseCache<R>,
-  'read'
-> {
-  /** The limit for keys and responses together; 0 disables the cache. */
-  readonly bytesMax: number;
-}
-
 interface Entry {
   readonly response: HttpResponse;
   readonly reading: CurrentOrNot;
 }
 
-export function createResponseCache<R extends CurrentOrNot>(
-  options: ResponseCacheOptions<R>,
-): ResponseCache<R> {
-  const { bytesMax, read } = options;
+/** `bytesMax`: the limit for keys and responses together; 0 disables the cache. */
+export function createResponseCache<R extends CurrentOrNot>({
+  bytesMax,
+  read,
+}: Pick<ResponseCache<R>, 'read'> & { readonly bytesMax: number }): ResponseCache<R> {
   const entries = new BoundedMap<Entry>(bytesMax);
   const keep = (key: string, reading: CurrentOrNot, response: HttpResponse): void => {
     const bytes = entryBytes + key.length + bytesOf(response);

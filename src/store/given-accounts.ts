@@ -5,16 +5,13 @@
 
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from './model.ts';
-import type { Accounts, KeptAccounts } from './store.ts';
+import type { Accounts } from './store.ts';
 
 /** No account has a longer name (auth/accounts.ts), so the database is not asked for one. */
 const usernameLengthMax = 256;
 
 /** `kept` is asked each time: changes by a command apply at once, on every node. */
-export function createAccounts(
-  given: readonly Account[],
-  kept?: Pick<KeptAccounts, 'find'>,
-): Accounts {
+export function createAccounts(given: readonly Account[], kept?: Pick<Accounts, 'find'>): Accounts {
   const byUsername = new Map(given.map((account) => [account.username, account]));
   const findGiven: Accounts['find'] = (username) => byUsername.get(username);
   if (kept === undefined) return { find: findGiven, findForLogin: findGiven };

@@ -150,9 +150,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /auth/login': {
     summary: 'Get a token for a user name and password',
     body: json('Credentials'),
-    responses: {
-      200: uncached('The token, good for a minute.', 'Token'),
-    },
+    responses: { 200: uncached('The token, good for a minute.', 'Token') },
     errors: ['invalid_credentials', 'too_many_requests'],
     token: 'never',
   },

@@ -180,9 +180,7 @@ function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpRespon
     return deps.cors?.preflight(request) ?? optionsResponse(target.path, deps.allowed(target.path));
   }
   const found = deps.find(method, target.path);
-  if (found.kind === 'not_found') {
-    throw new AppError('not_found', 'There is nothing at this path.');
-  }
+  if (found.kind === 'not_found') throw new AppError('not_found', 'There is nothing at this path.');
   if (found.kind === 'method_not_allowed') {
     throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, found);
   }

@@ -7,6 +7,7 @@
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createAccounts } from '../given-accounts.ts';
 import type { InitialData } from '../memory.ts';
+import type { Author } from '../model.ts';
 import { createKeptAccounts } from '../sql/accounts.ts';
 import { createLoginFailures } from '../sql/login-failures.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
@@ -94,7 +95,7 @@ async function open(path: string, initial?: InitialData): Promise<Opened> {
     const tables = { database, versions: { ...createVersions(), accounts: 0 } };
     const sql = createStatements(tables, writes);
     prepareDatabase(database, initial && (() => fill(sql, initial)));
-    if (initial !== undefined) keepAuthors(sql, initial);
+    for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     limitBusyTimeout(database);
     return { ...tables, writes, sql };
   } catch (error) {
@@ -103,13 +104,10 @@ async function open(path: string, initial?: InitialData): Promise<Opened> {
   }
 }
 
-/** Accounts are given at every start (R20); each is also an author with the same id. */
-function keepAuthors(sql: Opened['sql'], initial: InitialData): void {
-  for (const author of authorsOfAccounts(initial)) {
-    sql.run(
-      ...toInsert(sql, { table: 'authors', row: toAuthorRow(author), onConflict: renewAuthor }),
-    );
-  }
+/** Every account is also an author with the same id (R20). */
+function keepAuthor(sql: Opened['sql'], author: Author): void {
+  const row = toAuthorRow(author);
+  sql.run(...toInsert(sql, { table: 'authors', row, onConflict: renewAuthor }));
 }
 
 /** A command may have added an account and its author before the first start. */
@@ -128,8 +126,7 @@ function createKept({ sql, writes, now }: Omit<SqliteContext, 'createId'>): Kept
           return false;
         }
         const { id, username: name, email } = account;
-        const author = toAuthorRow({ id, name, email, createdAt: now() });
-        sql.run(...toInsert(sql, { table: 'authors', row: author, onConflict: renewAuthor }));
+        keepAuthor(sql, { id, name, email, createdAt: now() });
         return true;
       }),
     change: (username, text, values) =>
