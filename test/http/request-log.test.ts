@@ -213,20 +213,22 @@ test('a refused handshake is a line with its status, and the id that its respons
 });
 
 test('bytes that are no request are a line', async (t) => {
-  const server = await startServer(t, { env: { ...all.env, REQUEST_TIMEOUT_SECONDS: '1' } });
-  for (const [bytes, status] of [
-    ['nonsense\r\n\r\n', 400],
-    [`GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
-    ['GET / HTTP/1.1\r\nHost: a\r\n', 408],
-    ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+  const server = await startServer(t, all);
+  // A server of its own: on a loaded machine its time may be over before other bytes are read.
+  const hasty = await startServer(t, { env: { ...all.env, REQUEST_TIMEOUT_SECONDS: '1' } });
+  for (const [to, bytes, status] of [
+    [server, 'nonsense\r\n\r\n', 400],
+    [server, `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    [hasty, 'GET / HTTP/1.1\r\nHost: a\r\n', 408],
+    [server, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
   ] as const) {
-    const client = await connectRaw(t, server.port);
+    const client = await connectRaw(t, to.port);
     client.send(bytes);
     assert.equal((await client.response()).status, status);
   }
-  const lines = await requestsOf(server, 4);
+  const lines = [...(await requestsOf(server, 3)), ...(await requestsOf(hasty, 1))];
   assert.deepEqual(
     lines.map(({ method, route, status, client }) => [method, route, status, client]),
-    [400, 431, 408, 405].map((status) => [undefined, undefined, status, '127.0.0.1']),
+    [400, 431, 405, 408].map((status) => [undefined, undefined, status, '127.0.0.1']),
   );
 });
