@@ -8,6 +8,7 @@ import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint
 import { keepOthersServed } from '../support/prober.js';
 import { askEvents, completeEvent, type EventReader, nextEvent } from '../support/sse-client.js';
 import { assertWithin } from '../support/pace.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -71,7 +72,7 @@ describe('streams', { concurrency: 4 }, () => {
     endpoint.comment('for all');
     for (const reader of readers) assert.equal(await reader.next(), eventOf('for all'));
     readers.pop()?.leave();
-    while (endpoint.streams.size > 7) await turn();
+    await until(() => endpoint.streams.size <= 7);
     (await subscribe(endpoint)).leave();
     for (const reader of readers) reader.leave();
   });
@@ -126,7 +127,7 @@ describe('clients', { concurrency: 4 }, () => {
     const silent: EventReader[] = [];
     for (let count = 0; count < 16; count += 1)
       silent.push(await askEvents(endpoint, subscription));
-    while (endpoint.subscriptions.count().members < 16) await turn();
+    await until(() => endpoint.subscriptions.count().members >= 16);
     for (let sent = 0; endpoint.streams.size > 0 && sent < 2_000; sent += 1) {
       endpoint.comment('x'.repeat(50_000));
       await turn();
@@ -144,7 +145,7 @@ describe('clients', { concurrency: 4 }, () => {
       endpoint.comment(`${count}`);
       client.response.socket.resetAndDestroy();
     }
-    while (endpoint.streams.size > 1) await turn();
+    await until(() => endpoint.streams.size <= 1);
     for (let count = 0; count < 10; count += 1) {
       assert.equal(await reader.next(), eventOf(`${count}`));
     }
@@ -159,7 +160,7 @@ test('a clean stop does not wait for those who do not read', async (t) => {
     env: { WAITING_BYTES_MAX: '1073741824' },
   });
   const silent = await askEvents(endpoint, subscription);
-  while (endpoint.streams.size < 1) await turn();
+  await until(() => endpoint.streams.size >= 1);
   // More than the machine takes on the way, less than may wait.
   for (let sent = 0; sent < 120; sent += 1) {
     endpoint.comment('x'.repeat(60_000));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
 import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -46,7 +46,7 @@ test('a client that leaves takes its place in the group with it', async (t) => {
   await reader.next();
   assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
   reader.leave();
-  while (endpoint.streams.size > 0) await turn();
+  await until(() => endpoint.streams.size <= 0);
   assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
 });
 
@@ -83,7 +83,7 @@ test('a client that does not read is ended, and a reader gets all in order', asy
   const silent = await askEvents(endpoint, subscription);
   const reader = await askEvents(endpoint, subscription);
   await reader.next();
-  while (endpoint.streams.size < 2) await turn();
+  await until(() => endpoint.streams.size >= 2);
   const filler = 'x'.repeat(50_000);
   let sent = 0;
   while (endpoint.streams.size === 2 && sent < 2_000) {

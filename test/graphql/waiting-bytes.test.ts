@@ -7,6 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+import { until } from '../support/until.js';
 
 const protocols = ['graphql-transport-ws'];
 const short = 'subscription { commentAdded { id } }';
@@ -26,7 +27,7 @@ async function listen(endpoint: GraphqlEndpoint, query: string): Promise<HandCli
   const { members } = endpoint.subscriptions.count();
   const client = await connectReady(endpoint.port, { protocols });
   client.send(subscribe('s', query));
-  while (endpoint.subscriptions.count().members === members) await turn();
+  await until(() => endpoint.subscriptions.count().members !== members);
   return client;
 }
 
@@ -57,7 +58,7 @@ test('an event beyond it is an error of its subscription, which goes on', async 
   const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
   const clients = [await listen(endpoint, long), await listen(endpoint, short)];
   const reader = await askEvents(endpoint, long);
-  while (endpoint.subscriptions.count().members < 3) await turn();
+  await until(() => endpoint.subscriptions.count().members >= 3);
   assert.equal(await reader.next(), ':');
   endpoint.comment('x'.repeat(30_000));
   endpoint.comment('y');
@@ -86,7 +87,7 @@ test('large events are counted once while slow members take them, and given back
   const content = 'x'.repeat(1_000_000);
   endpoint.comment(content);
   await reader.next();
-  while (endpoint.pool.bytes < 10_000_000) await turn();
+  await until(() => endpoint.pool.bytes >= 10_000_000);
   // What the groups keep comes on top of the one event.
   assert.ok(endpoint.pool.bytes < 11_000_000, `${endpoint.pool.bytes}`);
   // They are behind: the next event is not for them.
@@ -106,7 +107,7 @@ test('an operation that runs does not keep the message that it came with', async
     const extensions = { filler: 'x'.repeat(200_000) };
     client.send({ id: `${count}`, type: 'subscribe', payload: { query: short, extensions } });
   }
-  while (endpoint.subscriptions.count().members < 50) await turn();
+  await until(() => endpoint.subscriptions.count().members >= 50);
   assert.ok(endpoint.pool.bytes < 100_000, `${endpoint.pool.bytes}`);
   assert.ok(endpoint.pool.bytes > 50 * 500, `${endpoint.pool.bytes}`);
   await client.close();
@@ -132,7 +133,7 @@ test('operations that wait for the acknowledgement are counted, and given back',
   const client = await connectByHand(endpoint.port);
   const query = `{ __typename } #${'x'.repeat(100_000)}`;
   for (const id of ['a', 'b', 'c']) client.send({ id, type: 'start', payload: { query } });
-  while (endpoint.pool.bytes < 300_000) await turn();
+  await until(() => endpoint.pool.bytes >= 300_000);
   client.send({ type: 'connection_init' });
   assert.equal((await client.next()).type, 'connection_ack');
   for (let count = 0; count < 6; count += 1) await client.next();
@@ -157,7 +158,7 @@ test('a message that is not whole is counted, and given back when it is', async 
     client.socket.send(text.slice(0, 50_000), { fin: false });
     client.socket.ping('x'.repeat(100));
     client.socket.send(text.slice(50_000, 150_000), { fin: false });
-    while (endpoint.pool.bytes < 150_000) await turn();
+    await until(() => endpoint.pool.bytes >= 150_000);
     assert.ok(endpoint.pool.bytes < 200_000, `${endpoint.pool.bytes}`);
     client.socket.send(text.slice(150_000));
     assert.equal((await client.next()).type, 'pong');
@@ -188,12 +189,12 @@ test('where there is no room for more of a message its socket ends, others go on
     return client;
   };
   const first = await begin();
-  while (endpoint.pool.bytes < 200_000) await turn();
+  await until(() => endpoint.pool.bytes >= 200_000);
   const clients = await Promise.all(Array.from({ length: 7 }, begin));
   assert.equal((await Promise.race(clients.map(({ closed }) => closed))).code, 1013);
   assert.ok(endpoint.pool.bytes <= 1_048_576, `${endpoint.pool.bytes}`);
   for (const { socket } of clients) socket.terminate();
-  while (endpoint.sockets.size > 1) await turn();
+  await until(() => endpoint.sockets.size <= 1);
   first.socket.send(text.slice(200_000));
   assert.equal((await first.next()).type, 'pong');
   await first.close();
@@ -217,10 +218,10 @@ test('short events that wait count too, over sockets and event streams', async (
   const before = await commentUntilCounted(endpoint);
   assert.ok(endpoint.pool.bytes > before + 16_384);
   socket.socket.resume();
-  while (endpoint.pool.bytes > before) await turn();
+  await until(() => endpoint.pool.bytes <= before);
   await socket.close();
   const stream = await askEvents(endpoint, 'subscription { commentAdded { content } }');
-  while (endpoint.subscriptions.count().members === 0) await turn();
+  await until(() => endpoint.subscriptions.count().members !== 0);
   stream.response.socket.pause();
   const beforeStream = await commentUntilCounted(endpoint);
   assert.ok(endpoint.pool.bytes > beforeStream + 16_384);
@@ -235,14 +236,14 @@ test('what waits too long for a client is given up where others need the room', 
   const socket = await listen(endpoint, long);
   socket.socket.pause();
   const stream = await askEvents(endpoint, long);
-  while (endpoint.subscriptions.count().members < 2) await turn();
+  await until(() => endpoint.subscriptions.count().members >= 2);
   stream.response.socket.pause();
   const asking = await connectReady(endpoint.port, { protocols });
   endpoint.comment('x'.repeat(1_000_000));
   while (endpoint.pool.bytes < 10_000_000 || endpoint.pool.bytes > 12_000_000) await turn();
   asking.socket.pause();
   asking.send(subscribe('q', `{ allPosts { comments { ${aliases('content')} } } }`));
-  while (endpoint.pool.bytes < 20_000_000) await turn();
+  await until(() => endpoint.pool.bytes >= 20_000_000);
   const other = endpoint.pool.open();
   assert.equal(other.grow(45_000_000), false);
   // The response may begin to wait only now: the time goes on.

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { useEndpoint } from '../support/graphql-endpoint.js';
 import { connectByHand, connectReady, modernClient } from '../support/ws-clients.js';
+import { until } from '../support/until.js';
 
 const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content postId } }';
@@ -29,7 +30,7 @@ describe('clients of graphql-transport-ws', () => {
       const events = client.iterate({ query: subscription });
       const { members } = endpoint().subscriptions.count();
       const first = events.next();
-      while (endpoint().subscriptions.count().members === members) await new Promise(setImmediate);
+      await until(() => endpoint().subscriptions.count().members !== members);
       endpoint().comment('for the client');
       const { value } = (await first) as { value: { data: unknown } };
       assert.deepEqual(value.data, {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { startEndpoint } from '../support/graphql-endpoint.js';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -99,7 +100,7 @@ test('one socket more than the limit is refused with 503, and let in once one is
   assert.equal(refused.status, 503);
   assert.match(refused.text, /^retry-after: [0-9]+$/im);
   await open.pop()?.close();
-  while (sockets.size > 5) await new Promise(setImmediate);
+  await until(() => sockets.size <= 5);
   assert.equal((await askUpgrade(port, upgradeLines())).status, 101);
   for (const client of open) await client.close();
 });

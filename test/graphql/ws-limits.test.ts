@@ -157,7 +157,7 @@ describe('operations', { concurrency: 4 }, () => {
       assert.equal((await client.next()).id, `q${count}`);
       assert.equal((await client.next()).type, 'complete');
     }
-    while (waiting.length < 2) await turn();
+    await until(() => waiting.length >= 2);
     for (const finish of waiting) finish(big);
     assert.equal((await client.next()).id, 'q10');
     await client.close();
@@ -215,7 +215,7 @@ describe('peers', { concurrency: 4 }, () => {
     silent.send(subscribe('s', subscription));
     reader.send(subscribe('r', subscription));
     reader.send(subscribe('r2', 'subscription { commentAdded { postId } }'));
-    while (endpoint.subscriptions.count().members < 3) await turn();
+    await until(() => endpoint.subscriptions.count().members >= 3);
     silent.socket.pause();
     let sent = 0;
     for (; endpoint.subscriptions.count().members === 3 && sent < 2_000; sent += 1) {
@@ -241,7 +241,7 @@ describe('peers', { concurrency: 4 }, () => {
       client.socket.pause();
       clients.push(client);
     }
-    while (endpoint.subscriptions.count().members < 16) await turn();
+    await until(() => endpoint.subscriptions.count().members >= 16);
     for (let sent = 0; endpoint.subscriptions.count().members > 0 && sent < 2_000; sent += 1) {
       endpoint.comment('x'.repeat(50_000));
       await turn();
@@ -259,7 +259,7 @@ describe('peers', { concurrency: 4 }, () => {
       client.send(subscribe('s', subscription));
       client.socket.terminate();
     }
-    while (endpoint.sockets.size > 1) await turn();
+    await until(() => endpoint.sockets.size <= 1);
     endpoint.comment('hello');
     assert.equal((await reader.next()).id, 'r');
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });

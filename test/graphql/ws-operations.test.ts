@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { useEndpoint } from '../support/graphql-endpoint.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -230,7 +231,7 @@ describe('operations over graphql-transport-ws', () => {
       const { members } = endpoint().subscriptions.count();
       client.socket.terminate();
       await client.closed;
-      while (endpoint().subscriptions.count().members === members) await new Promise(setImmediate);
+      await until(() => endpoint().subscriptions.count().members !== members);
       assert.equal(endpoint().subscriptions.count().members, members - 1);
     });
   });

@@ -8,6 +8,7 @@ import { readMultipart } from '../../dist/http/multipart/read.js';
 import type { Request } from '../../dist/http/server/request.js';
 import { gate, startHttp } from '../support/http-kit.js';
 import { connectRaw, get } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 
 const limits = {
   uploadBytesMax: 9_999,
@@ -47,7 +48,7 @@ for (const [how, read] of Object.entries(readers)) {
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 99\r\n\r\nab`);
     await asked.opened;
     client.socket.resetAndDestroy();
-    while (active() > 0) await turn();
+    await until(() => active() <= 0);
     assert.deepEqual(logged, []);
   });
 }

@@ -6,6 +6,7 @@ import { textResponse, type Handler } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { keepOthersServed } from '../support/prober.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -93,7 +94,7 @@ test('a client that ends its side within a request is told so', async (t) => {
     assert.equal((await client.response()).status, 400);
     await client.ended();
   }
-  while (active() > 0) await turn();
+  await until(() => active() <= 0);
 });
 
 test('a client that is gone before its body is whole leaves nothing behind', async (t) => {
@@ -110,7 +111,7 @@ test('a client that is gone before its body is whole leaves nothing behind', asy
   client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
   await asked.opened;
   client.socket.resetAndDestroy();
-  while (active() > 0) await turn();
+  await until(() => active() <= 0);
   assert.deepEqual(logged, []);
 });
 

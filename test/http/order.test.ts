@@ -8,6 +8,7 @@ import { emptyResponse, textResponse } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 /** `what` is a method and a path. */
 function send(what: string, body = '', ...headers: readonly string[]): string {
@@ -214,7 +215,7 @@ describe('requests that wait', () => {
     await client.ended();
     slow.open();
     assert.equal(asked(), 0);
-    while (pool.bytes > 0) await turn();
+    await until(() => pool.bytes <= 0);
     const other = await connectRaw(t, port);
     other.send(get('/count'));
     assert.equal((await other.response()).body.toString(), '1');

@@ -7,16 +7,15 @@ import type { Handler } from '../../dist/http/message.js';
 import { createRequestLog } from '../../dist/http/server/request-log.js';
 import type { LogRecord, TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 /** The lines about requests, once there are so many. */
 async function requestsOf(server: Pick<TestServer, 'logged'>, count: number): Promise<LogRecord[]> {
-  for (;;) {
-    const lines = server.logged.filter(({ event }) => event === 'request');
-    if (lines.length >= count) return lines;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const lines = (): LogRecord[] => server.logged.filter(({ event }) => event === 'request');
+  await until(() => lines().length >= count);
+  return lines();
 }
 
 /** The next line of that event. */
@@ -155,7 +154,7 @@ test('a client that leaves before its response is logged as 499', async (t) => {
   client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
   await asked.opened;
   client.socket.resetAndDestroy(); // one that only ends its side is still answered
-  while (server.active() > 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => server.active() <= 0);
   opened.open();
   const [line] = await requestsOf(server, 1);
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
 import { keepOthersServed } from '../support/prober.js';
 import { connectRaw, get } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 
 keepOthersServed();
 
@@ -26,7 +26,7 @@ test('a stream that fails cuts its response short, with one log record', async (
   client.send(get('/'));
   await assert.rejects(client.response());
   await client.ended();
-  while (active() > 0) await turn();
+  await until(() => active() <= 0);
   assert.deepEqual(
     logged.map(({ event }) => event),
     ['answer cut short'],

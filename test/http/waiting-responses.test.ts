@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import type { Request } from '../../dist/http/server/request.js';
 import { createMemoryPool } from '../../dist/memory-pool.js';
 import { type HttpKitOptions, startHttp } from '../support/http-kit.js';
 import { patient } from '../support/pace.js';
 import { connectRaw, get, type RawClient } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 
 const responseBytes = 30_000_000;
 
@@ -38,7 +38,7 @@ test('a response is counted until it is taken, and a second one is refused meanw
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
   slow.socket.resume();
   assert.equal((await slow.response()).body.length, responseBytes);
-  while (pool.bytes > 0) await turn();
+  await until(() => pool.bytes <= 0);
   other.send(get('/large'));
   assert.equal((await other.response()).status, 200);
 });
@@ -47,7 +47,7 @@ test('where room is scarce, a client is waited for less long, and a response tha
   const routes = {
     'POST /': async (request: HttpRequest) => {
       const { socket } = (request as Request).incoming;
-      while (!socket.timeout) await turn();
+      await until(() => Boolean(socket.timeout));
       return textResponse(200, `${socket.timeout}`);
     },
   };
@@ -76,7 +76,7 @@ test('a response with room of its own is given whatever clients hold', async (t)
   assert.equal((await client.response()).status, 503);
   client.send(get('/own'));
   assert.equal((await client.response()).status, 200);
-  while (own.bytes > 0) await turn();
+  await until(() => own.bytes <= 0);
 });
 
 test('one that has waited for some seconds is given up where others need the room', async (t) => {
@@ -90,5 +90,5 @@ test('one that has waited for some seconds is given up where others need the roo
   slow.socket.resume();
   await slow.ended();
   await assert.rejects(slow.response());
-  while (pool.bytes > 0) await turn();
+  await until(() => pool.bytes <= 0);
 });
