@@ -73,10 +73,22 @@ test(
 
 test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
   const url = await server.emptyDatabase();
-  const env = { STORE_URL: url, STORE_CONNECTIONS_MAX: '2' };
+  const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
+  const env = { STORE_URL: url, STORE_CONNECTIONS_MAX: '2', ...limits };
   const service = await startServer(t, { env });
-  const responses = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/posts')));
-  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
+  const session = postgres(url, { max: 1, fetch_types: false });
+  t.after(() => session.end({ timeout: 1 }));
+  const responses = await session.begin(async (lock) => {
+    await lock`LOCK TABLE inkwell.comments IN ACCESS EXCLUSIVE MODE`;
+    const reads = Array.from({ length: 50 }, () => service.fetch(`/comments/${randomUUID()}`));
+    await until(async () => {
+      const waiting = await lock`SELECT FROM pg_locks
+        WHERE relation = 'inkwell.comments'::regclass AND NOT granted`;
+      return waiting.length > 1;
+    });
+    return { all: Promise.all(reads) };
+  });
+  assert.deepEqual([...new Set((await responses.all).map(({ status }) => status))], [404]);
   const statement = `select count(*)::int as connections from pg_stat_activity
     where datname = current_database() and application_name = 'inkwell'
     and query not like 'LISTEN%'`;
