@@ -44,12 +44,16 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
     list: (request) => toPagedResponse(request, toListResponse, postRoute),
     find: createFind(responses, postRoute),
 
-    async create(request) {
-      const author = await viewer(request);
-      const { title, content } = decodeTexts(await readBody(request), ['title', 'content']);
-      const post = await posts.create({ title, content, authorId: author?.id ?? null });
-      return emptyResponse(201, ['Location', `/posts/${post.id}`]);
-    },
+    create: (request) =>
+      andThen(viewer(request), (author) =>
+        andThen(readBody(request), (body) => {
+          const { title, content } = decodeTexts(body, ['title', 'content']);
+          const authorId = author?.id ?? null;
+          return andThen(posts.create({ title, content, authorId }), ({ id }) =>
+            emptyResponse(201, ['Location', `/posts/${id}`]),
+          );
+        }),
+      ),
 
     async update(request) {
       await getPost(store, request);
