@@ -3,7 +3,7 @@
 import { close, constants, open, read, unlink, writev } from 'node:fs';
 import { mkdir, mkdtemp, open as openHandle, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { AppError } from '../../errors.ts';
+import { AppError, overloaded } from '../../errors.ts';
 
 export type FileOperations = typeof fileOperations;
 
@@ -83,7 +83,7 @@ export function toAppError(error: unknown): unknown {
       return new AppError('storage_full', 'There is no space left for uploaded files.');
     case 'EMFILE':
     case 'ENFILE':
-      return new AppError('overloaded', 'Too many files are open.', { retryAfterSeconds: 1 });
+      return overloaded('Too many files are open.');
     default:
       return error;
   }

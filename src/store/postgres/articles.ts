@@ -7,7 +7,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { AppError } from '../../errors.ts';
+import { type AppError, overloaded } from '../../errors.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import { type ArticleLease, createArticleLease } from './article-lease.ts';
 import type { Client, Pool, PostgresContext, Row } from './pool.ts';
@@ -212,7 +212,7 @@ function createQueue(): InQueue {
 }
 
 function tooMany(): AppError {
-  return new AppError('overloaded', 'Too many changes of articles.', { retryAfterSeconds: 1 });
+  return overloaded('Too many changes of articles.');
 }
 
 function toVersion(row: Row): Version {

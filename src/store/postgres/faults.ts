@@ -4,7 +4,7 @@
  */
 
 import { connect } from 'node:net';
-import { AppError, toReason } from '../../errors.ts';
+import { AppError, overloaded, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
 /** The servers that a client connects to, and how. */
@@ -159,5 +159,5 @@ export function lost(): AppError {
 }
 
 export function busy(): AppError {
-  return new AppError('overloaded', 'The database is busy.', { retryAfterSeconds: 1 });
+  return overloaded('The database is busy.');
 }

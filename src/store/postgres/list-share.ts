@@ -3,7 +3,7 @@
  * locked or slow leaves connections for other statements.
  */
 
-import { AppError } from '../../errors.ts';
+import { type AppError, overloaded } from '../../errors.ts';
 
 /** Runs `read` when a connection for lists of this table is free. Rejects with `overloaded`. */
 export type ListShare = <T>(table: string, read: () => Promise<T>) => Promise<T>;
@@ -50,5 +50,5 @@ function turn(waiting: Set<() => void>): Promise<void> {
 }
 
 function busy(): AppError {
-  return new AppError('overloaded', 'Too many lists are being read.', { retryAfterSeconds: 2 });
+  return overloaded('Too many lists are being read.', 2);
 }
