@@ -44,7 +44,7 @@ export const runFiles: RunCommand = async (args, context) => {
   const config = readConfig(context.environment);
   const opened = await open(config, context);
   try {
-    const folder = await openUploadFolder(config.uploadDir, opened.openFileIndex);
+    const folder = openUploadFolder(config.uploadDir, opened.openFileIndex);
     return await listDifferences(folder, option === '--remove');
   } finally {
     await opened.close();

@@ -169,6 +169,6 @@ export interface Store {
   /** Settles when the store answers; rejects if it does not. */
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */
-  readonly openFileIndex?: (options: FileIndexOptions) => Promise<FileIndex>;
+  readonly openFileIndex?: (options: FileIndexOptions) => FileIndex;
   close(): MaybePromise<void>;
 }

@@ -114,7 +114,7 @@ function describeFiles(newUrl: (context: TestContext) => Promise<string>): void 
     const name = `${randomUUID()}.upload`;
     await writeFile(join(folder, name), 'x');
     await useIndex(env, async (openIndex) => {
-      const place = await openUploadFolder(env['UPLOAD_DIR'] ?? '', openIndex);
+      const place = openUploadFolder(env['UPLOAD_DIR'] ?? '', openIndex);
       assert.deepEqual(await removeOrphans(place, [stored, name]), []);
       assert.deepEqual(await readdir(folder), [stored]);
       // Its commit comes late.
@@ -150,7 +150,7 @@ async function age(folder: string, name: string): Promise<void> {
 
 async function diskName(env: Env, storedName: string): Promise<string> {
   const list = await useIndex(env, async (openIndex) => {
-    const index = await openIndex({ filesMax: 1, bytesMax: 1, graceSeconds: 1 });
+    const index = openIndex({ filesMax: 1, bytesMax: 1, graceSeconds: 1 });
     return index.list(storedName);
   });
   return list.files[0]?.temporaryName ?? assert.fail();

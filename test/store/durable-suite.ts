@@ -49,7 +49,7 @@ export async function openDurable(
     storedFilesMax: 100,
     storedBytesMax: 1_000_000_000,
     createName: createIdSource(() => new Date()),
-    openIndex: async (given: FileIndexOptions) => wrap(await openFileIndex(given)),
+    openIndex: (given: FileIndexOptions) => wrap(openFileIndex(given)),
     log: (_level, event, facts = {}) => logged.push([event, facts]),
     ...options,
   });

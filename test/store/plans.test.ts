@@ -71,7 +71,7 @@ async function askAll({
   assert.deepEqual((await related?.postsOfAuthors([author, toId(2)], limit))?.size, 0);
   await store.accounts.find('u1');
   await store.loginFailures?.find(['k1', 'k2']);
-  const index = await store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9, graceSeconds: 1 });
+  const index = store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9, graceSeconds: 1 });
   assert.equal((await index?.list('f1'))?.files.length, 1);
   await change(store, { posts, comments, todos });
 }

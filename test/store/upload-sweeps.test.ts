@@ -42,7 +42,7 @@ test('also after one that fails, and for what it began too early to see', async 
       return failed;
     },
   };
-  const records = { openFileIndex: () => Promise.resolve(index) };
+  const records = { openFileIndex: () => index };
   const { uploads } = await openDurable(records, t, { directory });
   await assert.rejects(store(uploads, { a: '1' }), withCode('overloaded'));
   const first = uploads.sweep();

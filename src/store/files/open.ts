@@ -55,17 +55,17 @@ export async function openUploads(options: OpenUploadsOptions): Promise<IndexedU
   }
   const { graceSeconds = defaultGraceSeconds } = options;
   const folder = await openFolder(directory, files);
-  const index = await openIndex({ filesMax, bytesMax, graceSeconds });
+  const index = openIndex({ filesMax, bytesMax, graceSeconds });
   return new IndexedUploads({ ...shared, folder, index, graceSeconds });
 }
 
 /** For commands that run beside the servers; stores nothing. */
-export async function openUploadFolder(
+export function openUploadFolder(
   directory: string,
   openIndex: NonNullable<Store['openFileIndex']>,
-): Promise<UploadFolder> {
+): UploadFolder {
   if (directory === '') throw new Error('UPLOAD_DIR: without it, files go with their run.');
-  const index = await openIndex({ filesMax: 0, bytesMax: 0, graceSeconds: defaultGraceSeconds });
+  const index = openIndex({ filesMax: 0, bytesMax: 0, graceSeconds: defaultGraceSeconds });
   return { folder: join(directory, folderName), files: fileOperations, index };
 }
 

@@ -8,24 +8,25 @@ import type { PostgresContext } from './pool.ts';
 export function createKept({ pool, sql, now }: Omit<PostgresContext, 'createId'>): KeptAccounts {
   return createKeptAccounts(sql, {
     async add(account) {
-      const count = await pool.count(
+      const rows = await pool.write(
         (client) => client`WITH added AS (
             INSERT INTO inkwell.accounts ${client(toAccountRow(account))}
             ON CONFLICT DO NOTHING RETURNING id, username, email
           )
           INSERT INTO inkwell.authors (id, name, email, created_at)
           SELECT id, username, email, ${now()} FROM added
-          ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
+          ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email
+          RETURNING 1`,
       );
-      return count === 1;
+      return rows.length === 1;
     },
     async change(_username, text, values) {
-      const both = `WITH changed AS (${text} RETURNING id, email), renewed AS (
+      const both = `WITH changed AS (${text}), renewed AS (
           UPDATE inkwell.authors SET email = changed.email FROM changed
           WHERE authors.id = changed.id
         )
         SELECT 1 FROM changed`;
-      return (await sql.write('accounts', both, values)) === 1;
+      return (await sql.write('accounts', both, values)).length === 1;
     },
   });
 }

@@ -26,12 +26,12 @@ export function createArticleLease(pool: Pool): ArticleLease {
   return {
     holder,
     async acquire() {
-      const count = await pool.count(
+      const rows = await pool.write(
         (sql) => sql`UPDATE inkwell.article_turn SET holder = ${holder},
             ends = clock_timestamp() + ${leaseMilliseconds}::int * interval '1 millisecond'
-          WHERE holder = ${holder} OR ends <= clock_timestamp()`,
+          WHERE holder = ${holder} OR ends <= clock_timestamp() RETURNING 1`,
       );
-      return count === 1;
+      return rows.length === 1;
     },
     async release() {
       await pool

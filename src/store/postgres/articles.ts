@@ -30,6 +30,7 @@ interface Version {
   readonly article: Article;
   readonly version: string;
 }
+type Change = (articles: readonly Article[]) => readonly Article[];
 
 export function createArticles({
   pool,
@@ -39,42 +40,43 @@ export function createArticles({
   const lease = createArticleLease(pool);
   const every = allArticles('inkwell.', 'version, document');
 
-  const find = async (id: number): Promise<Version | undefined> => {
+  const find = async (id: number): Promise<readonly Version[]> => {
     const found = await pool.read(
       (sql) => sql`SELECT version, document FROM inkwell.articles WHERE id = ${id}`,
     );
-    return found.map(toVersion)[0];
+    return found.map(toVersion);
+  };
+  /** Returns the articles after the change; undefined if another node came first. */
+  const tryToChange = async (
+    read: () => Promise<readonly Version[]>,
+    change: Change,
+  ): Promise<readonly Article[] | undefined> => {
+    const before = await read();
+    const after = change(before.map(({ article }) => article));
+    const changed = before.flatMap(({ version, article }, index) => {
+      const replacement = after[index] ?? article;
+      // An article that did not change is the same object.
+      return replacement === article ? [] : [{ version, article: replacement }];
+    });
+    return (await replaceAll(pool, lease, changed)) ? after : undefined;
   };
 
   return {
     all: createList(statements, { table: 'articles', order: 'ASC', toRecord: toArticle }),
-    find: async (id) => (await find(id))?.article,
+    find: async (id) => (await find(id))[0]?.article,
     save: (draft) => {
       const { id } = draft;
       return typeof id === 'number' ? put(pool, { ...draft, id }) : add(pool, draft);
     },
-    change: (id, change) =>
-      inQueue(id, () =>
-        withLease<Article | undefined>(lease, async () => {
-          const before = await find(id);
-          if (before === undefined) return { kept: undefined };
-          const article = change(before.article);
-          return replaceAll({ pool, lease }, [{ ...before, article }], article);
-        }),
-      ),
-    changeAll: (change) =>
-      inQueue(undefined, () =>
-        withLease(lease, async () => {
-          const before = wholeOf(await statements.readPage(every)).map(toVersion);
-          const after = change(before.map(({ article }) => article));
-          const changed = before.flatMap(({ version, article }, index) => {
-            const replacement = after[index] ?? article;
-            // An article that did not change is the same object.
-            return replacement === article ? [] : [{ version, article: replacement }];
-          });
-          return replaceAll({ pool, lease }, changed, undefined);
-        }),
-      ),
+    async change(id, change) {
+      const changeAny: Change = (articles) => articles.map(change);
+      const attempt = () => tryToChange(() => find(id), changeAny);
+      return (await inQueue(id, () => withLease(lease, attempt)))[0];
+    },
+    async changeAll(change) {
+      const readAll = async () => wholeOf(await statements.readPage(every)).map(toVersion);
+      await inQueue(undefined, () => withLease(lease, () => tryToChange(readAll, change)));
+    },
   };
 }
 
@@ -101,33 +103,28 @@ function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   return retry(async () => {
     const [row] = await pool.write((sql) => sql.unsafe(nextArticleId('inkwell.')));
     const article: Article = { ...draft, id: Number(row?.['value']) };
-    const count = await pool.count(
+    const stored = await pool.write(
       (sql) => sql`INSERT INTO inkwell.articles (id, document)
-        VALUES (${article.id}, ${JSON.stringify(article)}) ON CONFLICT DO NOTHING`,
+        VALUES (${article.id}, ${JSON.stringify(article)}) ON CONFLICT DO NOTHING RETURNING 1`,
     );
-    return count === 1 ? { kept: article } : undefined;
+    return stored.length === 1 ? article : undefined;
   });
-}
-
-interface LeasedPool {
-  readonly pool: Pool;
-  readonly lease: ArticleLease;
 }
 
 /**
- * Stores all changes, or none if an article is no longer the version that was read or another node
- * holds the lease.
+ * Stores all changes, or none and returns false: if an article is no longer the version that was
+ * read, or another node holds the lease.
  */
-async function replaceAll<T>(
-  { pool, lease }: LeasedPool,
+async function replaceAll(
+  pool: Pool,
+  { holder }: ArticleLease,
   changed: readonly Version[],
-  kept: T,
-): Promise<Done<T> | undefined> {
-  if (changed.length === 0) return { kept };
+): Promise<boolean> {
+  if (changed.length === 0) return true;
   const rows = changed.map(({ article, version }) => {
     return { id: article.id, version, document: JSON.stringify(article) };
   });
-  const count = await pool.count((sql) => {
+  const stored = await pool.write((sql) => {
     // Forces the index: a join alone may read the whole table.
     const isChanged = sql`articles.id = ANY (ARRAY(SELECT id FROM changed))`;
     return sql`WITH changed AS MATERIALIZED (
@@ -142,20 +139,19 @@ async function replaceAll<T>(
         AND ${isChanged}
         AND (SELECT count(*) FROM unchanged) = ${rows.length}::int
         AND NOT EXISTS (SELECT FROM inkwell.article_turn
-          WHERE holder <> ${lease.holder} AND ends > clock_timestamp())`;
+          WHERE holder <> ${holder} AND ends > clock_timestamp())
+      RETURNING 1`;
   });
-  return count === rows.length ? { kept } : undefined;
+  return stored.length === rows.length;
 }
 
-interface Done<T> {
-  readonly kept: T;
-}
-type Attempt<T> = () => Promise<Done<T> | undefined>;
+/** Returns undefined if it failed, and can be repeated. */
+type Attempt<T> = () => Promise<T | undefined>;
 
 async function retry<T>(attempt: Attempt<T>): Promise<T> {
   for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
     const done = await attempt();
-    if (done !== undefined) return done.kept;
+    if (done !== undefined) return done;
   }
   throw tooMany();
 }

@@ -13,6 +13,7 @@ import { createAuthors, createPosts, createRelated, createTodos } from '../sql/r
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments, openFeed } from './comments.ts';
+import { createFileIndex } from './files.ts';
 import { describeAway, lacksTls, toStartError } from './faults.ts';
 import {
   type Client,
@@ -59,9 +60,7 @@ export async function openPostgresStore(
     authors: createAuthors(context),
     related: createRelated(context),
     accounts: createAccounts(initial.accounts, createKept(context)),
-    loginFailures: createLoginFailures(context.sql, (text, values) =>
-      pool.write((sql) => sql.unsafe(text, [...values], { prepare: true })),
-    ),
+    loginFailures: createLoginFailures(context.sql),
     todos: createTodos(context),
     articles: createArticles(context),
     // Other nodes write too, so that a cached response could be out of date at any time.
@@ -70,7 +69,7 @@ export async function openPostgresStore(
     async ping() {
       await pool.read((sql) => sql`SELECT 1`);
     },
-    openFileIndex: toOpenFileIndex(pool),
+    openFileIndex: (given) => createFileIndex(context, given),
     async close() {
       await feed.close();
       await pool.close();
@@ -97,15 +96,12 @@ export async function openPostgresAccounts(
   const connect = await createConnect(url);
   await whenThere(connect, options, migrate);
   const pool = createPool(connect, { log, connectionsMax: 1, timeoutSeconds });
+  const sql = createStatements(pool, createListShare(1));
   return {
-    accounts: createKept({ pool, sql: createStatements(pool, createListShare(1)), now }),
-    openFileIndex: toOpenFileIndex(pool),
+    accounts: createKept({ pool, sql, now }),
+    openFileIndex: (given) => createFileIndex({ pool, sql }, given),
     close: () => pool.close(),
   };
-}
-
-function toOpenFileIndex(pool: PostgresContext['pool']): OpenedAccounts['openFileIndex'] {
-  return async (options) => (await import('./files.ts')).createFileIndex(pool, options);
 }
 
 /** Repeats the first work until the server is available, for `startSeconds`. */

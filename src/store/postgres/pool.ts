@@ -6,8 +6,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type postgres from 'postgres';
-import type { Log } from '../../log.ts';
-import type { Sql } from '../sql/sql.ts';
+import type { DriverOptions } from '../driver.ts';
+import type { RecordDeps } from '../sql/records.ts';
 import {
   busy,
   createOutageLog,
@@ -22,23 +22,20 @@ import { hasSessions, readUrl } from './url.ts';
 
 export type Client = postgres.Sql;
 export type Row = postgres.Row;
-type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
+export type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
 
 export interface Pool {
   /** Runs a statement that only reads. Runs it again if its connection was lost. */
   read(statement: Statement): Promise<readonly Row[]>;
-  /** Runs a statement that writes, atomically. After `unavailable` it may or may not be stored. */
+  /**
+   * Runs a statement that writes, atomically, and returns the rows of its RETURNING clause. After
+   * `unavailable` it may or may not be stored.
+   */
   write(statement: Statement): Promise<readonly Row[]>;
-  /** Like `write`, but returns the number of rows written. */
-  count(statement: Statement): Promise<number>;
   close(): Promise<void>;
 }
 
-export interface PoolOptions {
-  readonly log: Log;
-  readonly connectionsMax: number;
-  readonly timeoutSeconds: number;
-}
+export type PoolOptions = Pick<DriverOptions, 'log' | 'connectionsMax' | 'timeoutSeconds'>;
 
 export interface Connect {
   /** Creates a client for one host of the URL. It connects when it is used. */
@@ -59,12 +56,8 @@ export interface ConnectOptions {
 }
 
 /** Shared by the parts of the driver. */
-export interface PostgresContext {
+export interface PostgresContext extends RecordDeps {
   readonly pool: Pool;
-  readonly sql: Sql;
-  readonly createId: () => string;
-  /** The present local date-time, as records store it. */
-  readonly now: () => string;
 }
 
 /** Minimum interval between changes of host, while all are away or being promoted. */
@@ -139,41 +132,19 @@ const renewMilliseconds = 1_000;
 /** Long enough for the package to notice that a connection was lost. */
 const retryMilliseconds = 50;
 
-export function createPool(connect: Connect, options: PoolOptions): Pool {
-  const { run, end } = createRunner(connect, options);
-  return {
-    read: async (statement) => (await run(statement, 2)).rows,
-    write: async (statement) => (await run(statement, 1)).rows,
-    count: async (statement) => (await run(statement, 1)).count,
-    close: end,
-  };
-}
-
-interface QueryResult {
-  readonly rows: readonly Row[];
-  /** The number of rows read or written, according to the server. */
-  readonly count: number;
-}
-
 /**
  * Collects rows itself: the package's own counter is not reset after a statement that failed in the
  * middle, so that the next result would have holes.
  */
-async function ask(query: ReturnType<Statement>): Promise<QueryResult> {
+async function ask(query: ReturnType<Statement>): Promise<readonly Row[]> {
   const rows: Row[] = [];
   const { command, count } = await query.forEach((row) => rows.push(row));
   if (command === 'SELECT' && count !== rows.length) throw new IncompleteResult();
-  return { rows, count };
+  return rows;
 }
 
-interface Runner {
-  /** Runs a statement up to `attempts` times, if its connection was lost. */
-  readonly run: (statement: Statement, attempts: 1 | 2) => Promise<QueryResult>;
-  readonly end: () => Promise<void>;
-}
-
-/** Runs each statement with a deadline, and replaces dead connections. */
-function createRunner(connect: Connect, options: PoolOptions): Runner {
+/** Every statement has a deadline, and dead connections are replaced. */
+export function createPool(connect: Connect, options: PoolOptions): Pool {
   const { log, connectionsMax, timeoutSeconds } = options;
   // The server cancels a statement at its timeout; one second more is for the answer.
   const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
@@ -199,7 +170,7 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
   /** True if no connection has answered for so long that all count as dead. */
   const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
 
-  async function runOnce(statement: Statement): Promise<QueryResult> {
+  async function run(statement: Statement): Promise<readonly Row[]> {
     if (statements >= statementsMax) throw busy();
     statements += 1;
     const used = client;
@@ -209,10 +180,10 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
       giveUp(used);
     });
     try {
-      const result = await Promise.race([ask(statement(used)), deadline.passed]);
+      const rows = await Promise.race([ask(statement(used)), deadline.passed]);
       answeredAt = Date.now();
       noteAnswer();
-      return result;
+      return rows;
     } catch (error) {
       if (error instanceof IncompleteResult) giveUp(used);
       if (isReadOnly(error)) renew(used);
@@ -227,17 +198,19 @@ function createRunner(connect: Connect, options: PoolOptions): Runner {
     }
   }
 
-  async function run(statement: Statement, attempts: 1 | 2): Promise<QueryResult> {
-    try {
-      return await runOnce(statement);
-    } catch (error) {
-      if (attempts === 1 || !isAway(error) || isSilent()) throw error;
-      await pause(retryMilliseconds);
-      return runOnce(statement);
-    }
-  }
-
-  return { run, end: () => client.end({ timeout: 2 }) };
+  return {
+    write: run,
+    async read(statement) {
+      try {
+        return await run(statement);
+      } catch (error) {
+        if (!isAway(error) || isSilent()) throw error;
+        await pause(retryMilliseconds);
+        return run(statement);
+      }
+    },
+    close: () => client.end({ timeout: 2 }),
+  };
 }
 
 interface Deadline {

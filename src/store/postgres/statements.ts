@@ -1,9 +1,9 @@
 /** The parts of the shared statements that are specific to PostgreSQL. */
 
 import { type PageQuery, pageBytesMax, type RowPage, type Sql } from '../sql/sql.ts';
-import type { Table } from '../sql/rows.ts';
+import type { Table, Value } from '../sql/rows.ts';
 import type { ListShare } from './list-share.ts';
-import type { Pool } from './pool.ts';
+import type { Pool, Statement } from './pool.ts';
 
 /** The size of a row's texts in bytes, which PostgreSQL knows without reading them. */
 const sizeOf: Readonly<Partial<Record<Table, string>>> = {
@@ -14,13 +14,16 @@ const sizeOf: Readonly<Partial<Record<Table, string>>> = {
 };
 
 export function createStatements(pool: Pool, inShare: ListShare): Sql {
-  const read: Sql['read'] = (text, values) =>
-    pool.read((sql) => sql.unsafe(text, [...values], { prepare: true }));
+  const toStatement =
+    (text: string, values: readonly Value[]): Statement =>
+    (sql) =>
+      sql.unsafe(text, [...values], { prepare: true });
   return {
     schema: 'inkwell.',
     // A subselect is evaluated once, not for each row.
     now: '(SELECT (extract(epoch FROM now()) * 1000)::bigint)',
     limit: (parameter) => hidden(parameter, 'bigint'),
+    itemsOf: (parameter) => `json_array_elements_text(${parameter}::text::json) AS item (value)`,
     // No equality: it would do for the plan to read in the order of `seq`, or to hash the table.
     ofEach: ([table, column]) => `(
         SELECT json_array_elements_text($1::text::json)::uuid AS value
@@ -35,16 +38,15 @@ export function createStatements(pool: Pool, inShare: ListShare): Sql {
         WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
         ORDER BY ${column} ${order}, seq ${order} LIMIT ${hidden('$3', 'bigint')}`;
     },
-    read,
-    write: (_table, text, values) =>
-      pool.count((sql) => sql.unsafe(text, [...values], { prepare: true })),
+    read: (text, values) => pool.read(toStatement(text, values)),
+    write: (_table, text, values) => pool.write(toStatement(text, values)),
     async readPage(query: PageQuery): Promise<RowPage> {
       const { table, text, values, order, bytesMax = pageBytesMax } = query;
       const page = `SELECT * FROM (
           SELECT page.*, sum(${sizeOf[table]}) OVER (ORDER BY place ${order}) AS bytes
           FROM (${text}) AS page
         ) AS sized WHERE bytes - (${sizeOf[table]}) < ${bytesMax} ORDER BY place ${order}`;
-      const rows = await inShare(table, async () => read(page, values));
+      const rows = await inShare(table, () => pool.read(toStatement(page, values)));
       return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= bytesMax };
     },
   };

@@ -28,7 +28,7 @@ export function createKeptAccounts(sql: Sql, { add, change }: AccountWrites): Ke
     change(username, { email, roles, passwordHash = null }) {
       const text = `UPDATE ${accounts} SET email = coalesce($1, email),
         roles = coalesce($2, roles), password_hash = coalesce($3, password_hash)
-        WHERE username = $4`;
+        WHERE username = $4 RETURNING id, email`;
       const changed = [email, roles && JSON.stringify(roles)].map((value) =>
         value === undefined ? null : escapeText(value),
       );
@@ -36,8 +36,8 @@ export function createKeptAccounts(sql: Sql, { add, change }: AccountWrites): Ke
       return change(key, text, [...changed, passwordHash, key]);
     },
     async remove(username) {
-      const text = `DELETE FROM ${accounts} WHERE username = $1`;
-      return (await sql.write('accounts', text, [escapeText(username)])) === 1;
+      const text = `DELETE FROM ${accounts} WHERE username = $1 RETURNING 1`;
+      return (await sql.write('accounts', text, [escapeText(username)])).length === 1;
     },
   };
 }

@@ -15,10 +15,7 @@ const removalMilliseconds = 10_000;
 /** A longer window was counted before the clock was set back, and is ignored. */
 const longestMilliseconds = 120_000;
 
-/** Runs a statement that writes, and returns the rows of its RETURNING clause. */
-type Change = (text: string, values: readonly Value[]) => Promise<readonly Row[]>;
-
-export function createLoginFailures(sql: Sql, change: Change): LoginFailures {
+export function createLoginFailures(sql: Sql): LoginFailures {
   const [table, now] = [`${sql.schema}login_failures`, sql.now];
   const isOver = `(kept.ends <= ${now} OR kept.ends > ${now} + ${longestMilliseconds})`;
   const insert = `INSERT INTO ${table} AS kept (key, failures, ends)
@@ -29,6 +26,8 @@ export function createLoginFailures(sql: Sql, change: Change): LoginFailures {
     ELSE kept.ends + $3 END RETURNING ends - ${now} AS remaining`;
   const remove = `DELETE FROM ${table} AS kept WHERE ${isOver} OR kept.ends <=
     (SELECT ends FROM ${table} ORDER BY ends DESC LIMIT 1 OFFSET ${rowsMax})`;
+  const write = (text: string, values: readonly Value[]): Promise<readonly Row[]> =>
+    sql.write('login_failures', text, values);
   let removedAt = -Infinity;
   return {
     find(keys) {
@@ -38,18 +37,18 @@ export function createLoginFailures(sql: Sql, change: Change): LoginFailures {
       return andThen(sql.read(text, keys), (rows) => new Map(rows.map(toEntry)));
     },
     async add(keys, windowMilliseconds) {
-      const changes = keys.map((key) => change(count, [key, windowMilliseconds]));
+      const changes = keys.map((key) => write(count, [key, windowMilliseconds]));
       if (performance.now() - removedAt > removalMilliseconds) {
         removedAt = performance.now();
-        changes.push(change(remove, []));
+        changes.push(write(remove, []));
       }
       await Promise.all(changes);
     },
     async forget(key) {
-      await change(`DELETE FROM ${table} WHERE key = $1`, [key]);
+      await write(`DELETE FROM ${table} WHERE key = $1`, [key]);
     },
     async takeTurn(key, milliseconds) {
-      const [row] = await change(takeTurn, [`turn ${key}`, milliseconds, milliseconds]);
+      const [row] = await write(takeTurn, [`turn ${key}`, milliseconds, milliseconds]);
       return Number(row?.['remaining']) - milliseconds;
     },
   };

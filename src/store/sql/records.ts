@@ -43,14 +43,15 @@ export function createPosts({ sql, createId, now }: RecordDeps): Posts {
     },
     async update(id, change, expected) {
       const [condition, texts] = asExpected(expected, 4);
-      const text = `UPDATE ${posts} SET title = $1, content = $2 WHERE id = $3${condition}`;
-      return (await sql.write('posts', text, [...toTexts(change), id, ...texts])) === 1;
+      const text = `UPDATE ${posts} SET title = $1, content = $2 WHERE id = $3${condition}
+        RETURNING 1`;
+      return (await sql.write('posts', text, [...toTexts(change), id, ...texts])).length === 1;
     },
     async remove(id, expected) {
       // Comments are deleted by the foreign key.
       const [condition, texts] = asExpected(expected, 2);
-      const text = `DELETE FROM ${posts} WHERE id = $1${condition}`;
-      return (await sql.write('posts', text, [id, ...texts])) === 1;
+      const text = `DELETE FROM ${posts} WHERE id = $1${condition} RETURNING 1`;
+      return (await sql.write('posts', text, [id, ...texts])).length === 1;
     },
   };
 }

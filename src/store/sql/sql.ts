@@ -14,6 +14,8 @@ export interface Sql {
   readonly now: string;
   /** A parameter behind `LIMIT`. */
   limit(parameter: string): string;
+  /** The strings of a JSON array, as rows with the column `value`. */
+  itemsOf(parameter: string): string;
   /**
    * What follows `FROM` to read the rows of owners: `$1` is a JSON array of their ids, `$2` the
    * limit. This text and the next force the use of an index: if a few owners have most rows,
@@ -24,13 +26,16 @@ export interface Sql {
   ofOne(rows: Owned, order: Order): string;
   /** Runs a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
-  /** Returns the number of rows written. A statement is stored as a whole or not at all. */
-  write(...statement: Write): Promise<number>;
+  /**
+   * Runs a statement that writes, as a whole or not at all, and returns the rows of its RETURNING
+   * clause.
+   */
+  write(...statement: Write): Promise<readonly Row[]>;
   /** Reads the first rows of a list, up to `bytesMax` bytes. */
   readPage(query: PageQuery): MaybePromise<RowPage>;
 }
 
-export type Write = readonly [table: Table, text: string, values: readonly Value[]];
+export type Write = readonly [table: string, text: string, values: readonly Value[]];
 
 /** A table, and the column that references the owner. */
 export type Owned = readonly [
@@ -85,7 +90,8 @@ export function toInsert({ schema }: Pick<Sql, 'schema'>, insert: Insert): Write
   return [table, text, columns.map((column) => row[column] ?? null)];
 }
 
-export const unlessThere = 'ON CONFLICT DO NOTHING';
+/** Returns a row if the record is stored now, and none if it was there. */
+export const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
 /** The authors of given accounts are updated at every start (R20). */
 export const renewAuthor =
   'ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email';

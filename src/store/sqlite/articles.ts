@@ -7,10 +7,10 @@ import { createList } from '../sql/lists.ts';
 import { allArticles, nextArticleId, toInsert, wholeOf } from '../sql/sql.ts';
 import type { SqliteContext } from './statements.ts';
 
-export function createArticles({ database, writes, sql }: SqliteContext): Articles {
+export function createArticles({ writes, sql }: SqliteContext): Articles {
   const find = (id: number): Article | undefined =>
     sql.read('SELECT document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
-  const next = database.prepare(nextArticleId(''));
+  const nextId = (): number => Number(sql.read(nextArticleId(''), [])[0]?.['value']);
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
   const keep = (row: NewRow): unknown =>
     sql.run(...toInsert(sql, { table: 'articles', row, onConflict }));
@@ -24,7 +24,7 @@ export function createArticles({ database, writes, sql }: SqliteContext): Articl
     find,
     save: (draft) =>
       writes.run(() => {
-        const id = typeof draft['id'] === 'number' ? draft['id'] : Number(next.get()?.['value']);
+        const id = typeof draft['id'] === 'number' ? draft['id'] : nextId();
         return save({ ...draft, id });
       }),
     change: (id, change) =>

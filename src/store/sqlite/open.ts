@@ -12,20 +12,14 @@ import { createKeptAccounts } from '../sql/accounts.ts';
 import { createLoginFailures } from '../sql/login-failures.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createVersions } from '../reading.ts';
-import {
-  authorsOfAccounts,
-  type Table,
-  toAccountRow,
-  toAuthorRow,
-  toInitialRows,
-} from '../sql/rows.ts';
+import { authorsOfAccounts, toAccountRow, toAuthorRow, toInitialRows } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
-import type { KeptAccounts, Store } from '../store.ts';
+import type { Area, KeptAccounts, Store } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
-import type { FilesContext } from './files.ts';
+import { createFileIndex } from './files.ts';
 import { limitBusyTimeout, openDatabase, prepareDatabase } from './database.ts';
-import { createStatements, type SqliteContext, type SqliteTables } from './statements.ts';
+import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';
 
 export { backUpSqlite } from './backup.ts';
@@ -42,13 +36,13 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     authors: createAuthors(context),
     related: createRelated(context),
     accounts: createAccounts(initial.accounts, createKept(context)),
-    loginFailures: createLoginFailures(sql, (...all) => writes.run(() => sql.read(...all))),
+    loginFailures: createLoginFailures(sql),
     todos: createTodos(context),
     articles: createArticles(context),
     versions,
     // This reads the file.
     ping: () => void versions(),
-    openFileIndex: toOpenFileIndex(context),
+    openFileIndex: (given) => createFileIndex(context, given),
     close() {
       if (!database.isOpen) return;
       writes.flush();
@@ -58,12 +52,12 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
 }
 
 /** Another process may have changed any table: SQLite tells that there was a write, not where. */
-function createVersionsWithForeign({ database, versions }: SqliteTables): Store['versions'] {
+function createVersionsWithForeign({ database, versions }: SqliteContext): Store['versions'] {
   const statement = database.prepare('PRAGMA data_version');
   let foreign = statement.get()?.['data_version'];
   return () => {
     const found = statement.get()?.['data_version'];
-    if (found !== foreign) for (const table of Object.keys(versions)) versions[table as Table] += 1;
+    if (found !== foreign) for (const area of Object.keys(versions)) versions[area as Area] += 1;
     foreign = found;
     return versions;
   };
@@ -77,13 +71,9 @@ export async function openSqliteAccounts(
   const opened = await open(path);
   return {
     accounts: createKept({ ...opened, now }),
-    openFileIndex: toOpenFileIndex(opened),
+    openFileIndex: (given) => createFileIndex(opened, given),
     close: () => opened.database.close(),
   };
-}
-
-function toOpenFileIndex(context: FilesContext): OpenedAccounts['openFileIndex'] {
-  return async (options) => (await import('./files.ts')).createFileIndex(context, options);
 }
 
 type Opened = Omit<SqliteContext, 'createId' | 'now'>;
@@ -92,12 +82,12 @@ async function open(path: string, initial?: InitialData): Promise<Opened> {
   const database = await openDatabase(path);
   try {
     const writes = createWrites(database);
-    const tables = { database, versions: { ...createVersions(), accounts: 0 } };
-    const sql = createStatements(tables, writes);
+    const opened = { database, versions: createVersions(), writes };
+    const sql = createStatements(opened);
     prepareDatabase(database, initial && (() => fill(sql, initial)));
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     limitBusyTimeout(database);
-    return { ...tables, writes, sql };
+    return { ...opened, sql };
   } catch (error) {
     database.close();
     throw error;
@@ -122,16 +112,15 @@ function createKept({ sql, writes, now }: Omit<SqliteContext, 'createId'>): Kept
     add: (account) =>
       writes.run(() => {
         const row = toAccountRow(account);
-        if (sql.run(...toInsert(sql, { table: 'accounts', row, onConflict: unlessThere })) === 0) {
-          return false;
-        }
+        const insert = toInsert(sql, { table: 'accounts', row, onConflict: unlessThere });
+        if (sql.run(...insert).length === 0) return false;
         const { id, username: name, email } = account;
         keepAuthor(sql, { id, name, email, createdAt: now() });
         return true;
       }),
     change: (username, text, values) =>
       writes.run(() => {
-        if (sql.run('accounts', text, values) === 0) return false;
+        if (sql.run('accounts', text, values).length === 0) return false;
         const renew = `UPDATE authors SET email = accounts.email FROM accounts
           WHERE accounts.id = authors.id AND accounts.username = $1`;
         sql.run('authors', renew, [username]);

@@ -1,6 +1,7 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
-import type { Row, Table, Value } from '../sql/rows.ts';
+import type { RecordDeps } from '../sql/records.ts';
+import type { Row, Value } from '../sql/rows.ts';
 import {
   type Owned,
   type PageQuery,
@@ -9,34 +10,32 @@ import {
   type Sql,
   type Write,
 } from '../sql/sql.ts';
+import type { Area, Versions } from '../store.ts';
 import type { Database, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 
 export interface SqliteStatements extends Sql {
+  /** Also runs statements that write, inside a transaction of the caller. */
   read(text: string, values: readonly Value[]): readonly Row[];
   readPage(query: PageQuery): RowPage;
   /** Like `write`, inside a transaction of the caller. */
-  run(...statement: Write): number;
-}
-
-/** The tables, and a number for each, which every statement that writes to it increments. */
-export interface SqliteTables {
-  readonly database: Database;
-  readonly versions: Record<Table, number>;
+  run(...statement: Write): readonly Row[];
 }
 
 /** Shared by the parts of the driver. */
-export interface SqliteContext extends SqliteTables {
+export interface SqliteContext extends RecordDeps {
+  readonly database: Database;
+  /** Each statement that writes to a table of these increments its number. */
+  readonly versions: Versions;
   readonly writes: Writes;
   readonly sql: SqliteStatements;
-  readonly createId: () => string;
-  readonly now: () => string;
 }
 
-export function createStatements(
-  { database, versions }: SqliteTables,
-  writes: Writes,
-): SqliteStatements {
+export function createStatements({
+  database,
+  versions,
+  writes,
+}: Pick<SqliteContext, 'database' | 'versions' | 'writes'>): SqliteStatements {
   const prepared = new Map<string, Statement>();
   const prepare = (text: string): Statement => {
     const known = prepared.get(text);
@@ -45,19 +44,22 @@ export function createStatements(
     prepared.set(text, statement);
     return statement;
   };
+  const read: SqliteStatements['read'] = (text, values) =>
+    prepare(text).all(...values.map(toSqlite));
   const run: SqliteStatements['run'] = (table, text, values) => {
-    versions[table] += 1;
-    return Number(prepare(text).run(...values.map(toSqlite)).changes);
+    if (isArea(table, versions)) versions[table] += 1;
+    return read(text, values);
   };
   return {
     schema: '',
     now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
     limit: (parameter) => parameter,
+    itemsOf: (parameter) => `json_each(${parameter})`,
     ofEach: (rows) => `(SELECT value FROM json_each($1)) AS owner
       CROSS JOIN ${byIndex(rows)} WHERE ${rows[1]} = owner.value LIMIT $2`,
     ofOne: (rows, order) => `${byIndex(rows)} WHERE ${rows[1]} = $1
       AND seq ${order === 'ASC' ? '>' : '<'} $2 ORDER BY seq ${order} LIMIT $3`,
-    read: (text, values) => prepare(text).all(...values.map(toSqlite)),
+    read,
     run,
     write: (...statement) => writes.run(() => run(...statement)),
     readPage({ text, values, bytesMax = pageBytesMax }) {
@@ -73,6 +75,10 @@ export function createStatements(
       return { rows, isCut: false };
     },
   };
+}
+
+function isArea(table: string, versions: Versions): table is Area {
+  return table in versions;
 }
 
 const indexOf = { post_id: 'comments_of_post', author_id: 'posts_of_author' };
