@@ -66,8 +66,6 @@ export interface ErrorFacts {
   readonly retryAfterSeconds?: number;
   /** The supported version of WebSocket (RFC 6455 §4.4). */
   readonly webSocketVersion?: string;
-  /** The `error` attribute of `WWW-Authenticate` (RFC 6750), if a token was sent (401). */
-  readonly bearerError?: 'invalid_request' | 'invalid_token';
   /** The connection cannot be used further: it is closed after the response. */
   readonly close?: boolean;
 }

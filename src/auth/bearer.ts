@@ -57,7 +57,5 @@ function missingToken(): AppError {
 }
 
 function invalidToken(): AppError {
-  return new AppError('invalid_token', 'The access token is not valid or has expired.', {
-    bearerError: 'invalid_token',
-  });
+  return new AppError('invalid_token', 'The access token is not valid or has expired.');
 }

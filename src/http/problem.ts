@@ -1,7 +1,7 @@
 /** Errors → responses: `application/problem+json` (RFC 9457) with the members of R5. */
 
 import { STATUS_CODES } from 'node:http';
-import { AppError, httpStatusOf } from '../errors.ts';
+import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { HttpResponse } from './message.ts';
 
@@ -43,13 +43,13 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
   if (facts.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(facts.retryAfterSeconds));
   }
-  if (status === 401) headers.push('WWW-Authenticate', challenge(facts.bearerError));
+  if (status === 401) headers.push('WWW-Authenticate', challenge(code));
   if (facts.close === true) headers.push('Connection', 'close');
   return { status, headers, body: JSON.stringify(body) };
 }
 
 /** RFC 6750 §3: the error is named only if a token was sent. */
-function challenge(error: string | undefined): string {
+function challenge(code: ErrorCode): string {
   const realm = 'Bearer realm="inkwell"';
-  return error === undefined ? realm : `${realm}, error="${error}"`;
+  return code === 'invalid_token' ? `${realm}, error="${code}"` : realm;
 }
