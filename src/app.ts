@@ -111,6 +111,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const uploads = await openFiles(config, store, { run, createName: createId, log });
   const { bearer, login } = createAccess(store, config, { ...deps, accounts, security });
   const viewer = bearer.authenticateIfSent;
+  const writing = createWritingGuard(bearer, config);
   const graphql = createGraphqlHandlers({
     ...shared,
     watch: watch.graphql,
@@ -123,6 +124,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     viewerOf: viewer,
     writesNeedToken: config.requireAuth === 'writes',
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
+    writing,
   });
 
   const health = createHealthHandlers({ store, monotonicNow });
@@ -137,7 +139,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     graphqlUi: createPageHandlers('/graphql-ui/', folderOf('graphql-ui')),
     reference: createPageHandlers('/docs/', folderOf('reference')),
     health,
-    writing: createWritingGuard(bearer, config),
+    writing,
   });
   const metrics = createMetricsRoutes(watch.handler);
   const adminRoutes = [...createAdminRoutes({ health }), ...metrics];

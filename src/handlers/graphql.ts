@@ -5,10 +5,11 @@ import type { EndpointDeps, GraphqlCounts, GraphqlEndpoint } from '../graphql/en
 import { typeDefs } from '../graphql/schema/type-defs.ts';
 import { createEtag } from '../http/etag.ts';
 import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
-import type { Handler, HttpRequest } from '../http/message.ts';
+import type { Handler } from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
 import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
+import type { WritingGuard } from './accounts.ts';
 
 export interface GraphqlHandlers {
   /** One operation, a batch, or a multipart request. */
@@ -23,8 +24,10 @@ export interface GraphqlHandlers {
   close(): Promise<void>;
 }
 
-export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
-  const { config, log, viewerOf } = deps;
+export function createGraphqlHandlers(
+  deps: EndpointDeps & { readonly writing: WritingGuard },
+): GraphqlHandlers {
+  const { config, log, writing } = deps;
   let endpoint: MaybePromise<GraphqlEndpoint> | undefined;
   let closed = false;
 
@@ -36,12 +39,8 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
   };
   const open = (): MaybePromise<GraphqlEndpoint> => (endpoint ??= load());
 
-  /** R23: checked before the first byte of an upload is stored. */
-  const checkWriter = async (request: HttpRequest): Promise<void> => {
-    if (deps.writesNeedToken && (await viewerOf(request)) === undefined) {
-      throw new AppError('missing_token', 'An upload needs a bearer token here.');
-    }
-  };
+  /** R23: a token is checked before the first byte of an upload is stored. */
+  const postMultipart = writing(async (request) => (await open()).postMultipart(request));
 
   return {
     async post(request) {
@@ -51,8 +50,7 @@ export function createGraphqlHandlers(deps: EndpointDeps): GraphqlHandlers {
         return andThen(open(), (opened) => opened.post(body, request));
       }
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
-      await checkWriter(request);
-      return (await open()).postMultipart(request);
+      return postMultipart(request);
     },
     get: (request) => andThen(open(), (opened) => opened.get(request)),
     schema: schemaFile,
