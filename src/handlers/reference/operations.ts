@@ -57,7 +57,6 @@ export const headerMeanings = {
 const json = (name: string): NonNullable<Operation['body']> => ({
   'application/json': { schema: refer(name) },
 });
-const listOf = (name: string): Schema => ({ type: 'array', items: refer(name) });
 const response = (about: string, schema: Schema): OperationResponse => ({ about, schema });
 const made = (about: string, location: string): OperationResponse => ({ about, location });
 const id = String(exampleOf(uuid));
@@ -87,16 +86,12 @@ const file = (
 const uncached = (about: string, name: string): OperationResponse => {
   return { ...response(about, refer(name)), headers: ['Cache-Control'] };
 };
-const record = (summary: string, about: string, name: string): Operation => {
-  return { summary, responses: { 200: response(about, refer(name)) }, isTagged: true };
+const read = (summary: string, schema: Schema): Operation => {
+  return { summary, responses: { 200: response(summary, schema) }, isTagged: true };
 };
-const list = (summary: string, about: string, name: string): Operation => {
-  return {
-    summary,
-    responses: { 200: response(about, listOf(name)) },
-    isTagged: true,
-    isPaged: true,
-  };
+const record = (summary: string, name: string): Operation => read(summary, refer(name));
+const list = (summary: string, name: string): Operation => {
+  return { ...read(summary, { type: 'array', items: refer(name) }), isPaged: true };
 };
 const create = (summary: string, name: string, created: OperationResponse): Operation => {
   return { summary, body: json(name), responses: { 201: created } };
@@ -117,20 +112,16 @@ export const operations: Readonly<Record<string, Operation>> = {
       },
     },
   },
-  'GET /posts': list('All posts, newest first', 'The posts.', 'Post'),
+  'GET /posts': list('All posts, newest first', 'Post'),
   'POST /posts': create(
     'Create a post',
     'PostInput',
     made('It is a draft, by the account of the token that was sent.', `/posts/${id}`),
   ),
-  'GET /posts/{id}': record('One post', 'The post.', 'Post'),
+  'GET /posts/{id}': record('One post', 'Post'),
   'PUT /posts/{id}': change('Replace title and content', json('PostInput')),
   'DELETE /posts/{id}': change('Remove a post and its comments'),
-  'GET /posts/{id}/comments': list(
-    'The comments of a post, oldest first',
-    'The comments.',
-    'CommentItem',
-  ),
+  'GET /posts/{id}/comments': list('The comments of a post, oldest first', 'CommentItem'),
   'POST /posts/{id}/comments': {
     summary: 'Add a comment',
     body: json('CommentInput'),
@@ -142,11 +133,7 @@ export const operations: Readonly<Record<string, Operation>> = {
       },
     },
   },
-  'GET /comments/{id}': record(
-    'One comment, with the id and title of its post',
-    'The comment.',
-    'Comment',
-  ),
+  'GET /comments/{id}': record('One comment, with the id and title of its post', 'Comment'),
   'POST /auth/login': {
     summary: 'Get a token for a user name and password',
     body: json('Credentials'),
@@ -204,15 +191,15 @@ export const operations: Readonly<Record<string, Operation>> = {
     isTagged: true,
   },
   'DELETE /api/multiparts/{name}': change('Remove a stored file'),
-  'GET /api/todos': list('All todos', 'The todos.', 'Todo'),
+  'GET /api/todos': list('All todos', 'Todo'),
   'POST /api/todos': create(
     'Create a todo',
     'TodoInput',
     made('It is stored.', `http://localhost:8080/api/todos/${id}`),
   ),
-  'GET /api/todos/{id}': record('One todo', 'The todo.', 'Todo'),
-  'GET /api/articles': list('All articles, by id', 'The articles.', 'Article'),
-  'GET /api/articles/{id}': record('One article', 'The article.', 'Article'),
+  'GET /api/todos/{id}': record('One todo', 'Todo'),
+  'GET /api/articles': list('All articles, by id', 'Article'),
+  'GET /api/articles/{id}': record('One article', 'Article'),
   'POST /api/articles': create(
     'Store an article under its id, or under the next one',
     'ArticleInput',

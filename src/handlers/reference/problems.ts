@@ -29,42 +29,6 @@ const problem: Schema = {
   additionalProperties: false,
 };
 
-/** An example of the sentence for each code; some codes have several sentences. */
-const sentences: Readonly<Record<ErrorCode, string>> = {
-  malformed_request: 'The path holds a percent-escape that is not valid.',
-  invalid_host: 'A request needs one valid Host.',
-  invalid_parameter: 'The parameter limit must be one whole number from 1 to 1000.',
-  invalid_json: 'The body cannot be read as JSON: it is empty.',
-  invalid_multipart: 'A file name holds a control character.',
-  invalid_patch: 'This is no JSON Patch document: the body must be an array.',
-  invalid_graphql_request: 'The query must be a string.',
-  invalid_credentials: 'The username or the password is wrong.',
-  missing_token: 'This request needs a bearer token.',
-  invalid_token: 'The access token is not valid or has expired.',
-  foreign_origin: 'Pages of other sites may not send this request.',
-  not_found: 'There is no post with this id.',
-  method_not_allowed: 'This resource has GET, HEAD, OPTIONS.',
-  not_acceptable: 'The response is application/json and nothing else.',
-  request_timeout: 'The request did not arrive in time.',
-  patch_not_applicable: 'Operation 0 cannot be applied: its target does not exist.',
-  precondition_failed: 'The resource is not in the state that is asked for.',
-  content_too_large: 'The body has more than 1048576 bytes.',
-  target_too_long: 'The request target is too long.',
-  unsupported_media_type: 'The body must be application/json in UTF-8.',
-  range_not_satisfiable: 'The range is beyond the end.',
-  unsupported_expectation: 'Only 100-continue can be expected.',
-  invalid_body: 'The request body is not valid at /title.',
-  too_many_requests: 'Too many failed logins. Try again later.',
-  headers_too_large: 'The headers are too large.',
-  internal_error: 'The server failed.',
-  not_implemented: 'Transfer-Encoding can only be chunked.',
-  overloaded: 'The server is serving too much at once.',
-  unavailable: 'The database does not answer.',
-  draining: 'The server is stopping.',
-  http_version_not_supported: 'This server speaks HTTP/1.1.',
-  storage_full: 'There is no space left for uploaded files.',
-};
-
 const factsOf: Readonly<Partial<Record<ErrorCode, ErrorFacts>>> = {
   invalid_parameter: { parameter: 'limit' },
   invalid_patch: { errors: [{ pointer: '', message: 'must be an array' }] },
@@ -72,8 +36,10 @@ const factsOf: Readonly<Partial<Record<ErrorCode, ErrorFacts>>> = {
   invalid_body: { errors: [{ pointer: '/title', message: 'must be a string' }] },
 };
 
+/** The sentence of a response depends on its request; that of an example repeats the code. */
 function toExample(code: ErrorCode): { readonly value: unknown } {
-  const error = new AppError(code, sentences[code], factsOf[code]);
+  const sentence = `The request failed: ${code.replaceAll('_', ' ')}.`;
+  const error = new AppError(code, sentence, factsOf[code]);
   return { value: JSON.parse(toResponse(error).body) };
 }
 
