@@ -16,9 +16,7 @@ export interface AccountHandlersDeps {
   readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
 }
 
-export type AccountHandlers = Readonly<Record<'login' | 'profile', Handler>>;
-
-export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandlers {
+export function createAccountHandlers(deps: AccountHandlersDeps) {
   const { bearer, config } = deps;
   const clientAddress = createClientAddress(config.trustedProxies);
   // An account record never changes (store/model.ts), so its response can be cached with it.
@@ -36,7 +34,7 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
   // R22: neither a token nor a profile belongs in a cache.
   return {
     /** `POST /auth/login` (Spec §4.3, R21). */
-    async login(request) {
+    login: async (request) => {
       // Read before the body: after the client has hung up, the socket has no address any more.
       const address = clientAddress(request);
       const body = await readJson(request, config.bodyBytesMax);
@@ -47,7 +45,7 @@ export function createAccountHandlers(deps: AccountHandlersDeps): AccountHandler
     },
     /** `GET /profile` (Spec §2.5, R22). */
     profile: (request) => andThen(bearer.authenticate(request), toProfile),
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 }
 
 /** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */

@@ -27,10 +27,6 @@ const mergePatchType = 'application/merge-patch+json';
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
 
-export type ArticleHandlers = Readonly<
-  Record<'list' | 'find' | 'create' | 'patchAll' | 'patchOne' | 'redirect', Handler>
->;
-
 const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article> = {
   key: 'GET /api/articles',
   noun: 'article',
@@ -41,7 +37,7 @@ const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article>
 };
 
 /** The parameter `id` is `{id}` of the path. */
-export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
+export function createArticleHandlers(deps: RecordDeps) {
   const { store, responses, toListResponse, config } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
@@ -69,13 +65,13 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
     list: (request) => toPagedResponse(request, toListResponse, route),
     find: createFind(responses, route),
 
-    async create(request) {
+    create: async (request) => {
       const body = await readJson(request, bodyBytesMax);
       const saved = await articles.save(decodeArticleDraft(body, bodyBytesMax));
       return emptyResponse(201, ['Location', `/articles/${saved.id}`]);
     },
 
-    async patchAll(request) {
+    patchAll: async (request) => {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
         if (isConditional(request)) checkConditions(request, tagOf(responses, all));
@@ -84,7 +80,7 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
       return emptyResponse(204);
     },
 
-    patchOne(request) {
+    patchOne: (request) => {
       const id = getId(request, route);
       return andThen(readPatch(request, itemTypes), (patch) => {
         const change = (article: Article): Article => {
@@ -99,10 +95,10 @@ export function createArticleHandlers(deps: RecordDeps): ArticleHandlers {
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
-    redirect(request) {
+    redirect: (request) => {
       return emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]);
     },
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 }
 
 /** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */

@@ -15,12 +15,10 @@ export interface CommentDeps extends RecordDeps {
   readonly addComment: AddComment;
 }
 
-export type CommentHandlers = Readonly<Record<'list' | 'add' | 'find', Handler>>;
-
-export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
+export function createCommentHandlers(deps: CommentDeps) {
   const { store, addComment, responses, toListResponse, config } = deps;
   return {
-    list(request) {
+    list: (request) => {
       const id = getId(request, postRoute);
       return toPagedResponse(request, toListResponse, {
         key: `GET /posts/${id}/comments`,
@@ -30,7 +28,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
       });
     },
 
-    async add(request) {
+    add: async (request) => {
       const post = await getPost(store, request);
       const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
       // The post may have been deleted while the body was received.
@@ -46,7 +44,7 @@ export function createCommentHandlers(deps: CommentDeps): CommentHandlers {
       find: findComment,
       toJson: (comment) => JSON.stringify(comment),
     }),
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 }
 
 async function findComment({ comments, posts }: Records, commentId: string) {

@@ -31,16 +31,7 @@ const downloadBytesMax = 256 * 1024;
 /** And of each file in its list: the names, as long as they may be, and the size. */
 const listedFileBytes = 512;
 
-export type FileHandlers = Readonly<
-  Record<'uploadSimple' | 'uploadList' | 'download' | 'find' | 'remove', Handler>
->;
-
-export function createFileHandlers({
-  uploads,
-  config,
-  log,
-  createUuid,
-}: FileHandlersOptions): FileHandlers {
+export function createFileHandlers({ uploads, config, log, createUuid }: FileHandlersOptions) {
   // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 
@@ -92,7 +83,7 @@ export function createFileHandlers({
       await uploads.remove(file);
       return emptyResponse(204);
     },
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 }
 
 interface Rules {

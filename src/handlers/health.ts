@@ -1,17 +1,8 @@
 /** Liveness and readiness, for proxies, orchestrators and `--healthcheck`. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Handler, uncachedResponse } from '../http/message.ts';
+import { uncachedResponse } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
-
-export interface HealthHandlers {
-  /** `GET /livez`: 200 while the event loop runs, whatever the state of the store. */
-  readonly live: Handler;
-  /** `GET /readyz`: 503 if the server is stopping, or the store does not answer within a second. */
-  readonly ready: Handler;
-  /** From now on `/readyz` answers 503. */
-  announceStop(): void;
-}
 
 export interface HealthDeps {
   readonly store: Pick<Store, 'ping'>;
@@ -19,12 +10,14 @@ export interface HealthDeps {
   readonly monotonicNow: () => number;
 }
 
-export function createHealthHandlers(deps: HealthDeps): HealthHandlers {
+export function createHealthHandlers(deps: HealthDeps) {
   let isStopping = false;
   const storeAnswers = createProbe(deps);
   return {
+    /** `GET /livez`: 200 while the event loop runs, whatever the state of the store. */
     live: () => uncachedResponse(200, { status: 'live' }),
-    async ready() {
+    /** `GET /readyz`: 503 if the server is stopping, or the store does not answer in a second. */
+    ready: async () => {
       const checks = {
         server: isStopping ? 'is stopping' : 'ok',
         store: (await storeAnswers()) ? 'ok' : 'does not answer',
@@ -33,7 +26,8 @@ export function createHealthHandlers(deps: HealthDeps): HealthHandlers {
       const status = isReady ? 'ready' : 'not ready';
       return uncachedResponse(isReady ? 200 : 503, { status, checks });
     },
-    announceStop() {
+    /** From now on `/readyz` answers 503. */
+    announceStop: () => {
       isStopping = true;
     },
   };

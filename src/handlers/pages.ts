@@ -3,8 +3,6 @@
 import { emptyResponse, type Handler } from '../http/message.ts';
 import { createStaticFiles } from '../http/static-files.ts';
 
-export type PageHandlers = Readonly<Record<'redirect' | 'file', Handler>>;
-
 /**
  * Content Security Policy: the page loads and sends nothing across origins, runs only its own
  * scripts, and cannot be framed. It creates style elements, hence `unsafe-inline` for styles alone.
@@ -35,7 +33,7 @@ const headers: readonly string[] = [
  * `root`: the path of the page, which ends with a slash. `folder`: the absolute path of its files,
  * which is read at the first request.
  */
-export function createPageHandlers(root: string, folder: string): PageHandlers {
+export function createPageHandlers(root: string, folder: string) {
   const files = createStaticFiles(folder, headers);
   return {
     /** The relative links of the page need the slash at the end of its path. */
@@ -48,5 +46,5 @@ export function createPageHandlers(root: string, folder: string): PageHandlers {
       const name = request.params['*'] ?? '';
       return files(request, name === '' ? 'index.html' : name);
     },
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 }

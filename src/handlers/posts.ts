@@ -23,10 +23,6 @@ export interface PostDeps extends RecordDeps {
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
 }
 
-export type PostHandlers = Readonly<
-  Record<'list' | 'create' | 'find' | 'update' | 'remove', Handler>
->;
-
 /** How routes find the post of `{id}`, and list all posts. */
 export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, Post> = {
   key: 'GET /posts',
@@ -37,7 +33,7 @@ export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, 
   toJson,
 };
 
-export function createPostHandlers(deps: PostDeps): PostHandlers {
+export function createPostHandlers(deps: PostDeps) {
   const { store, viewer, responses, toListResponse, config } = deps;
   const { posts } = store;
   return {
@@ -55,7 +51,7 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
         }),
       ),
 
-    async update(request) {
+    update: async (request) => {
       await getPost(store, request);
       const { title, content } = decodeTexts(await readBody(request), ['title', 'content']);
       return changePost(request, ({ id }, expected) =>
@@ -64,7 +60,7 @@ export function createPostHandlers(deps: PostDeps): PostHandlers {
     },
 
     remove: (request) => changePost(request, ({ id }, expected) => posts.remove(id, expected)),
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 
   /**
    * Changes the post, or throws 404 or 412. If another request changes it after the tag was

@@ -2,28 +2,28 @@
 
 import { type Endpoint, type Handler, jsonTextResponse } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
-import type { AccountHandlers, WritingGuard } from './accounts.ts';
-import type { ArticleHandlers } from './articles.ts';
-import type { CommentHandlers } from './comments.ts';
-import type { FileHandlers } from './files.ts';
+import type { createAccountHandlers, WritingGuard } from './accounts.ts';
+import type { createArticleHandlers } from './articles.ts';
+import type { createCommentHandlers } from './comments.ts';
+import type { createFileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 import { createHome, hello } from './greeting.ts';
-import type { HealthHandlers } from './health.ts';
-import type { PageHandlers } from './pages.ts';
-import type { PostHandlers } from './posts.ts';
-import type { TodoHandlers } from './todos.ts';
+import type { createHealthHandlers } from './health.ts';
+import type { createPageHandlers } from './pages.ts';
+import type { createPostHandlers } from './posts.ts';
+import type { createTodoHandlers } from './todos.ts';
 
 export interface Handlers {
   readonly graphql: GraphqlHandlers;
-  readonly posts: PostHandlers;
-  readonly comments: CommentHandlers;
-  readonly accounts: AccountHandlers;
-  readonly files: FileHandlers;
-  readonly todos: TodoHandlers;
-  readonly articles: ArticleHandlers;
-  readonly graphqlUi: PageHandlers;
-  readonly reference: PageHandlers;
-  readonly health: HealthHandlers;
+  readonly posts: ReturnType<typeof createPostHandlers>;
+  readonly comments: ReturnType<typeof createCommentHandlers>;
+  readonly accounts: ReturnType<typeof createAccountHandlers>;
+  readonly files: ReturnType<typeof createFileHandlers>;
+  readonly todos: ReturnType<typeof createTodoHandlers>;
+  readonly articles: ReturnType<typeof createArticleHandlers>;
+  readonly graphqlUi: ReturnType<typeof createPageHandlers>;
+  readonly reference: ReturnType<typeof createPageHandlers>;
+  readonly health: ReturnType<typeof createHealthHandlers>;
   readonly writing: WritingGuard;
 }
 

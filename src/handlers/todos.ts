@@ -8,8 +8,6 @@ import type { Todo } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
 import { decodeTodo, type RecordDeps } from './input.ts';
 
-export type TodoHandlers = Readonly<Record<'list' | 'create' | 'find', Handler>>;
-
 const route: ListRoute<Reading, Todo> & RecordRoute<Reading, string, Todo> = {
   key: 'GET /api/todos',
   noun: 'todo',
@@ -19,20 +17,20 @@ const route: ListRoute<Reading, Todo> & RecordRoute<Reading, string, Todo> = {
   toJson,
 };
 
-export function createTodoHandlers(deps: RecordDeps): TodoHandlers {
+export function createTodoHandlers(deps: RecordDeps) {
   const { store, responses, toListResponse, config } = deps;
   return {
     list: (request) => toPagedResponse(request, toListResponse, route),
     find: createFind(responses, route),
 
-    async create(request) {
+    create: async (request) => {
       const draft = decodeTodo(await readJson(request, config.bodyBytesMax));
       const todo = await store.todos.create(draft);
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = config.publicUrl || `http://${request.host}`;
       return emptyResponse(201, ['Location', `${base}/api/todos/${todo.id}`]);
     },
-  };
+  } satisfies Readonly<Record<string, Handler>>;
 }
 
 function toJson({ id, title, completed }: Todo): string {
