@@ -39,10 +39,8 @@ export interface ListenerDeps {
 }
 
 export interface Listener {
-  /** For the events `request` and, with `expectsContinue`, `checkContinue`. */
+  /** Responds to a request when it is its turn on the connection. */
   respond(connection: Connection, message: Message): void;
-  /** For `checkExpectation`: an expectation other than 100-continue (RFC 9110 §10.1.1). */
-  refuseExpectation(connection: Connection, message: Message): void;
   /** From now on every response ends its connection, so that a drain finds few idle ones. */
   announceStop(): void;
   /** From now on requests are refused with 503. */
@@ -55,7 +53,11 @@ export function createListener(deps: ListenerDeps): Listener {
   const { log, pool, cors, observer } = deps;
   const context = { log, pool, cors, closing: false };
   let isDraining = false;
-  const nextId = createIds(deps.idPrefix);
+  let requests = 0;
+  const nextId = (): string => {
+    requests += 1;
+    return `${deps.idPrefix}-${requests.toString(36)}`;
+  };
   const sendNow = (pending: PendingResponse): void => sendPending(pending, context, observer);
   const batch = createResponseBatch(sendNow);
   const send = (request: Request, response: HttpResponse): void => {
@@ -70,10 +72,13 @@ export function createListener(deps: ListenerDeps): Listener {
       if (observer) observeLeft(request, observer);
     } else send(request, toProblem(error, request.id, log));
   };
-  const run = (request: Request, respond: Respond): void => {
+  const run = (request: Request): void => {
     observer?.begin?.();
     try {
-      const response = respond(request);
+      if (isDraining) {
+        throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
+      }
+      const response = dispatch(request, deps);
       if (isPromise(response)) {
         response.then(
           (found) => send(request, found),
@@ -85,27 +90,17 @@ export function createListener(deps: ListenerDeps): Listener {
     }
   };
   const receiveBody = createBodyReceiver(() => batch.flush());
-  const enter = (connection: Connection, message: Message, respond: Respond): void => {
-    const { incoming, outgoing } = message;
-    const body = receiveBody(incoming);
-    connection.enter(outgoing, () => {
-      // Copying the message into a new object would take a sixth of the time of a small request.
-      const start = (): void => run(new Request(nextId(), message, { body, pool }), respond);
-      if (body === undefined) start();
-      else body.whenBegun(start);
-    });
-  };
-  const serve: Respond = (request) => {
-    if (isDraining) throw stopping();
-    return dispatch(request, deps);
-  };
-  const refuseExpectation: Respond = () => {
-    throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
-  };
 
   return {
-    respond: (connection, message) => enter(connection, message, serve),
-    refuseExpectation: (connection, message) => enter(connection, message, refuseExpectation),
+    respond(connection, message) {
+      const body = receiveBody(message.incoming);
+      connection.enter(message.outgoing, () => {
+        // Copying the message into a new object would take a sixth of the time of a small request.
+        const start = (): void => run(new Request(nextId(), message, { body, pool }));
+        if (body === undefined) start();
+        else body.whenBegun(start);
+      });
+    },
     refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
     announceStop() {
       context.closing = true;
@@ -115,16 +110,6 @@ export function createListener(deps: ListenerDeps): Listener {
       context.closing = true;
       batch.flush();
     },
-  };
-}
-
-type Respond = (request: Request) => MaybePromise<HttpResponse>;
-
-function createIds(prefix: string): () => string {
-  let count = 0;
-  return () => {
-    count += 1;
-    return `${prefix}-${count.toString(36)}`;
   };
 }
 
@@ -172,6 +157,9 @@ const noHeader = (): undefined => undefined;
 function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpResponse> {
   const { incoming, method } = request;
   checkMessage(incoming);
+  if (request.expectation === 'other') {
+    throw new AppError('unsupported_expectation', 'Only 100-continue can be expected.');
+  }
   const target = parseTarget(incoming.url ?? '');
   request.path = target.path;
   request.query = target.query;
@@ -202,10 +190,6 @@ function checkAccept(accept: string | undefined, produces: string): void {
 function ownAddress({ socket }: Incoming): string {
   const { localAddress = '', localPort } = socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
-}
-
-function stopping(): AppError {
-  return new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
 }
 
 function optionsResponse(path: string, allow: string | undefined): HttpResponse {

@@ -13,7 +13,8 @@ import type { BodyFlow, BodySink, Endpoint, HttpRequest } from '../message.ts';
 export interface Message {
   readonly incoming: Incoming;
   readonly outgoing: ServerResponse;
-  readonly expectsContinue: boolean;
+  /** The header `Expect` (RFC 9110 §10.1.1): `100-continue`, or an unknown expectation. */
+  readonly expectation: 'none' | 'continue' | 'other';
 }
 
 interface Reception {
@@ -42,8 +43,8 @@ export class Request implements HttpRequest {
   endpoint: Endpoint | undefined;
   /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
-  /** True while the client waits for `100 Continue` before it sends its body. */
-  awaitsContinue: boolean;
+  /** `continue` while the client waits for `100 Continue`. */
+  expectation: Message['expectation'];
   readonly body: RequestBody | undefined;
   readonly #pool: MemoryPool;
   /** Released when the request is answered. */
@@ -54,7 +55,7 @@ export class Request implements HttpRequest {
     this.incoming = message.incoming;
     this.outgoing = message.outgoing;
     this.method = message.incoming.method ?? '';
-    this.awaitsContinue = message.expectsContinue;
+    this.expectation = message.expectation;
     this.body = body;
     this.#pool = pool;
   }
@@ -70,7 +71,8 @@ export class Request implements HttpRequest {
 
   readBody(bytesMax: number): MaybePromise<Buffer> {
     // A body that is declared too long is refused before the client sends it.
-    if (this.awaitsContinue && declaredLength(this.incoming) <= bytesMax) this.invite();
+    const isWaiting = this.expectation === 'continue';
+    if (isWaiting && declaredLength(this.incoming) <= bytesMax) this.invite();
     return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
   }
 
@@ -79,7 +81,7 @@ export class Request implements HttpRequest {
     // A slow sender holds this memory for long: its connection is closed if others need it.
     this.#room = this.#pool.open(() => this.incoming.socket.destroy());
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
-    if (this.awaitsContinue) this.invite();
+    if (this.expectation === 'continue') this.invite();
     return (this.body ?? new RequestBody(this.incoming)).stream(sink);
   }
 
@@ -94,7 +96,7 @@ export class Request implements HttpRequest {
   }
 
   private invite(): void {
-    this.awaitsContinue = false;
+    this.expectation = 'none';
     this.outgoing.writeContinue();
   }
 }

@@ -1,6 +1,6 @@
 /** Creates a `node:http` server around a listener, with limits that Node leaves off by default. */
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { endGently } from './raw-response.ts';
 import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
+import type { Message } from './request.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
 export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
@@ -82,16 +83,12 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const of = (socket: Socket): Connection =>
     connections.get(socket) ?? new Connection(socket, pool);
 
-  server.on('request', (incoming, outgoing) => {
-    listener.respond(of(incoming.socket), { incoming, outgoing, expectsContinue: false });
-  });
-  server.on('checkContinue', (incoming, outgoing) => {
-    listener.respond(of(incoming.socket), { incoming, outgoing, expectsContinue: true });
-  });
-  server.on('checkExpectation', (incoming, outgoing) => {
-    const message = { incoming, outgoing, expectsContinue: false };
-    listener.refuseExpectation(of(incoming.socket), message);
-  });
+  const respond =
+    (expectation: Message['expectation']) => (incoming: Incoming, outgoing: ServerResponse) =>
+      listener.respond(of(incoming.socket), { incoming, outgoing, expectation });
+  server.on('request', respond('none'));
+  server.on('checkContinue', respond('continue'));
+  server.on('checkExpectation', respond('other'));
   // Always a TCP socket: Node's types of the next three events are wider for other servers.
   server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
     const connection = of(socket as Socket);
