@@ -20,7 +20,7 @@ export interface SendContext {
 
 /**
  * Sends a response. Returns the bytes of its content, 0 for a stream. Throws, before anything is
- * written, if Node refuses the headers or the pool has no room.
+ * written, if Node refuses the headers or the pool has no room; the caller then destroys a stream.
  */
 export function sendResponse(
   response: HttpResponse,
@@ -45,15 +45,10 @@ export function sendResponse(
   if (typeof body === 'object' && body instanceof Readable) {
     const { streamBytes } = response;
     if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
-    try {
-      const room = context.pool.open();
-      if (!room.grow(response.streamBytesMax ?? 0)) throw poolIsFull();
-      releaseAfter(outgoing, room);
-      outgoing.writeHead(status, headers);
-    } catch (error) {
-      body.destroy();
-      throw error;
-    }
+    const room = context.pool.open();
+    if (!room.grow(response.streamBytesMax ?? 0)) throw poolIsFull();
+    releaseAfter(outgoing, room);
+    outgoing.writeHead(status, headers);
     sendStream(body, request, context.log);
     return 0;
   }
@@ -129,9 +124,11 @@ const lingerMillisecondsMax = 2_000;
 /** A client that is silent for this long, or need not send more, is not waited for. */
 const lingerSilenceMilliseconds = 1_000;
 
-function hasUnreadBody({ incoming, awaitsContinue, body }: Request): boolean {
+function hasUnreadBody({ incoming, expectation, body }: Request): boolean {
   if (incoming.complete || body === undefined) return false;
-  return awaitsContinue || !(Number(incoming.headers['content-length']) <= restBytesMax);
+  return (
+    expectation === 'continue' || !(Number(incoming.headers['content-length']) <= restBytesMax)
+  );
 }
 
 /**
