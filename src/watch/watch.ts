@@ -70,7 +70,7 @@ export function createWatch(
   const requests = createRequestLog({ config, log: requestLog, security });
   return {
     security,
-    observer: join(requests, declareRequests(metrics)),
+    observer: measure(requests, metrics),
     graphql: declareGraphql(metrics),
     store: declareStore(metrics),
     handler() {
@@ -79,24 +79,6 @@ export function createWatch(
       return { ...response, headers, pool: readings.adminPool };
     },
     close,
-  };
-}
-
-/** Combines two observers. */
-function join(log: Observer, metrics: Required<Observer>): Observer {
-  return {
-    begin: () => metrics.begin(),
-    end(finished) {
-      metrics.end(finished);
-      log.end(finished);
-    },
-    openSession(handshake) {
-      const [one, other] = [metrics.openSession(handshake), log.openSession(handshake)];
-      return (code) => {
-        one(code);
-        other(code);
-      };
-    },
   };
 }
 
@@ -109,7 +91,8 @@ const closeCodes: readonly number[] = [
 /** Above every status, to combine method and status to one key. */
 const statusMax = 1_000;
 
-function declareRequests(metrics: Metrics): Required<Observer> {
+/** Adds the metrics of requests to an observer. */
+function measure(observer: Observer, metrics: Metrics): Observer {
   const find = metrics.histogram(
     'inkwell_http_request_duration_seconds',
     'Requests that are over.',
@@ -144,8 +127,15 @@ function declareRequests(metrics: Metrics): Required<Observer> {
     end(finished) {
       inFlight -= 1;
       seriesOf(finished).add(finished.milliseconds / 1000);
+      observer.end(finished);
     },
-    openSession: () => (code) => countClose(closeCodes.includes(code) ? `${code}` : 'other'),
+    openSession(handshake) {
+      const close = observer.openSession(handshake);
+      return (code) => {
+        countClose(closeCodes.includes(code) ? `${code}` : 'other');
+        close(code);
+      };
+    },
   };
 }
 
