@@ -13,7 +13,7 @@ import { getHeapStatistics } from 'node:v8';
 import { adviseOn } from './commands/advice.ts';
 import type { Invocation } from './commands/arguments.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
-import { type Config, ConfigError, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { AppError, toReason } from './errors.ts';
 import { refuse } from './http/server/raw-response.ts';
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
@@ -32,7 +32,7 @@ const invocation: Invocation =
   args.length === 0
     ? { environment: process.env, run: undefined }
     : (await import('./commands/arguments.ts')).parseArguments(args, process.env, getVersion);
-if (invocation.run === undefined) await start(invocation.environment);
+if (invocation.run === undefined) await start(invocation.environment).catch(refuseStart);
 else {
   process.exitCode = await invocation.run({
     environment: invocation.environment,
@@ -52,22 +52,18 @@ function writeError(line: string): true {
   return true;
 }
 
-function readSettings(environment: Environment, memoryBytes: number): Config {
-  try {
-    // Shares are computed from the memory that V8's new space leaves.
-    return readConfig(environment, memoryBytes - newSpace);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    for (const line of error.message.split('\n')) process.stderr.write(`inkwell: ${line}\n`);
-    return process.exit(1);
-  }
+/** Ends the process with the reason why it cannot serve. Faults of settings are a line each. */
+function refuseStart(reason: unknown): never {
+  for (const line of toReason(reason).split('\n')) process.stderr.write(`inkwell: ${line}\n`);
+  process.exit(1);
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 async function start(environment: Environment): Promise<void> {
   const memoryBytes = getMemoryBytes();
-  const config = readSettings(environment, memoryBytes);
+  // Shares are computed from the memory that V8's new space leaves.
+  const config = readConfig(environment, memoryBytes - newSpace);
   const output = createLogOutput(process.stdout);
   process.on('exit', output.flush);
   const fail = createFail(output.write);
@@ -102,20 +98,14 @@ interface Outlets {
 
 async function serve(config: Config, outlets: Outlets): Promise<void> {
   const { log, requestLog, fail, memoryBytes } = outlets;
-  let app: App;
-  try {
-    app = await createApp(config, {
-      log,
-      requestLog,
-      readings: { connections: () => server.connections, memory: process.memoryUsage },
-      now,
-      monotonicNow: () => performance.now(),
-      run: describeRun(),
-    });
-  } catch (error) {
-    process.stderr.write(`inkwell: ${toReason(error)}\n`);
-    process.exit(1);
-  }
+  const app = await createApp(config, {
+    log,
+    requestLog,
+    readings: { connections: () => server.connections, memory: process.memoryUsage },
+    now,
+    monotonicNow: () => performance.now(),
+    run: describeRun(),
+  });
   const { listener, upgrade, pool } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });
   try {
@@ -134,8 +124,7 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
     }
   } catch (error) {
     await app.close();
-    process.stderr.write(`inkwell: ${toReason(error)}\n`);
-    process.exit(1);
+    throw error;
   }
 }
 
