@@ -99,3 +99,9 @@ export function invalidBody(errors: readonly FieldError[]): AppError {
 export function toReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The code of an error of the system or a package, such as `ENOENT`; undefined without one. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' ? error.code : undefined;
+}

@@ -12,18 +12,13 @@ export interface DriverOptions extends MemoryStoreOptions {
   readonly listenUrl: string;
   /** The maximum number of connections to a database server. */
   readonly connectionsMax: number;
-  /** Time limit for one statement. */
+  /** Time limit for one statement on a database server. */
   readonly timeoutSeconds: number;
 }
 
-export interface AccountsOptions {
+export interface AccountsOptions extends Pick<DriverOptions, 'log' | 'now' | 'timeoutSeconds'> {
   /** How long to wait for a database server that does not answer. */
   readonly startSeconds: number;
-  readonly log: Log;
-  /** The present local date-time, as records store it. */
-  readonly now: () => string;
-  /** Time limit for one statement on a database server. */
-  readonly timeoutSeconds: number;
 }
 
 export interface OpenedAccounts {

@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
-import { codeOf, type FileOperations } from './operations.ts';
+import { codeOf } from '../../errors.ts';
+import type { FileOperations } from './operations.ts';
 
 /** Size of one read from disk. */
 const readBytesMax = 64 * 1024;

@@ -2,10 +2,11 @@
 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { codeOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../store.ts';
 import type { UploadFolder } from './check.ts';
-import { codeOf, type FileOperations, fileOperations } from './operations.ts';
+import { type FileOperations, fileOperations } from './operations.ts';
 import { createRunFolder, removeDeadFolders, type Run } from './run-folder.ts';
 import { createRunIndex } from './run-index.ts';
 import { IndexedUploads } from './uploads.ts';

@@ -3,7 +3,7 @@
 import { close, constants, open, read, unlink, writev } from 'node:fs';
 import { mkdir, mkdtemp, open as openHandle, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { AppError, overloaded } from '../../errors.ts';
+import { AppError, codeOf, overloaded } from '../../errors.ts';
 
 export type FileOperations = typeof fileOperations;
 
@@ -87,10 +87,4 @@ export function toAppError(error: unknown): unknown {
     default:
       return error;
   }
-}
-
-/** The system's error code, such as `ENOENT`; undefined for an error without one. */
-export function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
-  return typeof error.code === 'string' ? error.code : undefined;
 }

@@ -4,7 +4,8 @@
  */
 
 import { join } from 'node:path';
-import { codeOf, type FileOperations } from './operations.ts';
+import { codeOf } from '../../errors.ts';
+import type { FileOperations } from './operations.ts';
 
 /** Identifies a process among all that have created a folder in the same place. */
 export interface Run {

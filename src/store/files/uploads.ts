@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
-import { AppError, toReason } from '../../errors.ts';
+import { AppError, codeOf, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { type FileIndex, type FileList, removableMax } from '../file-index.ts';
@@ -26,7 +26,7 @@ import {
 } from '../uploads.ts';
 import { checkUploads } from './check.ts';
 import { openDrain, readContent, removeFiles, writeFile } from './content.ts';
-import { codeOf, type FileOperations, toAppError } from './operations.ts';
+import { type FileOperations, toAppError } from './operations.ts';
 
 export interface IndexedUploadsOptions {
   readonly folder: string;

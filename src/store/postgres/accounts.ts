@@ -1,7 +1,7 @@
 /** Kept accounts in PostgreSQL, for the nodes and for the command that changes them. */
 
 import { createKeptAccounts } from '../sql/accounts.ts';
-import { toAccountRow } from '../sql/rows.ts';
+import { toRow } from '../sql/rows.ts';
 import type { KeptAccounts } from '../store.ts';
 import type { PostgresContext } from './pool.ts';
 
@@ -10,7 +10,7 @@ export function createKept({ pool, sql, now }: Omit<PostgresContext, 'createId'>
     async add(account) {
       const rows = await pool.write(
         (client) => client`WITH added AS (
-            INSERT INTO inkwell.accounts ${client(toAccountRow(account))}
+            INSERT INTO inkwell.accounts ${client(toRow(account))}
             ON CONFLICT DO NOTHING RETURNING id, username, email
           )
           INSERT INTO inkwell.authors (id, name, email, created_at)

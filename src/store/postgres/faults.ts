@@ -4,7 +4,7 @@
  */
 
 import { connect } from 'node:net';
-import { AppError, overloaded, toReason } from '../../errors.ts';
+import { AppError, codeOf, overloaded, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 
 /** The servers that a client connects to, and how. */
@@ -65,23 +65,23 @@ const refusedParameter = /^unsupported startup parameter: (?:statement|lock)_tim
 
 /** The session may stay read-only after the database accepts writes again. */
 export function isReadOnly(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === readOnly;
+  return codeOf(error) === readOnly;
 }
 
 /** No server, or no primary, could be reached. A connection that was cut can be made again. */
 export function isOutOfReach(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && outOfReach.test(String(error.code));
+  return outOfReach.test(codeOf(error) ?? '');
 }
 
 /** Errors of the package contain the statement's values, so they are replaced here. */
 export function toStoreError(error: unknown): unknown {
   if (error instanceof IncompleteResult) return lost();
-  if (!(error instanceof Error) || error instanceof AppError || !('code' in error)) return error;
-  const code = String(error.code);
+  const code = codeOf(error);
+  if (code === undefined || error instanceof AppError) return error;
   if (code === diskFull) return new AppError('storage_full', 'The disk of the store is full.');
   if (isBusyCode.test(code)) return busy();
   if ([isAwayCode, noConnection, untrusted].some((codes) => codes.test(code))) return lost();
-  return new Error(`PostgreSQL refused a statement: ${error.message} (${code})`);
+  return new Error(`PostgreSQL refused a statement: ${toReason(error)} (${code})`);
 }
 
 /**
@@ -90,10 +90,7 @@ export function toStoreError(error: unknown): unknown {
  */
 export function toStartError(error: unknown): Error | undefined {
   const fault = toStoreError(error);
-  const advice =
-    error instanceof Error && 'code' in error
-      ? toAdvice(error.message, String(error.code))
-      : undefined;
+  const advice = toAdvice(toReason(error), codeOf(error) ?? '');
   if (isAway(fault) && advice === undefined) return undefined;
   const message = advice ?? toReason(fault);
   const named = message.startsWith('STORE_URL') ? message : `STORE_URL: ${message}`;
@@ -117,7 +114,7 @@ export function describeAway(
   error: unknown,
 ): { readonly host: string; readonly reason: string } {
   const hosts = host.map((name, at) => `${name.includes(':') ? `[${name}]` : name}:${port[at]}`);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   const reason = toReason(error);
   return { host: hosts.join(','), reason: reason.includes(code) ? reason : `${reason} (${code})` };
 }

@@ -1,13 +1,8 @@
 /** The schema in PostgreSQL, as numbered migrations, and the initial records. */
 
+import { codeOf, toReason } from '../../errors.ts';
 import type { InitialData } from '../memory.ts';
-import {
-  authorsOfAccounts,
-  columnsOf,
-  type Table,
-  toAuthorRow,
-  toInitialRows,
-} from '../sql/rows.ts';
+import { authorsOfAccounts, columnsOf, type Table, toRow, toInitialRows } from '../sql/rows.ts';
 import type { Client } from './pool.ts';
 
 /** Each step runs once per database, in this order. Steps are added, never changed. */
@@ -167,8 +162,8 @@ export async function migrate(sql: Client): Promise<void> {
   try {
     await sql.unsafe(migration());
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === refused)) throw error;
-    throw new Error(`STORE_URL: ${error.message}`, { cause: error });
+    if (codeOf(error) !== refused) throw error;
+    throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
   }
 }
 
@@ -226,7 +221,7 @@ export async function fill(sql: Client, initial: InitialData): Promise<void> {
 
 /** Accounts are given at every start (R20); each is also an author with the same id. */
 export async function keepAuthors(sql: Client, initial: InitialData): Promise<void> {
-  const rows = authorsOfAccounts(initial).map(toAuthorRow);
+  const rows = authorsOfAccounts(initial).map(toRow);
   await sql.unsafe(
     `INSERT INTO inkwell.authors (${columnsOf.authors})
     SELECT ${columnsOf.authors} FROM ${rowsOf('authors', 1)} ORDER BY id

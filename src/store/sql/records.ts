@@ -4,16 +4,7 @@ import { pageRecordsMax } from '../list.ts';
 import type { Comment, Post, Todo } from '../model.ts';
 import type { Authors, Comments, Groups, Posts, PostTexts, Related, Todos } from '../store.ts';
 import { createList, type Listing } from './lists.ts';
-import {
-  columnsOf,
-  groupBy,
-  toAuthor,
-  toComment,
-  toPost,
-  toPostRow,
-  toTodo,
-  toTodoRow,
-} from './rows.ts';
+import { columnsOf, groupBy, toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
 import { batchBytesMax, findBy, type Owned, type Sql, toInsert } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
@@ -38,7 +29,7 @@ export function createPosts({ sql, createId, now }: RecordDeps): Posts {
     async create({ title, content, authorId }) {
       const id = createId();
       const post: Post = { id, title, content, status: 'DRAFT', createdAt: now(), authorId };
-      await sql.write(...toInsert(sql, { table: 'posts', row: toPostRow(post) }));
+      await sql.write(...toInsert(sql, { table: 'posts', row: toRow(post) }));
       return post;
     },
     async update(id, change, expected) {
@@ -87,7 +78,7 @@ export function createTodos({ sql, createId }: RecordDeps): Todos {
     find: findBy(sql, ['todos', 'id'], toTodo),
     async create({ title, completed }) {
       const todo: Todo = { id: createId(), title, completed };
-      await sql.write(...toInsert(sql, { table: 'todos', row: toTodoRow(todo) }));
+      await sql.write(...toInsert(sql, { table: 'todos', row: toRow(todo) }));
       return todo;
     },
   };

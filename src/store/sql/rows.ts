@@ -27,13 +27,21 @@ export type Table = keyof typeof columnsOf;
 
 /** The initial rows of a new database. Each table follows those that it refers to. */
 export function toInitialRows(initial: InitialData): readonly (readonly [Table, NewRow[]])[] {
+  const tables = ['authors', 'posts', 'comments', 'todos'] as const;
   return [
-    ['authors', initial.authors.map(toAuthorRow)],
-    ['posts', initial.posts.map(toPostRow)],
-    ['comments', initial.comments.map(toCommentRow)],
-    ['todos', initial.todos.map(toTodoRow)],
+    ...tables.map((table) => [table, initial[table].map(toRow)] as const),
     ['articles', initial.articles.map(toArticleRow)],
   ];
+}
+
+/** The row of a record: a column for each member. Texts are escaped, and lists are JSON. */
+export function toRow(record: Post | Comment | Author | Todo | Account): NewRow {
+  const members = Object.entries(record).map(([name, value]: [string, Value | string[]]) => {
+    const column = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    const kept = Array.isArray(value) ? JSON.stringify(value) : value;
+    return [column, typeof kept === 'string' ? escapeText(kept) : kept];
+  });
+  return Object.fromEntries(members) as NewRow; // made here
 }
 
 export function toPost(row: Row): Post {
@@ -47,11 +55,6 @@ export function toPost(row: Row): Post {
   };
 }
 
-export function toPostRow({ createdAt, authorId, ...post }: Post): NewRow {
-  const [title, content] = [escapeText(post.title), escapeText(post.content)];
-  return { ...post, title, content, created_at: createdAt, author_id: authorId };
-}
-
 export function toComment(row: Row): Comment {
   return {
     id: String(row['id']),
@@ -59,10 +62,6 @@ export function toComment(row: Row): Comment {
     createdAt: String(row['created_at']),
     postId: String(row['post_id']),
   };
-}
-
-export function toCommentRow({ id, postId, content, createdAt }: Comment): NewRow {
-  return { id, post_id: postId, content: escapeText(content), created_at: createdAt };
 }
 
 export function toAuthor(row: Row): Author {
@@ -74,18 +73,10 @@ export function toAuthor(row: Row): Author {
   };
 }
 
-export function toAuthorRow({ id, name, email, createdAt }: Author): NewRow {
-  return { id, name: escapeText(name), email: escapeText(email), created_at: createdAt };
-}
-
 export function toTodo(row: Row): Todo {
   // SQLite has no booleans: 0 or 1.
   const completed = Boolean(row['completed']);
   return { id: String(row['id']), title: toText(row['title']), completed };
-}
-
-export function toTodoRow({ id, title, completed }: Todo): NewRow {
-  return { id, title: escapeText(title), completed };
 }
 
 export function toAccount(row: Row): Account {
@@ -100,16 +91,6 @@ export function toPerson(row: Row): Omit<Account, 'passwordHash'> {
     username: toText(row['username']),
     email: toText(row['email']),
     roles: Array.isArray(roles) ? roles.map(String) : [],
-  };
-}
-
-export function toAccountRow({ id, username, email, roles, passwordHash }: Account): NewRow {
-  return {
-    username: escapeText(username),
-    id,
-    email: escapeText(email),
-    roles: escapeText(JSON.stringify(roles)),
-    password_hash: passwordHash,
   };
 }
 

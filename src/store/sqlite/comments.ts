@@ -2,7 +2,7 @@
 
 import type { Comment } from '../model.ts';
 import { createComments as createShared } from '../sql/records.ts';
-import { toCommentRow } from '../sql/rows.ts';
+import { toRow } from '../sql/rows.ts';
 import { toInsert } from '../sql/sql.ts';
 import type { Comments } from '../store.ts';
 import type { SqliteContext } from './statements.ts';
@@ -15,7 +15,7 @@ export function createComments(context: SqliteContext): Comments {
       writes.run(() => {
         if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;
         const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-        sql.run(...toInsert(sql, { table: 'comments', row: toCommentRow(comment) }));
+        sql.run(...toInsert(sql, { table: 'comments', row: toRow(comment) }));
         return comment;
       }),
   };

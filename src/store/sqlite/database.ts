@@ -14,9 +14,7 @@ export interface Database {
 }
 
 export interface Statement {
-  run(...values: readonly (Value | Readonly<Record<string, Value>>)[]): {
-    readonly changes: number | bigint;
-  };
+  run(...values: readonly Value[]): { readonly changes: number | bigint };
   get(...values: readonly Value[]): Row | undefined;
   all(...values: readonly Value[]): readonly Row[];
   iterate(...values: readonly Value[]): Iterable<Row>;

@@ -12,7 +12,7 @@ import { createKeptAccounts } from '../sql/accounts.ts';
 import { createLoginFailures } from '../sql/login-failures.ts';
 import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
 import { createVersions } from '../reading.ts';
-import { authorsOfAccounts, toAccountRow, toAuthorRow, toInitialRows } from '../sql/rows.ts';
+import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
 import type { Area, KeptAccounts, Store } from '../store.ts';
 import { createArticles } from './articles.ts';
@@ -96,7 +96,7 @@ async function open(path: string, initial?: InitialData): Promise<Opened> {
 
 /** Every account is also an author with the same id (R20). */
 function keepAuthor(sql: Opened['sql'], author: Author): void {
-  const row = toAuthorRow(author);
+  const row = toRow(author);
   sql.run(...toInsert(sql, { table: 'authors', row, onConflict: renewAuthor }));
 }
 
@@ -111,7 +111,7 @@ function createKept({ sql, writes, now }: Omit<SqliteContext, 'createId'>): Kept
   return createKeptAccounts(sql, {
     add: (account) =>
       writes.run(() => {
-        const row = toAccountRow(account);
+        const row = toRow(account);
         const insert = toInsert(sql, { table: 'accounts', row, onConflict: unlessThere });
         if (sql.run(...insert).length === 0) return false;
         const { id, username: name, email } = account;
