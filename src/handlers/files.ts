@@ -35,11 +35,8 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
   // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 
-  /** Stores all files of a request, or none (R18). */
-  const receive = async (
-    request: HttpRequest,
-    { isFile, filesMin }: Rules,
-  ): Promise<HttpResponse> => {
+  /** Stores all files of a request, or none (R18): those of `/simple`, or those of `/list`. */
+  const receive = async (request: HttpRequest, isSimple: boolean): Promise<HttpResponse> => {
     const upload = uploads.begin();
     try {
       const received: ReceivedFile[] = [];
@@ -47,10 +44,10 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
       const { readMultipart, readPart } = multipart;
       await readMultipart(request, config, async (part, content) => {
         // Text parts are optional and not stored (R18).
-        if (!isFile(part.name)) await readPart(content, config.bodyBytesMax);
+        if (isSimple && !isFile(part.name)) await readPart(content, config.bodyBytesMax);
         else received.push(await receiveFile(upload, { ...part, content }, createUuid));
       });
-      if (received.length < filesMin) {
+      if (isSimple && received.length === 0) {
         throw invalidBody([{ pointer: '/part', message: 'is required' }]);
       }
       await upload.commit(received.map((file) => file.written));
@@ -72,8 +69,8 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
     });
 
   return {
-    uploadSimple: (request) => receive(request, { isFile: isSimpleFile, filesMin: 1 }),
-    uploadList: (request) => receive(request, { isFile: () => true, filesMin: 0 }),
+    uploadSimple: (request) => receive(request, true),
+    uploadList: (request) => receive(request, false),
     download: () => andThen(uploads.open(), toResponse),
     find: (request) => andThen(openFile(request), (opened) => toFileResponse(request, opened)),
     remove: async (request) => {
@@ -86,14 +83,11 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
   } satisfies Readonly<Record<string, Handler>>;
 }
 
-interface Rules {
-  /** True for a file, false for a text. Throws for a part name that the route does not know. */
-  readonly isFile: (partName: string) => boolean;
-  readonly filesMin: number;
-}
-
-/** Choice: a part with an unknown name is refused, because it would be lost (R18). */
-function isSimpleFile(partName: string): boolean {
+/**
+ * True for the file of `/simple`, false for its text. Choice: a part with another name is refused,
+ * because it would be lost (R18).
+ */
+function isFile(partName: string): boolean {
   if (partName === 'part' || partName === 'name') return partName === 'part';
   throw invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
 }
