@@ -70,17 +70,19 @@ export function createToListResponse<R extends CurrentOrNot>(
     return { ...jsonTextResponse(200, ''), body, streamBytesMax };
   };
 
-  return ({ key, read, toJson }) =>
+  return <T>({ key, read, toJson }: JsonList<R, T>) =>
     responses.get(key, (records, keep) =>
-      andThen(read(records), (page) =>
-        andThen(
-          gatherWithin({ pool, scheduler, toJson: (record) => toText(record, toJson) }, page),
-          (body) =>
-            typeof body === 'string' || Buffer.isBuffer(body)
-              ? keep(taggedResponse(body, records.version))
-              : stream(body),
-        ),
-      ),
+      andThen(read(records), (page) => {
+        // Accounts for the memory that is held while other requests run between two pages.
+        const room = pool.open();
+        const toItem = (record: T): string => toText(record, toJson);
+        const body = gather({ texts: new ListTexts(), room, scheduler, toJson: toItem }, page);
+        return andThen(isPromise(body) ? body.finally(() => room.release()) : body, (made) =>
+          typeof made === 'string' || Buffer.isBuffer(made)
+            ? keep(taggedResponse(made, records.version))
+            : stream(made),
+        );
+      }),
     );
 }
 
@@ -93,36 +95,22 @@ export function tagOfList<T>(
   toJson: (record: T) => string,
   version: string | undefined,
 ): string {
-  const texts = new ListTexts();
-  for (const record of records) {
-    texts.add(toJson(record));
-    if (texts.length > bufferedLengthMax) return '';
-  }
-  return createEtag(texts.end(), version);
+  const texts = records.map(toJson);
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  return length > bufferedLengthMax ? '' : createEtag(`[${texts.join(',')}]`, version);
 }
 
 type Pieces = AsyncGenerator<Buffer, void, undefined>;
-
-interface Tools<T> {
-  readonly pool: MemoryPool;
-  readonly scheduler: Scheduler;
-  readonly toJson: (record: T) => string;
-}
-
-function gatherWithin<T>(tools: Tools<T>, page: ListPage<T>): MaybePromise<JsonBody | Pieces> {
-  // Accounts for the memory that is held while other requests run between two pages.
-  const room = tools.pool.open();
-  const body = gather({ ...tools, room, texts: new ListTexts() }, page);
-  return isPromise(body) ? body.finally(() => room.release()) : body;
-}
 
 function tooManyLists(): AppError {
   return overloaded('Too many long lists are being read.', 5);
 }
 
-interface Gathering<T> extends Tools<T> {
+interface Gathering<T> {
   readonly texts: ListTexts;
   readonly room: Reservation;
+  readonly scheduler: Scheduler;
+  readonly toJson: (record: T) => string;
 }
 
 /** Returns the whole array, or a stream of it if it is too long for one buffer. */
