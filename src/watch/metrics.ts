@@ -13,7 +13,7 @@ export interface Metrics {
   toText(): string;
 }
 
-/** Keep a series that is used often: finding it is slow. */
+/** No value contains a comma. */
 export type FindSeries = (...values: readonly string[]) => Histogram;
 
 /** Upper limits in seconds. */
@@ -43,11 +43,12 @@ export function createMetrics(): Metrics {
         Array.from(all.values()).flatMap((series) => series.toLines(name)),
       );
       return (...values) => {
-        const key = labels.map((label, at) => `${label}="${values[at] ?? ''}"`).join(',');
-        const known = all.get(key);
-        if (known !== undefined) return known;
-        const series = new Histogram(key);
-        all.set(key, series);
+        const key = values.join();
+        let series = all.get(key);
+        if (series === undefined) {
+          series = new Histogram(labels.map((label, at) => `${label}="${values[at]}"`).join());
+          all.set(key, series);
+        }
         return series;
       };
     },

@@ -8,11 +8,11 @@ import type { Config } from '../config.ts';
 import type { GraphqlCounts } from '../graphql/endpoint.ts';
 import type { GraphqlWatch } from '../graphql/watch.ts';
 import { type Handler, textResponse } from '../http/message.ts';
-import type { Finished, Observer } from '../http/server/observe.ts';
+import type { Observer } from '../http/server/observe.ts';
 import { createRequestLog } from '../http/server/request-log.ts';
 import { createCountedLog, type CountedLog, type Log } from '../log.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import { createMetrics, type Histogram, type Metrics } from './metrics.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
 import type { StoreWatch } from '../store/timed-store.ts';
 
 export interface Watch {
@@ -88,8 +88,6 @@ const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELE
 const closeCodes: readonly number[] = [
   1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4408, 4409, 4429,
 ];
-/** Above every status, to combine method and status to one key. */
-const statusMax = 1_000;
 
 /** Adds the metrics of requests to an observer. */
 function measure(observer: Observer, metrics: Metrics): Observer {
@@ -105,28 +103,13 @@ function measure(observer: Observer, metrics: Metrics): Observer {
     'WebSockets that are closed, by the code.',
     'code',
   );
-  // Cached: building the labels for each request would double the cost.
-  const known = new Map<unknown, Map<number, Histogram>>();
-  const seriesOf = ({ request: { method, endpoint }, status }: Finished): Histogram => {
-    let ofEndpoint = known.get(endpoint);
-    if (ofEndpoint === undefined) {
-      ofEndpoint = new Map<number, Histogram>();
-      known.set(endpoint, ofEndpoint);
-    }
-    const at = methods.indexOf(method);
-    const key = at * statusMax + status;
-    let series = ofEndpoint.get(key);
-    if (series === undefined) {
-      series = find(methods[at] ?? 'other', endpoint?.route ?? 'none', `${status}`);
-      ofEndpoint.set(key, series);
-    }
-    return series;
-  };
   return {
     begin: () => void (inFlight += 1),
     end(finished) {
       inFlight -= 1;
-      seriesOf(finished).add(finished.milliseconds / 1000);
+      const { request, status, milliseconds } = finished;
+      const method = methods.includes(request.method) ? request.method : 'other';
+      find(method, request.endpoint?.route ?? 'none', String(status)).add(milliseconds / 1000);
       observer.end(finished);
     },
     openSession(handshake) {
