@@ -76,8 +76,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   const connections = watchConnections(server, pool);
-  const idle = { connections, pool, limit: config.idleTimeoutSeconds * 1000 };
-  const timer = setInterval(limitIdleTime, 1_000, idle).unref();
+  const limit = config.idleTimeoutSeconds * 1000;
+  const timer = setInterval(() => limitIdleTime(connections, pool, limit), 1_000).unref();
   server.once('close', () => clearInterval(timer));
   // Node can still emit events for a connection that is closed.
   const of = (socket: Socket): Connection =>
@@ -154,22 +154,15 @@ async function settle(server: Server, connections: Connections, max: number): Pr
   while (performance.now() < end && [...connections.values()].some(isOpen)) await pause(20);
 }
 
-interface IdleLimit {
-  readonly connections: Connections;
-  readonly pool: MemoryPool;
-  /** Milliseconds. */
-  readonly limit: number;
-}
-
 /** Idle limit while more than half of the pool is in use. */
 const scarceMilliseconds = 5_000;
 
 /**
  * Sets the idle timeout of connections with a pending response. Node would set and reset it for
  * every request, although most are answered long before. Between requests, and until a request is
- * complete, other limits apply.
+ * complete, other limits apply. `limit`: milliseconds.
  */
-function limitIdleTime({ connections, pool, limit }: IdleLimit): void {
+function limitIdleTime(connections: Connections, pool: MemoryPool, limit: number): void {
   const isScarce = pool.bytes > pool.bytesMax / 2;
   for (const connection of connections.values()) {
     const { socket } = connection;
