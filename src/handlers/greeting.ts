@@ -2,7 +2,7 @@
 
 import { AppError } from '../errors.ts';
 import { negotiate } from '../http/media-type.ts';
-import { type Endpoint, type Handler, jsonResponse, textResponse } from '../http/message.ts';
+import { type Endpoint, type Handler, textResponse } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 
 const greeting = textResponse(200, 'Hello from Inkwell.');
@@ -15,17 +15,17 @@ const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; 
 
 /** HTML for browsers, JSON for any other client. */
 export function createHome(routes: () => readonly RouteOf<Endpoint>[]): Handler {
-  const describe = (): readonly string[] => routes().map(({ method, path }) => `${method} ${path}`);
   return (request) => {
     const type = negotiate(request.header('accept'), ['application/json', 'text/html']);
     if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');
-    const vary = ['Vary', 'Accept'];
+    const described = routes().map(({ method, path }) => `${method} ${path}`);
+    const headers = ['Content-Type', `${type}; charset=utf-8`, 'Vary', 'Accept'];
     if (type === 'application/json') {
-      const response = jsonResponse(200, { name: 'Inkwell', ...links, routes: describe() });
-      return { ...response, headers: [...response.headers, ...vary] };
+      const body = JSON.stringify({ name: 'Inkwell', ...links, routes: described });
+      return { status: 200, headers, body };
     }
-    const page = ['Content-Type', 'text/html; charset=utf-8', 'Content-Security-Policy', policy];
-    return { status: 200, headers: [...page, ...vary], body: toPage(describe()) };
+    headers.push('Content-Security-Policy', policy);
+    return { status: 200, headers, body: toPage(described) };
   };
 }
 

@@ -7,7 +7,8 @@ export interface MediaType {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+/** A token (RFC 9110 §5.6.2), as a part of patterns. */
+export const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const essencePattern = new RegExp(`^[ \\t]*(${token}/${token})[ \\t]*(?=;|$)`);
 const parameterPattern = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)"))?[ \\t]*`,

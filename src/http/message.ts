@@ -93,11 +93,6 @@ export function jsonTextResponse(status: number, text: string | Buffer): HttpRes
   return { status, headers: jsonHeaders, body: text };
 }
 
-/** A response with a JSON value. */
-export function jsonResponse(status: number, value: unknown): HttpResponse {
-  return jsonTextResponse(status, JSON.stringify(value));
-}
-
 /** A response with a JSON value that no cache may keep. */
 export function uncachedResponse(status: number, value: unknown): HttpResponse {
   return { status, headers: uncachedHeaders, body: JSON.stringify(value) };

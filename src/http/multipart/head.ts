@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../../errors.ts';
-import { parseMediaType } from '../media-type.ts';
+import { parseMediaType, token } from '../media-type.ts';
 
 export interface PartHead {
   /** Required for every part (RFC 7578 §4.2); may be empty. */
@@ -36,7 +36,6 @@ export function parsePartHead(block: Buffer): PartHead {
   };
 }
 
-const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const headerPattern = new RegExp(`^(${token}):([^\\x00-\\x08\\x0a-\\x1f\\x7f]*)$`);
 
 /** The two headers that are used, by name; others are ignored (RFC 7578 §4.8). */
