@@ -43,9 +43,6 @@ const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
   401: 'UNAUTHENTICATED',
   404: 'NOT_FOUND',
   413: 'PAYLOAD_TOO_LARGE',
-  414: 'PAYLOAD_TOO_LARGE',
-  429: 'PAYLOAD_TOO_LARGE',
-  431: 'PAYLOAD_TOO_LARGE',
   503: 'UNAVAILABLE',
   507: 'STORAGE_FULL',
 };

@@ -8,11 +8,14 @@ import type { TrustedDocuments } from './persisted.ts';
 /** Returns undefined for an empty path. Throws a ConfigError that names the setting. */
 export async function readTrustedDocuments(path: string): Promise<TrustedDocuments | undefined> {
   if (path === '') return undefined;
-  const documents = toDocuments(await readManifest(path));
-  if (documents === undefined) {
+  const manifest = await readManifest(path);
+  if (!isObject(manifest) || !Object.values(manifest).every((text) => typeof text === 'string')) {
     throw new ConfigError('TRUSTED_DOCUMENTS must hold a JSON object of hash → document.');
   }
-  return documents;
+  // Hashes are compared in lower case, because clients write them in either case.
+  return new Map(
+    Object.entries(manifest).map(([hash, text]) => [hash.toLowerCase(), String(text)]),
+  );
 }
 
 async function readManifest(path: string): Promise<unknown> {
@@ -22,14 +25,4 @@ async function readManifest(path: string): Promise<unknown> {
     const why = error instanceof SyntaxError ? 'is not JSON' : 'cannot be read';
     throw new ConfigError(`TRUSTED_DOCUMENTS names a file that ${why}.`, { cause: error });
   }
-}
-
-function toDocuments(manifest: unknown): TrustedDocuments | undefined {
-  if (!isObject(manifest)) return undefined;
-  const entries = Object.entries(manifest);
-  const isText = (entry: [string, unknown]): entry is [string, string] =>
-    typeof entry[1] === 'string';
-  if (!entries.every(isText)) return undefined;
-  // Hashes are compared in lower case, because clients write them in either case.
-  return new Map(entries.map(([hash, document]) => [hash.toLowerCase(), document]));
 }

@@ -19,8 +19,10 @@ export interface Call {
   readonly showCost: boolean;
 }
 
-/** A result, and whether it stays the same for equal requests until something is written. */
-export interface Outcome extends SerializedResult {
+/** What to send, and whether it stays the same for equal requests until something is written. */
+export interface Outcome extends Pick<SerializedResult, 'json'> {
+  /** Absent for a batch, which has several. */
+  readonly result?: SerializedResult['result'];
   readonly repeatable: boolean;
 }
 
@@ -63,7 +65,7 @@ export async function runBatch(
   engine: Engine,
   requests: readonly unknown[],
   call: Call,
-): Promise<Pick<Outcome, 'json' | 'repeatable'>> {
+): Promise<Outcome> {
   const pace = new Pace(engine.scheduler);
   const outcomes: Outcome[] = [];
   for (const request of requests) {

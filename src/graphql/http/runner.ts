@@ -2,16 +2,15 @@
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import type { ResponseCache, Keep } from '../../http/response-cache.ts';
+import type { ResponseCache } from '../../http/response-cache.ts';
 import { parseJson } from '../../http/json.ts';
 import type { HttpResponse, HttpRequest } from '../../http/message.ts';
 import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Reading } from '../../store/reading.ts';
 import type { Records } from '../../store/store.ts';
-import type { GraphqlRequest } from '../engine.ts';
 import { type MultipartDeps, runMultipart } from './multipart.ts';
-import { type Call, runBatch, runOperation } from './operations.ts';
+import { type Call, type Outcome, runBatch, runOperation } from './operations.ts';
 import { decodeRequest, invalidRequest, parseQueryString } from './params.ts';
 import {
   resultResponse,
@@ -52,32 +51,30 @@ export function createRunner(deps: RunnerDeps): Runner {
       showCost: showsCost(request),
     };
   };
-  const runList = (body: readonly unknown[], call: Call, { type, keep }: ResponseOptions) =>
-    andThen(runBatch(engine, body, call), ({ json, repeatable }) => {
-      // A batch has several results but one status.
-      const response = resultResponse(json, type, { status: 200 });
-      return repeatable ? keep(response) : response;
-    });
-  const runOne = (body: GraphqlRequest, call: Call, { type, keep }: ResponseOptions) =>
-    andThen(runOperation(engine, body, call), ({ result, json, repeatable }) => {
-      const status = statusOf(result, type, config.graphqlHttpDraft);
-      const response = resultResponse(json, type, { status, errors: result.errors });
-      return repeatable ? keep(response) : response;
-    });
   /** Requests with equal `key` have equal responses until something is written. */
   const run = (value: () => unknown, request: HttpRequest, key?: string) => {
     let isKept = true;
     const response = responses.get(key, (records, keep) => {
       isKept = false;
       const body = value();
-      const options = { type: typeFor(request), keep };
+      const type = typeFor(request);
+      const toResponse = ({ json, repeatable, result }: Outcome): HttpResponse => {
+        // A batch has several results but one status.
+        const status = result ? statusOf(result, type, config.graphqlHttpDraft) : 200;
+        const made = resultResponse(json, type, { status, errors: result?.errors });
+        return repeatable ? keep(made) : made;
+      };
       if (Array.isArray(body)) {
         checkBatch(body);
-        return held(toCall(request, records), (call) => runList(body, call, options));
+        return held(toCall(request, records), (call) =>
+          andThen(runBatch(engine, body, call), toResponse),
+        );
       }
       const decoded = decodeRequest(body);
       return held(toCall(request, records), (call) =>
-        wantsEvents(request) ? streams.run(decoded, call) : runOne(decoded, call, options),
+        wantsEvents(request)
+          ? streams.run(decoded, call)
+          : andThen(runOperation(engine, decoded, call), toResponse),
       );
     });
     if (isKept) watch?.cacheHit();
@@ -124,12 +121,6 @@ function held(call: Call, run: (call: Call) => MaybePromise<HttpResponse>) {
     if (response === undefined || !isPromise(response)) budget.release();
   }
   return isPromise(response) ? response.finally(() => budget.release()) : response;
-}
-
-/** The media type of a response, and the function that caches it. */
-interface ResponseOptions {
-  readonly type: ResponseType;
-  readonly keep: Keep;
 }
 
 /** Responses to longer bodies are not cached: the lookup costs more than it is likely to save. */

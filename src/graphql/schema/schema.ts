@@ -17,13 +17,7 @@ import { applyUppercase } from './uppercase.ts';
 export function createSchema(): GraphQLSchema {
   const schema = buildSchema(typeDefs);
   for (const [name, rules] of Object.entries(scalarRules)) {
-    const { parseValue, parseLiteral, serialize } = rules;
-    // graphql-js 16 uses the first names, version 17 the others.
-    Object.assign(assertScalarType(schema.getType(name)), rules, {
-      coerceInputValue: parseValue,
-      coerceInputLiteral: parseLiteral,
-      coerceOutputValue: serialize,
-    });
+    Object.assign(assertScalarType(schema.getType(name)), rules);
   }
   attach(schema, 'resolve', resolvers);
   attach(schema, 'subscribe', subscribers);

@@ -9,23 +9,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from './pool.ts';
 
-export interface ArticleLease {
-  /** Identifies this node in the table. */
-  readonly holder: string;
-  /** Returns false if another node holds the lease. Renews it if this node does. */
-  acquire(): Promise<boolean>;
-  /** Without a database the lease expires by itself. Never rejects. */
-  release(): Promise<void>;
-}
+export type ArticleLease = ReturnType<typeof createArticleLease>;
 
 /** By the clock of the database. */
 const leaseMilliseconds = 1_000;
 
-export function createArticleLease(pool: Pool): ArticleLease {
+export function createArticleLease(pool: Pool) {
   const holder = randomUUID();
   return {
+    /** Identifies this node in the table. */
     holder,
-    async acquire() {
+    /** Returns false if another node holds the lease. Renews it if this node does. */
+    async acquire(): Promise<boolean> {
       const rows = await pool.write(
         (sql) => sql`UPDATE inkwell.article_turn SET holder = ${holder},
             ends = clock_timestamp() + ${leaseMilliseconds}::int * interval '1 millisecond'
@@ -33,7 +28,8 @@ export function createArticleLease(pool: Pool): ArticleLease {
       );
       return rows.length === 1;
     },
-    async release() {
+    /** Without a database the lease expires by itself. Never rejects. */
+    async release(): Promise<void> {
       await pool
         .write(
           (sql) => sql`UPDATE inkwell.article_turn SET ends = '-infinity'

@@ -17,26 +17,21 @@ interface Addressed {
   };
 }
 
-interface OutageLog {
-  /** Call it after each statement that was answered. */
-  readonly noteAnswer: () => void;
-  readonly noteAway: (client: Addressed, reason: unknown) => void;
-}
-
 /** The outage is over when no statement was refused for this long. */
 const calmMilliseconds = 1_000;
 
 /** Logs the start and the end of an outage, in which some statements may be answered. */
-export function createOutageLog(log: Log): OutageLog {
+export function createOutageLog(log: Log) {
   let away = false;
   let refusedAt = 0;
   return {
-    noteAnswer() {
+    /** Call it after each statement that was answered. */
+    noteAnswer: (): void => {
       if (!away || Date.now() - refusedAt < calmMilliseconds) return;
       log('info', 'database is back');
       away = false;
     },
-    noteAway(client, reason) {
+    noteAway: (client: Addressed, reason: unknown): void => {
       if (!away) log('warn', 'database is away', describeAway(client, reason));
       away = true;
       refusedAt = Date.now();

@@ -213,13 +213,8 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
   };
 }
 
-interface Deadline {
-  /** Rejects at the deadline; never resolves. */
-  readonly passed: Promise<never>;
-  readonly end: () => void;
-}
-
-export function createDeadline(milliseconds: number, expire: () => void): Deadline {
+/** `passed` rejects at the deadline, and never resolves. */
+export function createDeadline(milliseconds: number, expire: () => void) {
   let timer: NodeJS.Timeout | undefined;
   const passed = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => {

@@ -25,17 +25,10 @@ const lockedMilliseconds = 2_000;
 /** … and try again after this time, in which the event loop is free. */
 const retryMilliseconds = 20;
 
-interface Waiting {
-  /** Runs the write and remembers its result. Throws if the whole transaction fails. */
-  readonly attempt: () => void;
-  readonly acknowledge: () => void;
-  readonly fail: (error: unknown) => void;
-}
-
 export function createWrites(database: Database): Writes {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
-  let waiting: Waiting[] = [];
+  let waiting: ReturnType<typeof toWaiting>[] = [];
   /** The time since which another process has held the lock. */
   let lockedAt: number | undefined;
 
@@ -91,10 +84,11 @@ function toWaiting<T>(
   write: () => T,
   resolve: (value: T) => void,
   reject: (error: unknown) => void,
-): Waiting {
+) {
   let settle: () => void;
   return {
-    attempt() {
+    /** Runs the write and remembers its result. Throws if the whole transaction fails. */
+    attempt: (): void => {
       try {
         const value = write();
         settle = () => resolve(value);
