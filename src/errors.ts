@@ -100,6 +100,11 @@ export function toReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The same with the stack, for an error that is a fault of the service. */
+export function toStack(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
 /** The code of an error of the system or a package, such as `ENOENT`; undefined without one. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;

@@ -14,7 +14,7 @@ import { adviseOn } from './commands/advice.ts';
 import type { Invocation } from './commands/arguments.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, readConfig } from './config.ts';
-import { AppError, toReason } from './errors.ts';
+import { AppError, codeOf, toReason, toStack } from './errors.ts';
 import { refuse } from './http/server/raw-response.ts';
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
 import { createLog, createLogOutput, type LineWriter, type Log, type LogOutput } from './log.ts';
@@ -177,7 +177,7 @@ function describeRun(): AppDeps['run'] {
         return process.kill(pid, 0);
       } catch (error) {
         // ESRCH means that there is no such process; EPERM means that there is one.
-        return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+        return codeOf(error) !== 'ESRCH';
       }
     },
   };
@@ -201,7 +201,7 @@ function toHost(address: string): string {
 }
 
 function whyNotListening(error: unknown, name: string, { port, host }: ListenAddress): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   const place = host === '' ? `port ${port}` : `port ${port} of ${host}`;
   if (code === 'EADDRINUSE') return `${name}: ${place} is in use.`;
   if (code === 'EACCES') return `${name}: ${place} is not open to this user.`;
@@ -245,9 +245,7 @@ type Fail = (event: string, reason: unknown) => never;
 function createFail(write: LineWriter): Fail {
   return (event, reason) => {
     const log = createLog(write, { linesPerSecondMax: 1, now });
-    log('error', event, {
-      reason: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
-    });
+    log('error', event, { reason: toStack(reason) });
     process.exit(1);
   };
 }

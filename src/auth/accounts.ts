@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { type Config, ConfigError } from '../config.ts';
+import { codeOf } from '../errors.ts';
 import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 import { parsePasswordHash } from './password.ts';
@@ -30,7 +31,7 @@ export async function loadAccounts({
     bytes = await buffer(createReadStream(usersFile, { end: usersFileBytesMax }));
   } catch (error) {
     // Only the system's code (ENOENT, EACCES) is shown: the rest of the message repeats the path.
-    const { code = 'unknown fault' } = error as { code?: string };
+    const code = codeOf(error) ?? 'unknown fault';
     throw new ConfigError(`USERS_FILE ${JSON.stringify(usersFile)} cannot be read: ${code}.`);
   }
   if (bytes.length > usersFileBytesMax) {

@@ -3,6 +3,7 @@
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Config, readConfig } from '../config.ts';
+import { codeOf } from '../errors.ts';
 import { report, type CommandContext, type ExitCode } from './command.ts';
 
 /** The store may take a second; the rest allows for a busy machine. */
@@ -32,7 +33,7 @@ async function askHealth(config: Pick<Config, 'host' | 'port' | 'adminPort'>): P
   const signal = AbortSignal.timeout(patienceMilliseconds);
   return new Promise((resolve) => {
     const fail = (error: unknown): void => {
-      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
+      const reason = codeOf(error) ?? 'no answer';
       resolve({ isReady: false, message: `No answer from port ${port} of ${host} (${reason}).` });
     };
     const request = get({ host, port, path: '/readyz', signal, agent: false }, (response) => {

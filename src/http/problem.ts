@@ -1,7 +1,7 @@
 /** Errors → responses: `application/problem+json` (RFC 9457) with the members of R5. */
 
 import { STATUS_CODES } from 'node:http';
-import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
+import { AppError, type ErrorCode, httpStatusOf, toStack } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { HttpResponse } from './message.ts';
 
@@ -11,10 +11,7 @@ import type { HttpResponse } from './message.ts';
  */
 export function toProblem(error: unknown, requestId: string, log: Log): HttpResponse {
   if (error instanceof AppError) return toProblemResponse(error);
-  log('error', 'request failed', {
-    requestId,
-    reason: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  });
+  log('error', 'request failed', { requestId, reason: toStack(error) });
   return toProblemResponse(
     new AppError('internal_error', `The server failed; its log says more under ${requestId}.`),
   );

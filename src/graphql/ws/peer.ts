@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
+import { toStack } from '../../errors.ts';
 import type { JsonBody } from '../../http/response-cache.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { queueBytesMin } from '../events/queue-share.ts';
@@ -247,8 +248,7 @@ export class Peer implements SocketPort {
       this.connection.receive(message);
     } catch (error) {
       // An internal error closes one socket, and does not end the process.
-      const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      this.#deps.log('error', 'websocket failed', { reason });
+      this.#deps.log('error', 'websocket failed', { reason: toStack(error) });
       this.connection.close({ code: 1011, reason: 'The server failed' });
     }
   }
