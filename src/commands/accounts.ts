@@ -8,10 +8,10 @@ import { decodePerson, loadAccounts, type Person } from '../auth/accounts.ts';
 import { readPassword } from '../auth/password-input.ts';
 import { hashPassword } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
-import { formatLocalDateTime } from '../domain/local-date-time.ts';
+import { createLocalClock } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
-import type { AccountRange, KeptAccounts } from '../store/store.ts';
+import type { AccountChanges, AccountRange, KeptAccounts } from '../store/store.ts';
 import { type CommandContext, type RunCommand, UsageError } from './command.ts';
 
 const usage = [
@@ -36,14 +36,10 @@ export const runAccounts: RunCommand = async (args, context) => {
 
 type Kind = keyof typeof optionsOf;
 
-interface Command {
+interface Command extends AccountRange, AccountChanges {
   readonly kind: Kind;
   /** Empty for the command `list`. */
   readonly username: string;
-  readonly email?: string | undefined;
-  readonly roles?: readonly string[] | undefined;
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
   /** Accepts a weak password and an unusual e-mail address. */
   readonly force: boolean;
 }
@@ -118,7 +114,7 @@ async function run(command: Command, context: CommandContext): Promise<string> {
   // The arguments are checked before the store is opened or a password is asked for.
   const person = kind === 'add' || kind === 'change' ? await decode(command, config) : undefined;
   const opened = await openAccounts(config.storeUrl, {
-    now: () => formatLocalDateTime(context.now()),
+    now: createLocalClock(context.now),
     log: () => undefined,
     startSeconds: 1,
     timeoutSeconds: config.storeTimeoutSeconds,

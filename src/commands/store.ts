@@ -1,7 +1,7 @@
 /** `backup`, `files` and `migrate`: act on the whole store, also while servers use it. */
 
 import { type Config, readConfig } from '../config.ts';
-import { formatLocalDateTime } from '../domain/local-date-time.ts';
+import { createLocalClock } from '../domain/local-date-time.ts';
 import type { OpenedAccounts } from '../store/driver.ts';
 import {
   findDifferences,
@@ -70,6 +70,6 @@ function open(
   { storeUrl, storeTimeoutSeconds: timeoutSeconds }: Config,
   context: CommandContext,
 ): Promise<OpenedAccounts> {
-  const now = (): string => formatLocalDateTime(context.now());
+  const now = createLocalClock(context.now);
   return openAccounts(storeUrl, { now, timeoutSeconds, log: toLog(context), startSeconds });
 }

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import type { ByteSource } from '../../dist/byte-source.js';
 import type { BodyFlow, BodySink, HttpRequest } from '../../dist/http/message.js';
-import { type PartHead, readMultipart } from '../../dist/http/multipart/read.js';
+import type { PartHead } from '../../dist/http/multipart/head.js';
+import { readMultipart } from '../../dist/http/multipart/read.js';
 import { withCode } from './errors.js';
 
 export interface SentPart {

@@ -16,8 +16,6 @@ import { Batches } from './batches.ts';
 import { busboyBoundary, MultipartGuard } from './guard.ts';
 import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
 
-export type { PartHead } from './head.ts';
-
 export interface MultipartRules extends OwnOrigins {
   /** The limit for the whole body. */
   readonly uploadBytesMax: number;

@@ -5,18 +5,13 @@
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Endpoint, HttpResponse } from '../message.ts';
+import type { Endpoint, HttpRequest, HttpResponse } from '../message.ts';
 import type { Request } from './request.ts';
 
-/** What is known of a request, a handshake, or bytes that are not a request. */
-export interface Observed {
-  readonly id: string;
-  /** Empty if unknown. */
-  readonly method: string;
+/** A request, a handshake, or bytes that are not a request: then the method is empty. */
+export interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'> {
   /** Undefined if no route matched. */
   readonly endpoint: Pick<Endpoint, 'route'> | undefined;
-  readonly remoteAddress: string;
-  header(name: string): string | undefined;
 }
 
 /** A finished request. */

@@ -114,7 +114,7 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
       listener.announceStop();
       return settle(server, connections, millisecondsMax);
     },
-    close: (beforeEnd) => drain({ server, connections, listener, drainSeconds, beforeEnd }),
+    close: (beforeEnd) => drain(server, connections, { listener, drainSeconds, beforeEnd }),
   };
 }
 
@@ -177,16 +177,12 @@ function limitIdleTime(connections: Connections, pool: MemoryPool, limit: number
   }
 }
 
-interface Drain {
-  readonly server: Server;
-  readonly connections: Connections;
-  readonly listener: Listener;
-  readonly drainSeconds: number;
+interface Drain extends Required<Pick<HttpServerDeps, 'listener' | 'drainSeconds'>> {
   readonly beforeEnd: () => Promise<void>;
 }
 
-async function drain(stop: Drain): Promise<void> {
-  const { server, connections, listener, drainSeconds, beforeEnd } = stop;
+async function drain(server: Server, connections: Connections, stop: Drain): Promise<void> {
+  const { listener, drainSeconds, beforeEnd } = stop;
   listener.drain();
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
