@@ -120,25 +120,38 @@ async function run(command: Command, context: CommandContext): Promise<string> {
     timeoutSeconds: config.storeTimeoutSeconds,
   });
   const { accounts } = opened;
-  const ask: Ask = () => askFor(command, context);
   try {
     if (kind === 'list') return await list(accounts, command);
-    let done: string;
-    if (kind === 'passwd') done = await setPassword(username, accounts, ask);
-    else if (kind === 'add' && person !== undefined) done = await add(person, accounts, ask);
-    else {
-      const isDone = await (kind === 'change'
-        ? accounts.change(username, command)
-        : accounts.remove(username));
-      if (!isDone) throw unknown(username);
-      done = `${kind === 'change' ? 'Changed' : 'Removed'} ${quote(username)}.`;
-    }
+    const fault =
+      kind === 'add'
+        ? `There is an account ${quote(username)} already.`
+        : `The store keeps no account ${quote(username)}.`;
+    // Checked before a password is asked for; the change itself checks it again.
+    const isKept = (await accounts.find(username)) !== undefined;
+    if (isKept === (kind === 'add')) throw new Error(fault);
+    const needsPassword = kind === 'add' || kind === 'passwd';
+    const passwordHash = needsPassword
+      ? await hashPassword(await askFor(command, context))
+      : undefined;
+    let isDone: boolean;
+    if (kind === 'remove') isDone = await accounts.remove(username);
+    else if (person === undefined || passwordHash === undefined) {
+      isDone = await accounts.change(username, { ...command, passwordHash });
+    } else isDone = await accounts.add({ ...person, passwordHash });
+    if (!isDone) throw new Error(fault);
     context.log('info', 'account changed', { account: username, change: kind });
-    return done;
+    return `${doneWords[kind]} ${quote(username)}.`;
   } finally {
     await opened.close();
   }
 }
+
+const doneWords = {
+  add: 'Added',
+  change: 'Changed',
+  passwd: 'Changed the password of',
+  remove: 'Removed',
+} as const;
 
 /**
  * Decodes the options of `add`, or checks those of `change`, which may omit values. Throws if an
@@ -154,25 +167,6 @@ async function decode(command: Command, config: Config): Promise<Person> {
   if (!(await loadAccounts(config)).some((account) => account.username === username)) return person;
   const source = config.usersFile === '' ? 'a demo account' : 'an account of USERS_FILE';
   throw new Error(`${quote(username)} is ${source} already.`);
-}
-
-/** Asks for a password. */
-type Ask = () => Promise<string>;
-
-async function add(person: Person, accounts: KeptAccounts, ask: Ask): Promise<string> {
-  const { username } = person;
-  // Checked before a password is asked for; `add` checks it again.
-  if ((await accounts.find(username)) !== undefined) throw taken(username);
-  const passwordHash = await hashPassword(await ask());
-  if (!(await accounts.add({ ...person, passwordHash }))) throw taken(username);
-  return `Added ${quote(username)}.`;
-}
-
-async function setPassword(username: string, accounts: KeptAccounts, ask: Ask): Promise<string> {
-  if ((await accounts.find(username)) === undefined) throw unknown(username);
-  const passwordHash = await hashPassword(await ask());
-  if (!(await accounts.change(username, { passwordHash }))) throw unknown(username);
-  return `Changed the password of ${quote(username)}.`;
 }
 
 /** One line each: username, e-mail address and roles, separated by tabs. No value has a tab. */
@@ -202,14 +196,6 @@ async function askFor({ username, force }: Command, context: CommandContext): Pr
     throw new Error('The password is the name; --force takes it.');
   }
   return password;
-}
-
-function taken(username: string): Error {
-  return new Error(`There is an account ${quote(username)} already.`);
-}
-
-function unknown(username: string): Error {
-  return new Error(`The store keeps no account ${quote(username)}.`);
 }
 
 function quote(text: string): string {
