@@ -105,7 +105,7 @@ function toResponses(method: string, operation: Operation): Operation['responses
 
 /** The errors that follow from what a route accepts and returns. */
 function impliedErrors(
-  { path, endpoint }: RouteOf<Endpoint>,
+  { method, path, endpoint }: RouteOf<Endpoint>,
   { body = {}, isTagged, isPaged }: Operation,
   isOpen: boolean,
 ): readonly ErrorCode[] {
@@ -117,8 +117,10 @@ function impliedErrors(
   if (isPaged === true) codes.push('invalid_parameter');
   if (endpoint.produces !== undefined) codes.push('not_acceptable');
   if (types.length > 0) codes.push('unsupported_media_type', 'content_too_large');
-  if (types.includes('multipart/form-data')) codes.push('foreign_origin', 'invalid_multipart');
-  else if (types.length > 0) codes.push('invalid_json', 'invalid_body');
+  if (types.includes('multipart/form-data')) {
+    codes.push('foreign_origin', 'invalid_multipart', 'storage_full');
+  } else if (types.length > 0) codes.push('invalid_json', 'invalid_body');
+  if (method === 'PATCH') codes.push('invalid_patch', 'patch_not_applicable');
   return codes;
 }
 
