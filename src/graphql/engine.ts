@@ -41,8 +41,9 @@ import {
   measureIntrospection,
 } from './documents/limits.ts';
 import {
-  createFindText,
   type DocumentSource,
+  findPersisted,
+  findTrusted,
   type TrustedDocuments,
 } from './documents/persisted.ts';
 import { type GraphqlResult, isEmpty } from './result.ts';
@@ -238,7 +239,7 @@ function createPrepare(
   { config, trustedDocuments }: EngineDeps,
 ): Engine['prepare'] {
   const readDocument = createDocuments(schema, config);
-  const findText = createFindText(trustedDocuments);
+  const findText = trustedDocuments ? findTrusted(trustedDocuments) : findPersisted();
 
   const toReady = (request: GraphqlRequest): ReadyOperation => {
     const { operationName, variables } = request;

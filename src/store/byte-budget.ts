@@ -7,18 +7,14 @@ import { AppError } from '../errors.ts';
 import type { JsonMeasure } from '../json-measure.ts';
 import type { Json } from './model.ts';
 
-export type ByteBudget = ReturnType<typeof createByteBudget>;
-
-export function createByteBudget(bytesMax: number) {
+/** What it returns throws `storage_full` if fewer bytes are left. Less than 0 gives back. */
+export function createTake(bytesMax: number): (bytes: number) => void {
   let left = bytesMax;
-  return {
-    /** Throws `storage_full`, and takes nothing, if fewer are left. Less than 0 gives back. */
-    take(bytes: number): void {
-      if (bytes > left && bytes > 0) {
-        throw new AppError('storage_full', 'The store has no room for more.');
-      }
-      left -= bytes;
-    },
+  return (bytes) => {
+    if (bytes > left && bytes > 0) {
+      throw new AppError('storage_full', 'The store has no room for more.');
+    }
+    left -= bytes;
   };
 }
 

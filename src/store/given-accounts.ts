@@ -11,11 +11,11 @@ import type { Accounts } from './store.ts';
 const usernameLengthMax = 256;
 
 /** `kept` is asked each time: changes by a command apply at once, on every node. */
-export function createAccounts(given: readonly Account[], kept?: Pick<Accounts, 'find'>): Accounts {
+export function createAccounts(
+  given: readonly Account[],
+  kept: Pick<Accounts, 'find'> = { find: () => undefined },
+): Accounts {
   const byUsername = new Map(given.map((account) => [account.username, account]));
-  const findGiven: Accounts['find'] = (username) => byUsername.get(username);
-  if (kept === undefined) return { find: findGiven, findForLogin: findGiven };
-
   const findKept: Accounts['find'] = (username) =>
     username.length > usernameLengthMax ? undefined : kept.find(username);
   return {

@@ -2,10 +2,9 @@
 
 import { measureJson } from '../json-measure.ts';
 import {
-  type ByteBudget,
   copyDocument,
   copyText,
-  createByteBudget,
+  createTake,
   documentBytes,
   textRecordBytes,
 } from './byte-budget.ts';
@@ -36,7 +35,8 @@ export interface MemoryStoreOptions {
 }
 
 interface State extends MemoryStoreOptions {
-  readonly budget: ByteBudget;
+  /** Takes memory from `bytesMax`. */
+  readonly take: (bytes: number) => void;
   readonly versions: Versions;
   readonly posts: Map<string, Post>;
   /** Oldest first. */
@@ -54,7 +54,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   const versions = createVersions();
   const state: State = {
     ...options,
-    budget: createByteBudget(options.bytesMax),
+    take: createTake(options.bytesMax),
     versions,
     posts: new VersionedMap(versions, 'posts'),
     orderedPosts: [],
@@ -84,14 +84,14 @@ function postBytes({ title, content }: Pick<Post, 'title' | 'content'>): number 
 }
 
 function keepPost(state: State, post: Post): void {
-  state.budget.take(postBytes(post));
+  state.take(postBytes(post));
   state.posts.set(post.id, post);
   state.orderedPosts.push(post);
   if (post.authorId !== null) append(state.postsOfAuthor, post.authorId, post);
 }
 
 function keepComment(state: State, comment: Comment): void {
-  state.budget.take(textRecordBytes(comment.content));
+  state.take(textRecordBytes(comment.content));
   state.comments.set(comment.id, comment);
   append(state.commentsOfPost, comment.postId, comment);
 }
@@ -113,7 +113,7 @@ function createPosts(state: State): Posts {
       const post = state.posts.get(id);
       if (post === undefined || !hasTexts(post, expected)) return false;
       const changed: Post = { ...post, title: copyText(title), content: copyText(content) };
-      state.budget.take(postBytes(changed) - postBytes(post));
+      state.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
       for (const posts of listsOf(state, post)) posts[indexOfId(posts, id)] = changed;
       return true;
@@ -126,7 +126,7 @@ function createPosts(state: State): Posts {
       if (post.authorId !== null && state.postsOfAuthor.get(post.authorId)?.length === 0) {
         state.postsOfAuthor.delete(post.authorId);
       }
-      state.budget.take(-postBytes(post));
+      state.take(-postBytes(post));
       forgetComments(state, id);
       return true;
     },
@@ -146,7 +146,7 @@ function listsOf({ orderedPosts, postsOfAuthor }: State, { authorId }: Post): re
 function forgetComments(state: State, postId: string): void {
   for (const { id, content } of state.commentsOfPost.get(postId) ?? []) {
     state.comments.delete(id);
-    state.budget.take(-textRecordBytes(content));
+    state.take(-textRecordBytes(content));
   }
   state.commentsOfPost.delete(postId);
 }
@@ -177,7 +177,7 @@ function createTodos(state: State): Todos {
     find: (id) => todos.get(id),
     create({ title, completed }) {
       const todo = { id: state.createId(), title: copyText(title), completed };
-      state.budget.take(textRecordBytes(title));
+      state.take(textRecordBytes(title));
       todos.set(todo.id, todo);
       ordered.push(todo);
       return todo;
@@ -228,7 +228,7 @@ function createArticles(state: State): Articles {
   /** Stores all of them or, if there is no room, none. */
   const keep = (changed: readonly Measured[]): void => {
     const before = changed.reduce((sum, { article }) => sum + (bytesOf.get(article.id) ?? 0), 0);
-    state.budget.take(changed.reduce((sum, { bytes }) => sum + bytes, -before));
+    state.take(changed.reduce((sum, { bytes }) => sum + bytes, -before));
     for (const { article, bytes } of changed) {
       bytesOf.set(article.id, bytes);
       articles.set(article.id, article);

@@ -24,11 +24,8 @@ export type FindText = (source: DocumentSource) => string;
 /** The average length of the kept documents, in characters, for which there is room. */
 const textLengthAverage = 512;
 
-export function createFindText(trusted: TrustedDocuments | undefined): FindText {
-  return trusted === undefined ? findPersisted() : findTrusted(trusted);
-}
-
-function findPersisted(): FindText {
+/** Finds every document that comes as text, or whose text came with its hash before. */
+export function findPersisted(): FindText {
   const kept = new BoundedMap<string>(documentsKeptMax * textLengthAverage);
   return ({ query, extensions }) => {
     const named = extensions?.['persistedQuery'];
@@ -51,7 +48,8 @@ function findPersisted(): FindText {
   };
 }
 
-function findTrusted(trusted: TrustedDocuments): FindText {
+/** Finds only the documents of the manifest. */
+export function findTrusted(trusted: TrustedDocuments): FindText {
   const texts = new Set(trusted.values());
   return ({ query, extensions }) => {
     const named = extensions?.['persistedQuery'];

@@ -85,7 +85,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     post: (body, request) =>
       refusable(request, () => {
         const isKept = !showsCost(request) && !wantsEvents(request) && body.length <= keyBytesMax;
-        const key = isKept ? toKey(typeFor(request), body) : undefined;
+        const key = isKept ? `POST ${typeFor(request)} ${body.toString('latin1')}` : undefined;
         return run(() => parseJson(body), request, key);
       }),
     postMultipart: (request) =>
@@ -125,10 +125,6 @@ function held(call: Call, run: (call: Call) => MaybePromise<HttpResponse>) {
 
 /** Responses to longer bodies are not cached: the lookup costs more than it is likely to save. */
 const keyBytesMax = 65_536;
-
-function toKey(type: ResponseType, body: Buffer): string {
-  return `POST ${type} ${body.toString('latin1')}`;
-}
 
 /** A POST is not refused because of its `Accept` (R6). */
 function typeFor(request: HttpRequest): ResponseType {

@@ -93,7 +93,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
     streams.add(stream);
     stream.once('close', () => streams.delete(stream));
     try {
-      stream.begin(subscriptions.join(operation, stream));
+      stream.leave = subscriptions.join(operation, stream);
       await subscriptions.running();
     } catch (error) {
       stream.destroy();
@@ -155,7 +155,8 @@ class EventStream extends Readable implements Member {
   readonly #own: Reservation;
   /** Upper bound of the bytes queued here, without long events, which count once for all. */
   #ownBytes = 0;
-  #leave: (() => void) | undefined;
+  /** Removes the stream from its group; called when the stream ends. */
+  leave: (() => void) | undefined;
   #ended = false;
   /** Bytes pushed so far. */
   #pushed = 0;
@@ -175,11 +176,6 @@ class EventStream extends Readable implements Member {
     this.once('peerEnd', () => this.destroy());
     // Sent before the first event, so that the client sees that it is connected.
     this.push(comment);
-  }
-
-  /** `leave` removes the stream from its group; it is called when the stream ends. */
-  begin(leave: () => void): void {
-    this.#leave = leave;
   }
 
   next(event: SharedEvent): void {
@@ -216,7 +212,7 @@ class EventStream extends Readable implements Member {
   stop(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#leave?.();
+    this.leave?.();
     clearInterval(this.#keepAlive);
     this.push(null);
   }
@@ -229,7 +225,7 @@ class EventStream extends Readable implements Member {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#ended = true;
     clearInterval(this.#keepAlive);
-    this.#leave?.();
+    this.leave?.();
     for (const { letGo } of this.#held) letGo();
     this.#held = [];
     this.#own.release();

@@ -7,9 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
-import { createAccounts } from '../given-accounts.ts';
-import { createLoginFailures } from '../sql/login-failures.ts';
-import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
+import { createPorts } from '../sql/records.ts';
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments, openFeed } from './comments.ts';
@@ -23,7 +21,6 @@ import {
   type PostgresContext,
 } from './pool.ts';
 import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
-import { createListShare } from './list-share.ts';
 import { createStatements } from './statements.ts';
 import { hasSessions } from './url.ts';
 import type { Store } from '../store.ts';
@@ -47,27 +44,17 @@ export async function openPostgresStore(
   const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
   const listen = await toListen(url, options.listenUrl, connect);
   const feed = await openFeed({ pool, connect: listen, log, timeoutSeconds, nodeId: randomUUID() });
-  const context: PostgresContext = {
-    pool,
-    sql: createStatements(pool, createListShare(connectionsMax)),
-    createId,
-    now,
-  };
+  const sql = createStatements(pool, connectionsMax);
+  const context: PostgresContext = { pool, sql, createId, now };
   return {
-    keepsObjects: false,
-    posts: createPosts(context),
+    ...createPorts(context, initial.accounts, createKept(context)),
     comments: createComments(context, feed),
-    authors: createAuthors(context),
-    related: createRelated(context),
-    accounts: createAccounts(initial.accounts, createKept(context)),
-    loginFailures: createLoginFailures(context.sql),
-    todos: createTodos(context),
     articles: createArticles(context),
     // Other nodes write too, so that a cached response could be out of date at any time.
     versions: () => undefined,
     placed: () => feed.placed(),
     async ping() {
-      await pool.read((sql) => sql`SELECT 1`);
+      await sql.read('SELECT 1', []);
     },
     openFileIndex: (given) => createFileIndex(context, given),
     async close() {
@@ -96,7 +83,7 @@ export async function openPostgresAccounts(
   const connect = await createConnect(url);
   await whenThere(connect, options, migrate);
   const pool = createPool(connect, { log, connectionsMax: 1, timeoutSeconds });
-  const sql = createStatements(pool, createListShare(1));
+  const sql = createStatements(pool, 1);
   return {
     accounts: createKept({ pool, sql, now }),
     openFileIndex: (given) => createFileIndex({ pool, sql }, given),

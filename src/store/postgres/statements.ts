@@ -2,7 +2,7 @@
 
 import { type PageQuery, pageBytesMax, type RowPage, type Sql } from '../sql/sql.ts';
 import type { Table, Value } from '../sql/rows.ts';
-import type { ListShare } from './list-share.ts';
+import { createListShare } from './list-share.ts';
 import type { Pool, Statement } from './pool.ts';
 
 /** The size of a row's texts in bytes, which PostgreSQL knows without reading them. */
@@ -13,7 +13,8 @@ const sizeOf: Readonly<Partial<Record<Table, string>>> = {
   articles: 'octet_length(document)',
 };
 
-export function createStatements(pool: Pool, inShare: ListShare): Sql {
+export function createStatements(pool: Pool, connectionsMax: number): Sql {
+  const inShare = createListShare(connectionsMax);
   const toStatement =
     (text: string, values: readonly Value[]): Statement =>
     (sql) =>

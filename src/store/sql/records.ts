@@ -1,10 +1,12 @@
 /** Posts, comments, authors and todos in SQL, for both drivers. */
 
-import { pageRecordsMax } from '../list.ts';
-import type { Comment, Post, Todo } from '../model.ts';
-import type { Authors, Comments, Groups, Posts, PostTexts, Related, Todos } from '../store.ts';
+import { append, pageRecordsMax } from '../list.ts';
+import { createAccounts } from '../given-accounts.ts';
+import type { Account, Comment, Post, Todo } from '../model.ts';
+import type { Comments, Groups, KeptAccounts, Posts, PostTexts, Related, Todos } from '../store.ts';
 import { createList, type Listing } from './lists.ts';
-import { columnsOf, groupBy, toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
+import { createLoginFailures } from './login-failures.ts';
+import { columnsOf, toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
 import { batchBytesMax, findBy, type Owned, type Sql, toInsert } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
@@ -15,12 +17,26 @@ export interface RecordDeps {
   readonly now: () => string;
 }
 
+/** The ports that are the same in both drivers. `given`: the accounts given at this start (R20). */
+export function createPorts(deps: RecordDeps, given: readonly Account[], kept: KeptAccounts) {
+  const { sql } = deps;
+  return {
+    keepsObjects: false,
+    posts: createPosts(deps),
+    authors: { find: findBy(sql, ['authors', 'id'], toAuthor) },
+    related: createRelated(deps),
+    accounts: createAccounts(given, kept),
+    loginFailures: createLoginFailures(sql),
+    todos: createTodos(deps),
+  };
+}
+
 const newestPosts: Listing<Post> = { table: 'posts', order: 'DESC', toRecord: toPost };
 const oldestComments: Listing<Comment> = { table: 'comments', order: 'ASC', toRecord: toComment };
 const ofAuthors: Owned = ['posts', 'author_id'];
 const ofPosts: Owned = ['comments', 'post_id'];
 
-export function createPosts({ sql, createId, now }: RecordDeps): Posts {
+function createPosts({ sql, createId, now }: RecordDeps): Posts {
   const posts = `${sql.schema}posts`;
   return {
     all: createList(sql, newestPosts),
@@ -68,11 +84,7 @@ export function createComments({ sql }: RecordDeps): Pick<Comments, 'find' | 'of
   };
 }
 
-export function createAuthors({ sql }: RecordDeps): Authors {
-  return { find: findBy(sql, ['authors', 'id'], toAuthor) };
-}
-
-export function createTodos({ sql, createId }: RecordDeps): Todos {
+function createTodos({ sql, createId }: RecordDeps): Todos {
   return {
     all: createList(sql, { table: 'todos', order: 'ASC', toRecord: toTodo }),
     find: findBy(sql, ['todos', 'id'], toTodo),
@@ -84,7 +96,7 @@ export function createTodos({ sql, createId }: RecordDeps): Todos {
   };
 }
 
-export function createRelated({ sql }: RecordDeps): Related {
+function createRelated({ sql }: RecordDeps): Related {
   const authorsOf = `SELECT ${columnsOf.authors} FROM ${sql.ofEach(['authors', 'id'])}`;
   return {
     async authors(ids) {
@@ -121,6 +133,8 @@ function readGroups<T>(
     }
     if (isCut || rows.length > max) return undefined;
     const sorted = rows.toSorted((a, b) => sign * (Number(a['place']) - Number(b['place'])));
-    return groupBy(sorted, (row) => String(row[owned[1]]), toRecord);
+    const groups = new Map<string, T[]>();
+    for (const row of sorted) append(groups, String(row[owned[1]]), toRecord(row));
+    return groups;
   };
 }

@@ -3,7 +3,6 @@
  * person chose are escaped in rows.
  */
 
-import { append } from '../list.ts';
 import type { InitialData } from '../memory.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
 import { escapeText, unescapeText } from './text-escape.ts';
@@ -120,17 +119,6 @@ export function toDiskName(row: Row): string {
 export function authorsOfAccounts({ accounts, authors }: InitialData): readonly Author[] {
   const ids = new Set(accounts.map(({ id }) => id));
   return authors.filter(({ id }) => ids.has(id));
-}
-
-/** Groups records by their owner. Each group keeps the order of the rows. */
-export function groupBy<T>(
-  rows: readonly Row[],
-  keyOf: (row: Row) => string,
-  toRecord: (row: Row) => T,
-): ReadonlyMap<string, readonly T[]> {
-  const groups = new Map<string, T[]>();
-  for (const row of rows) append(groups, keyOf(row), toRecord(row));
-  return groups;
 }
 
 function toText(value: unknown): string {

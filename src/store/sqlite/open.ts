@@ -5,12 +5,10 @@
  */
 
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
-import { createAccounts } from '../given-accounts.ts';
 import type { InitialData } from '../memory.ts';
 import type { Author } from '../model.ts';
 import { createKeptAccounts } from '../sql/accounts.ts';
-import { createLoginFailures } from '../sql/login-failures.ts';
-import { createAuthors, createPosts, createRelated, createTodos } from '../sql/records.ts';
+import { createPorts } from '../sql/records.ts';
 import { createVersions } from '../reading.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
@@ -27,17 +25,11 @@ export { backUpSqlite } from './backup.ts';
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
   const context: SqliteContext = { ...(await open(path, initial)), createId, now };
-  const { database, writes, sql } = context;
+  const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
   return {
-    keepsObjects: false,
-    posts: createPosts(context),
+    ...createPorts(context, initial.accounts, createKept(context)),
     comments: createComments(context),
-    authors: createAuthors(context),
-    related: createRelated(context),
-    accounts: createAccounts(initial.accounts, createKept(context)),
-    loginFailures: createLoginFailures(sql),
-    todos: createTodos(context),
     articles: createArticles(context),
     versions,
     // This reads the file.
