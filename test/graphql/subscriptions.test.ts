@@ -187,28 +187,6 @@ test('closing tells every member, and lets nobody in afterwards', async () => {
   assert.throws(() => subscriptions.join(one, new Reader()), { code: 'draining' });
 });
 
-test('members that are behind are dismissed, and an event for nobody is not made', async () => {
-  const { subscriptions, source, made, dropped } = createBench();
-  const readers = [new Reader(), new Reader()];
-  for (const reader of readers) reader.leave = subscriptions.join(one, reader);
-  await turn();
-  if (readers[0]) readers[0].behind = true;
-  source.publish({ data: { a: 1 } });
-  await turn();
-  assert.deepEqual(
-    readers.map(({ dismissed, events }) => [dismissed, events.length]),
-    [
-      [1, 0],
-      [0, 1],
-    ],
-  );
-  if (readers[1]) readers[1].behind = true;
-  source.publish({ data: { a: 2 } });
-  await turn();
-  assert.deepEqual([made(), subscriptions.count().groups], [1, 0]);
-  assert.deepEqual(dropped, ['behind', 'behind']);
-});
-
 test('what a group keeps is counted, and refused where the pool has less left', async () => {
   const { subscriptions, pool } = createBench(undefined, { poolBytesMax: 5_000 });
   const leave = subscriptions.join(one, new Reader());

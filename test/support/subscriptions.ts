@@ -83,16 +83,6 @@ export function operationOf(text: string, variables?: Record<string, unknown>): 
 export class Reader implements Member {
   readonly events: SharedEvent[] = [];
   readonly endings: Ending[] = [];
-  leave: (() => void) | undefined;
-  behind = false;
-  dismissed = 0;
-  isBehind(): boolean {
-    return this.behind;
-  }
-  dismiss(): void {
-    this.dismissed += 1;
-    this.leave?.();
-  }
   next(event: SharedEvent): void {
     this.events.push(event);
   }

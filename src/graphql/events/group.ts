@@ -7,7 +7,7 @@ import type { MemoryPool } from '../../memory-pool.ts';
 import type { Budget } from '../budget.ts';
 import type { Subscription } from '../engine.ts';
 import { isOverload } from '../errors.ts';
-import type { DropReason, GraphqlWatch } from '../watch.ts';
+import type { GraphqlWatch } from '../watch.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Ending, Member } from './member.ts';
 import { SharedEvent } from './shared-event.ts';
@@ -24,7 +24,7 @@ export interface GroupDeps {
 }
 
 /** Members served before the time slice is checked. */
-const membersAtOnce = 16;
+const membersAtOnce = 64;
 /** A group whose last event was larger than this many bytes lets other groups go first. */
 const lightBytesMax = 65_536;
 
@@ -72,7 +72,9 @@ export class Group {
     const members = [...this.#members];
     this.#members.clear();
     for (const member of members) {
-      if (ending.kind === 'failed') this.#dropped(isOverload(ending.error) ? 'overrun' : 'failed');
+      if (ending.kind === 'failed') {
+        this.#deps.watch?.dropped(isOverload(ending.error) ? 'overrun' : 'failed');
+      }
       member.end(ending);
     }
   }
@@ -92,13 +94,6 @@ export class Group {
   }
 
   async #announce(toJson: () => MaybePromise<JsonBody>): Promise<void> {
-    // Members that exceed their queue limit are ended (R30).
-    for (const member of this.#members) {
-      if (!member.isBehind()) continue;
-      this.#dropped('behind');
-      member.dismiss();
-    }
-    if (this.#members.size === 0) return;
     const { budget, pool } = this.#deps;
     try {
       const json = await toJson();
@@ -112,19 +107,15 @@ export class Group {
     }
   }
 
-  /** Members that joined during the delivery do not get the event, nor do those that left. */
+  /** Members that join during the delivery do not get the event. */
   async #deliver(event: SharedEvent): Promise<void> {
     let served = 0;
     const members = Array.from(this.#members);
     for (const member of members) {
-      if (this.#members.has(member)) member.next(event);
+      member.next(event);
       served += 1;
       if (served % membersAtOnce === 0) await this.#deps.queue.wait();
     }
-  }
-
-  #dropped(reason: DropReason): void {
-    this.#deps.watch?.dropped(reason);
   }
 
   /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */

@@ -16,11 +16,11 @@ export type Ending =
 
 /** One subscriber. Its methods must not throw. */
 export interface Member {
+  /**
+   * Sends the event, if the member has not ended. A member for which more bytes are queued than a
+   * subscriber may have ends instead, and leaves (R30).
+   */
   next(event: SharedEvent): void;
   /** Called at most once, and never after the member has left. */
   end(ending: Ending): void;
-  /** True if more bytes are queued for it than a subscriber may have. */
-  isBehind(): boolean;
-  /** Ends the member because it is behind. It then leaves the group (R30). */
-  dismiss(): void;
 }

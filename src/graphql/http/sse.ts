@@ -19,7 +19,7 @@ import type { Ending, Member } from '../events/member.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { DropReason, GraphqlWatch } from '../watch.ts';
 import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
@@ -149,7 +149,8 @@ interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'watch'> {
 
 class EventStream extends Readable implements Member {
   readonly #queueBytesMax: () => number;
-  readonly #giveUp: () => void;
+  readonly #watch: GraphqlWatch | undefined;
+  readonly #giveUp = (): void => this.#drop('memory');
   readonly #keepAlive: NodeJS.Timeout;
   /** The memory of its own queue, if that is large. */
   readonly #own: Reservation;
@@ -165,10 +166,7 @@ class EventStream extends Readable implements Member {
 
   constructor({ queueBytesMax, keepAliveMilliseconds, pool, watch }: EventStreamDeps) {
     super();
-    this.#giveUp = (): void => {
-      watch?.dropped('memory');
-      this.destroy();
-    };
+    this.#watch = watch;
     this.#own = pool.open(this.#giveUp);
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
@@ -179,21 +177,18 @@ class EventStream extends Readable implements Member {
   }
 
   next(event: SharedEvent): void {
+    if (this.#ended) return;
+    if (this.readableLength > this.#queueBytesMax()) {
+      this.#drop('behind');
+      return;
+    }
     const { head, body } = toForm(event);
     this.#write(head);
     if (body === undefined) return;
     this.#push(body);
     this.#write(nextSuffix);
-    if (this.#ended || this.readableLength === 0) return;
+    if (this.readableLength === 0) return;
     this.#held.push({ end: this.#pushed, letGo: event.hold(this.#giveUp) });
-  }
-
-  isBehind(): boolean {
-    return this.readableLength > this.#queueBytesMax();
-  }
-
-  dismiss(): void {
-    this.destroy();
   }
 
   end(ending: Ending): void {
@@ -230,6 +225,11 @@ class EventStream extends Readable implements Member {
     this.#held = [];
     this.#own.release();
     done(error);
+  }
+
+  #drop(reason: DropReason): void {
+    this.#watch?.dropped(reason);
+    this.destroy();
   }
 
   #writeResult(result: GraphqlResult): void {

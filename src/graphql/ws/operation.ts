@@ -42,7 +42,7 @@ export interface OperationHost {
   finished(operation: Operation): void;
   /** A query or mutation started (1) or ended (-1), even if the client stopped it before. */
   executing(change: 1 | -1): void;
-  /** Closes the socket: events come faster than they can be executed, or than the client reads. */
+  /** Closes the socket: events come faster than they can be executed. */
   overloaded(reason: string): void;
 }
 
@@ -95,15 +95,7 @@ export class Operation implements Member {
   }
 
   next(event: SharedEvent): void {
-    this.#port.deliver(event, this.#prefix);
-  }
-
-  isBehind(): boolean {
-    return this.#port.isBacklogged();
-  }
-
-  dismiss(): void {
-    this.#host.overloaded('The client does not read what it asked for');
+    if (!this.#stopped) this.#port.deliver(event, this.#prefix);
   }
 
   end(ending: Ending): void {

@@ -121,8 +121,13 @@ export class Peer implements SocketPort {
    */
   deliver(event: Parameters<SocketPort['deliver']>[0], prefix: string): void {
     if (!this.#isOpen()) return;
+    if (this.isBacklogged()) {
+      this.#deps.watch?.dropped('behind');
+      this.connection.close(behind);
+      return;
+    }
     const form = toFrame(event, prefix);
-    this.#gather(event.isFurther && form.body === undefined);
+    if (event.isFurther) this.#gather(form.body === undefined);
     this.#write(form);
     this.#count(form.head.length);
     if (form.body === undefined || this.#socket.writableLength === 0) return;

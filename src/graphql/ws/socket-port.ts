@@ -10,7 +10,10 @@ export interface SocketPort {
   send(text: string): void;
   /** Queues `prefix`, the result and `}` as one message. */
   sendResult(json: JsonBody, prefix: string): void;
-  /** The same for an event, which is encoded once for equal prefixes. */
+  /**
+   * The same for an event, which is encoded once for equal prefixes. Closes the socket instead if
+   * it is backlogged.
+   */
   deliver(event: SharedEvent, prefix: string): void;
   /** True if more bytes are queued than a subscriber may have (R30). */
   isBacklogged(): boolean;
