@@ -215,17 +215,17 @@ async function lookAfter(pool: Pool, cursor: number, areTold = false): Promise<S
 }
 
 /**
- * One statement, so that comments and running transactions belong to one snapshot. If a number is
+ * One statement, so that comments and running transactions belong to one snapshot. The comments are
+ * one JSON value: the package takes several times as long for rows. If a number is
  * missing, the statement takes a transaction id of its own: the snapshot's upper limit only covers
  * ended transactions, and can be below some that are running.
  */
 function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
   const { cursor, timeline, ownMax, areTold = true } = position;
   return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
-      CASE WHEN greatest(max(comment.seq) OVER (), ${ownMax})
-        > ${cursor} + count(comment.seq) OVER ()
+      CASE WHEN greatest(found.upto, ${ownMax}) > ${cursor} + found.count
         THEN pg_current_xact_id()::text ELSE '0' END AS next,
-      numbers.*, comment.*,
+      numbers.*, found.comments,
       CASE WHEN numbers.timeline > ${timeline} OR numbers.last < ${cursor} THEN (
         SELECT old.seq FROM inkwell.comments AS old
         WHERE old.seq <= ${cursor} AND coalesce(old.timeline, 0) <= ${timeline}
@@ -234,13 +234,15 @@ function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
     FROM (
       SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last,
         inkwell.timeline() AS timeline FROM inkwell.comments_seq_seq
-    ) AS numbers LEFT JOIN (
-      SELECT found.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
-        SELECT seq, id, post_id, created_at,
-          CASE WHEN ${areTold}::boolean THEN content ELSE '' END AS content
-        FROM inkwell.comments WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
-      ) AS found
-    ) AS comment ON bytes - octet_length(content) < ${pageBytesMax} ORDER BY comment.seq`;
+    ) AS numbers, (
+      SELECT max(seq) AS upto, count(*) AS count, json_agg(comment ORDER BY seq) AS comments FROM (
+        SELECT next.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
+          SELECT seq, id, post_id, created_at,
+            CASE WHEN ${areTold}::boolean THEN content ELSE '' END AS content
+          FROM inkwell.comments WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
+        ) AS next
+      ) AS comment WHERE bytes - octet_length(content) < ${pageBytesMax}
+    ) AS found`;
 }
 
 interface Seen extends Look {
@@ -251,19 +253,16 @@ interface Seen extends Look {
   readonly back: number;
 }
 
-function toLook(rows: readonly Row[], ownMax: number): Seen {
-  // Without comments there is one row whose columns are null.
-  const comments = rows
-    .filter((row) => row['seq'] !== null)
-    .map((row) => ({ seq: Number(row['seq']), comment: toComment(row) }));
+function toLook([row]: readonly Row[], ownMax: number): Seen {
+  const rows = (row?.['comments'] ?? []) as readonly Row[]; // by the statement
   return {
-    comments,
-    isWhole: comments.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
+    comments: rows.map((comment) => ({ seq: Number(comment['seq']), comment: toComment(comment) })),
+    isWhole: rows.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
     ownMax,
-    oldest: BigInt(String(rows[0]?.['oldest'])),
-    next: BigInt(String(rows[0]?.['next'])),
-    last: Number(rows[0]?.['last']),
-    timeline: Number(rows[0]?.['timeline']),
-    back: Number(rows[0]?.['back'] ?? 0),
+    oldest: BigInt(String(row?.['oldest'])),
+    next: BigInt(String(row?.['next'])),
+    last: Number(row?.['last']),
+    timeline: Number(row?.['timeline']),
+    back: Number(row?.['back'] ?? 0),
   };
 }
