@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, overloaded } from '../../errors.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
 import type { Log } from '../../log.ts';
@@ -95,9 +95,11 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
     upgrade(incoming, socket, head) {
       try {
         const protocol = checkHandshake(incoming, config);
-        if (closing) throw busy('draining', 'The server is stopping.');
+        if (closing) {
+          throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
+        }
         if (peers.size >= config.connectionsMax / 2) {
-          throw busy('overloaded', 'Too many WebSockets are open.');
+          throw overloaded('Too many WebSockets are open.', 5);
         }
         server.handleUpgrade(incoming, socket, head, (webSocket) => {
           accept(incoming, protocol, webSocket);
@@ -131,10 +133,6 @@ function createSocketServer(): WebSocketServer {
     handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
   };
   return new WebSocketServer(options);
-}
-
-function busy(code: 'draining' | 'overloaded', message: string): AppError {
-  return new AppError(code, message, { retryAfterSeconds: 5 });
 }
 
 /** The error for an internal failure, which is masked and logged. */
