@@ -93,6 +93,7 @@ test('a client that does not read is ended, and a reader gets all in order', asy
     assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
   }
   assert.equal(endpoint.streams.size, 1);
+  assert.deepEqual(endpoint.dropped, ['behind']);
   silent.leave();
   reader.leave();
 });

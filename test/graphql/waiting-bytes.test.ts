@@ -94,6 +94,7 @@ test('large events are counted once while slow members take them, and given back
   endpoint.comment('y');
   await reader.next();
   await until(() => endpoint.subscriptions.count().members === 1);
+  assert.deepEqual(endpoint.dropped, ['behind', 'behind', 'behind']);
   for (const client of slow) client.socket.resume();
   for (const client of slow) assert.equal((await client.closed).code, 1013);
   await reader.close();

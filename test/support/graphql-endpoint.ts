@@ -36,6 +36,8 @@ export interface GraphqlEndpoint {
   readonly streams: EventStreams;
   readonly pool: MemoryPool;
   readonly logged: readonly string[];
+  /** Why subscribers were ended. */
+  readonly dropped: readonly string[];
   /** The post that comments go to. */
   readonly postId: string;
   /** Adds a comment as REST would. */
@@ -115,6 +117,12 @@ export async function startEndpoint(
     authorizations.push(authorization);
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
+  const dropped: string[] = [];
+  const watch = {
+    operation: () => undefined,
+    cacheHit: () => undefined,
+    dropped: (reason: string) => void dropped.push(reason),
+  };
   const sockets = createWebSocketEndpoint({
     observer: { end: () => undefined, openSession: () => () => undefined },
     engine,
@@ -125,8 +133,9 @@ export async function startEndpoint(
     log,
     config,
     now,
+    watch,
   });
-  const streams = createEventStreams({ engine, subscriptions, pool, config });
+  const streams = createEventStreams({ engine, subscriptions, pool, config, watch });
   const stop = await serve(context, { config, sockets, streams, engine, log, pool, subscriptions });
   context.after(stop.stop);
   return {
@@ -138,6 +147,7 @@ export async function startEndpoint(
     streams,
     pool,
     logged,
+    dropped,
     postId: await firstPost(store),
     comment: add(addComment, await firstPost(store)),
     authorizations,
