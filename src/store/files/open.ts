@@ -39,22 +39,15 @@ const defaultGraceSeconds = 600;
  * message of one line if the folder cannot be created or used. Folders of ended runs are removed.
  */
 export async function openUploads(options: OpenUploadsOptions): Promise<IndexedUploads> {
-  const {
-    storedFilesMax: filesMax,
-    storedBytesMax: bytesMax,
-    run,
-    openIndex,
-    files = fileOperations,
-  } = options;
-  const isDurable = options.directory !== '' && openIndex !== undefined;
+  const { storedFilesMax: filesMax, storedBytesMax: bytesMax, run, openIndex } = options;
+  const { createName, log, files = fileOperations, graceSeconds = defaultGraceSeconds } = options;
   const directory = options.directory || tmpdir();
   await removeDeadFolders(directory, run, files);
-  const shared = { files, createName: options.createName, log: options.log };
-  if (!isDurable) {
+  const shared = { files, createName, log };
+  if (options.directory === '' || openIndex === undefined) {
     const folder = await createRunFolder(directory, run, files);
     return new IndexedUploads({ ...shared, folder, index: createRunIndex(filesMax, bytesMax) });
   }
-  const { graceSeconds = defaultGraceSeconds } = options;
   const folder = await openFolder(directory, files);
   const index = openIndex({ filesMax, bytesMax, graceSeconds });
   return new IndexedUploads({ ...shared, folder, index, graceSeconds });

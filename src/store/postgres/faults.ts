@@ -40,9 +40,7 @@ export function createOutageLog(log: Log) {
 }
 
 /** Rows are missing. The connection cannot be trusted any more, so its pool is replaced. */
-export class IncompleteResult extends Error {
-  override readonly name = 'IncompleteResult';
-}
+export class IncompleteResult extends Error {}
 
 /** SQLSTATE classes and codes of a server that is away. */
 const isAwayCode = /^(?:08|53|57P|25006)/;

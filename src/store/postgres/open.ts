@@ -42,7 +42,10 @@ export async function openPostgresStore(
     await keepAuthors(sql, initial);
   });
   const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
-  const listen = await toListen(url, options.listenUrl, connect);
+  const { listenUrl } = options;
+  // Undefined if notifications cannot be received.
+  const ownListen = hasSessions(url) ? connect : undefined;
+  const listen = listenUrl === '' ? ownListen : await createConnect(listenUrl);
   const feed = await openFeed({ pool, connect: listen, log, timeoutSeconds, nodeId: randomUUID() });
   const sql = createStatements(pool, connectionsMax);
   const context: PostgresContext = { pool, sql, createId, now };
@@ -62,16 +65,6 @@ export async function openPostgresStore(
       await pool.close();
     },
   };
-}
-
-/** Returns how to connect for LISTEN; undefined if notifications cannot be received. */
-async function toListen(
-  url: string,
-  listenUrl: string,
-  connect: Connect,
-): Promise<Connect | undefined> {
-  if (listenUrl !== '') return createConnect(listenUrl);
-  return hasSessions(url) ? connect : undefined;
 }
 
 /** Leaves the initial records to the start of the first node. */

@@ -4,6 +4,10 @@
  */
 
 import { access, open } from 'node:fs/promises';
+import type { Row, Value } from '../sql/rows.ts';
+
+/** SQLite has no booleans. */
+export type SqliteValue = Exclude<Value, boolean>;
 
 /** The part of `node:sqlite` that is used; the oldest supported Node has no types for it. */
 export interface Database {
@@ -14,14 +18,11 @@ export interface Database {
 }
 
 export interface Statement {
-  run(...values: readonly Value[]): { readonly changes: number | bigint };
-  get(...values: readonly Value[]): Row | undefined;
-  all(...values: readonly Value[]): readonly Row[];
-  iterate(...values: readonly Value[]): Iterable<Row>;
+  run(...values: readonly SqliteValue[]): { readonly changes: number | bigint };
+  get(...values: readonly SqliteValue[]): Row | undefined;
+  all(...values: readonly SqliteValue[]): readonly Row[];
+  iterate(...values: readonly SqliteValue[]): Iterable<Row>;
 }
-
-export type Value = string | number | null;
-export type Row = Readonly<Record<string, Value>>;
 
 /** Identifies files of this program by their header: "Inkw". */
 const applicationId = 0x49_6e_6b_77;

@@ -11,7 +11,7 @@ import {
   type Write,
 } from '../sql/sql.ts';
 import type { Area, Versions } from '../store.ts';
-import type { Database, Statement } from './database.ts';
+import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 
 export interface SqliteStatements extends Sql {
@@ -88,7 +88,6 @@ function byIndex([table, column]: Owned): string {
   return column === 'id' ? table : `${table} INDEXED BY ${indexOf[column]}`;
 }
 
-/** SQLite has no booleans. */
-function toSqlite(value: Value): string | number | null {
+function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
 }
