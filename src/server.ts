@@ -73,34 +73,9 @@ async function start(environment: Environment): Promise<void> {
   // `production`: lists take half as long again. The service's own settings are already read.
   process.env['NODE_ENV'] ||= 'production';
   const logs = createLogs(config, output);
-  await serve(config, { ...logs, fail, memoryBytes });
-  for (const advice of adviseOn(config, environment)) logs.log('warn', advice);
-}
-
-function createLogs(config: Config, output: LogOutput): Pick<Outlets, 'log' | 'requestLog'> {
-  const { logFormat, logLevel: level } = config;
-  const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
-  const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
-  const log = createLog(output.write, { ...options, linesPerSecondMax });
-  if (config.logRequests !== 'all') return { log, requestLog: log };
-  // With a limit, most requests would not be logged.
-  const unlimited = { ...options, now: oncePerIteration(now), linesPerSecondMax: Infinity };
-  return { log, requestLog: createLog(output.hold, unlimited) };
-}
-
-interface Outlets {
-  readonly log: Log;
-  readonly requestLog: Log;
-  readonly fail: Fail;
-  /** The memory that the process may use. */
-  readonly memoryBytes: number;
-}
-
-async function serve(config: Config, outlets: Outlets): Promise<void> {
-  const { log, requestLog, fail, memoryBytes } = outlets;
+  const { log } = logs;
   const app = await createApp(config, {
-    log,
-    requestLog,
+    ...logs,
     readings: { connections: () => server.connections, memory: process.memoryUsage },
     now,
     monotonicNow: () => performance.now(),
@@ -126,6 +101,18 @@ async function serve(config: Config, outlets: Outlets): Promise<void> {
     await app.close();
     throw error;
   }
+  for (const advice of adviseOn(config, environment)) log('warn', advice);
+}
+
+function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'requestLog'> {
+  const { logFormat, logLevel: level } = config;
+  const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
+  const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
+  const log = createLog(output.write, { ...options, linesPerSecondMax });
+  if (config.logRequests !== 'all') return { log };
+  // With a limit, most requests would not be logged.
+  const unlimited = { ...options, now: oncePerIteration(now), linesPerSecondMax: Infinity };
+  return { log, requestLog: createLog(output.hold, unlimited) };
 }
 
 /** Starts the server of ADMIN_PORT, which runs until the process ends. Returns its port. */
@@ -215,7 +202,7 @@ const settleMilliseconds = 1_000;
 function stopOnSignals(
   server: HttpServer,
   app: App,
-  { config, log, fail }: Pick<Outlets, 'log' | 'fail'> & { readonly config: Config },
+  { config, log, fail }: { readonly config: Config; readonly log: Log; readonly fail: Fail },
 ): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
