@@ -52,7 +52,7 @@ export function createArticleHandlers(deps: RecordDeps) {
     request: HttpRequest,
     types: readonly string[],
   ): MaybePromise<PatchModule.Patch> => {
-    const type = getPatchType(request.header('content-type'), types);
+    const type = getPatchType(request.header('content-type') ?? '', types);
     return andThen(request.readBody(bodyBytesMax), (bytes) => {
       const body = parseJson(bytes);
       return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
@@ -102,13 +102,11 @@ export function createArticleHandlers(deps: RecordDeps) {
 }
 
 /** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */
-function getPatchType(contentType: string | undefined, types: readonly string[]): string {
-  if (contentType !== undefined) {
-    if (types.includes(contentType)) return contentType;
-    const type = parseMediaType(contentType);
-    if (type !== undefined && types.includes(type.essence) && hasUtf8Charset(type)) {
-      return type.essence;
-    }
+function getPatchType(contentType: string, types: readonly string[]): string {
+  if (types.includes(contentType)) return contentType;
+  const type = parseMediaType(contentType);
+  if (type !== undefined && types.includes(type.essence) && hasUtf8Charset(type)) {
+    return type.essence;
   }
   const acceptPatch = types.join(', ');
   const message = `The patch must be ${types.join(' or ')} in UTF-8.`;

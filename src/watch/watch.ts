@@ -7,7 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Config } from '../config.ts';
 import type { GraphqlCounts } from '../graphql/endpoint.ts';
 import type { GraphqlWatch } from '../graphql/watch.ts';
-import { type Handler, textResponse } from '../http/message.ts';
+import type { Handler } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
 import { createRequestLog } from '../http/server/request-log.ts';
 import { createCountedLog, type CountedLog, type Log } from '../log.ts';
@@ -74,9 +74,8 @@ export function createWatch(
     graphql: declareGraphql(metrics),
     store: declareStore(metrics),
     handler() {
-      const response = textResponse(200, metrics.toText());
       const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
-      return { ...response, headers, pool: readings.adminPool };
+      return { status: 200, headers, body: metrics.toText(), pool: readings.adminPool };
     },
     close,
   };
