@@ -47,6 +47,14 @@ suite('a multipart body that is written', () => {
     );
   });
 
+  test('joins small parts, however many there are', async () => {
+    const part = { name: 'a', fileName: 'a', contentType: 'a/b', content: [Buffer.alloc(1_000)] };
+    const sizes: number[] = [];
+    const parts = Array.from({ length: 500 }, () => part);
+    for await (const chunk of writeMultipart('b', parts)) sizes.push(chunk.length);
+    assert.ok(sizes.length < 10, `${sizes.length} chunks`);
+  });
+
   test('takes a part only when the one before it has been read', async () => {
     let taken = 0;
     function* parts(): Generator<{

@@ -28,7 +28,8 @@ export async function* writeMultipart(
     pieces.push(piece);
     size += piece.length;
     if (size < pieceBytes) continue;
-    yield* pieces;
+    // A large piece comes last, and is not copied.
+    yield* piece.length < pieceBytes ? [Buffer.concat(pieces, size)] : pieces;
     pieces = [];
     size = 0;
   }
