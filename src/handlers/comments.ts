@@ -11,11 +11,7 @@ import type { Records } from '../store/store.ts';
 import { decodeTexts, type RecordDeps } from './input.ts';
 import { getPost, postRoute } from './posts.ts';
 
-export interface CommentDeps extends RecordDeps {
-  readonly addComment: AddComment;
-}
-
-export function createCommentHandlers(deps: CommentDeps) {
+export function createCommentHandlers(deps: RecordDeps & { readonly addComment: AddComment }) {
   const { store, addComment, responses, toListResponse, config } = deps;
   return {
     list: (request) => {

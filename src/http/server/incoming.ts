@@ -26,12 +26,8 @@ export class Incoming extends IncomingMessage {
   }
 }
 
+/** A host name or address with an optional port (RFC 3986 §3.2.2). */
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
-
-/** True for a host name or address with an optional port (RFC 3986 §3.2.2). */
-function isHost(text: string): boolean {
-  return hostPattern.test(text);
-}
 
 /** Header lines of a request. Browsers and proxies send about thirty. */
 export const headerLinesMax = 200;
@@ -53,7 +49,7 @@ export function checkMessage(incoming: IncomingMessage): void {
   checkSingle(incoming.rawHeaders);
   const { host } = incoming.headers;
   // HTTP/1.0 does not require Host, but if it is sent it must be valid.
-  if (host === undefined ? incoming.httpVersionMinor !== 0 : !isHost(host)) {
+  if (host === undefined ? incoming.httpVersionMinor !== 0 : !hostPattern.test(host)) {
     throw refuse('invalid_host', 'A request needs one valid Host.');
   }
   const coding = incoming.headers['transfer-encoding'];
@@ -109,7 +105,7 @@ export function parseTarget(target: string): Target {
   if (target.charCodeAt(0) === 0x2f) return splitQuery(target, undefined);
   if (target === '*') return { path: '*', query: '', host: undefined };
   const absolute = /^https?:\/\/([^/?]*)(.*)$/i.exec(target);
-  if (absolute?.[1] === undefined || !isHost(absolute[1])) throw badTarget();
+  if (absolute?.[1] === undefined || !hostPattern.test(absolute[1])) throw badTarget();
   const rest = absolute[2] ?? '';
   return splitQuery(rest.startsWith('/') ? rest : `/${rest}`, absolute[1]);
 }
