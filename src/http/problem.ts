@@ -29,7 +29,13 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
     ...(facts.errors && { errors: facts.errors }),
     ...(facts.parameter !== undefined && { parameter: facts.parameter }),
   };
-  const headers = ['Content-Type', 'application/problem+json'];
+  const headers = toErrorHeaders(error, 'application/problem+json');
+  return { status, headers, body: JSON.stringify(body) };
+}
+
+/** The headers of a response with an error, whatever the format of its body. */
+export function toErrorHeaders({ code, facts }: AppError, contentType: string): string[] {
+  const headers = ['Content-Type', contentType];
   if (facts.allow !== undefined) headers.push('Allow', facts.allow);
   if (facts.accept !== undefined) headers.push('Accept', facts.accept);
   if (facts.acceptPatch !== undefined) headers.push('Accept-Patch', facts.acceptPatch);
@@ -40,9 +46,9 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
   if (facts.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(facts.retryAfterSeconds));
   }
-  if (status === 401) headers.push('WWW-Authenticate', challenge(code));
+  if (httpStatusOf[code] === 401) headers.push('WWW-Authenticate', challenge(code));
   if (facts.close === true) headers.push('Connection', 'close');
-  return { status, headers, body: JSON.stringify(body) };
+  return headers;
 }
 
 /** RFC 6750 §3: the error is named only if a token was sent. */

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
+import { refusalResponse } from '../../dist/graphql/http/response.js';
+import { toProblemResponse } from '../../dist/http/problem.js';
 import { codesOf, startGraphql } from '../support/graphql.js';
 import type { Page } from '../../dist/store/list.js';
 import type { Store } from '../../dist/store/store.js';
@@ -172,4 +174,15 @@ test('an outage is told in its place beside data, and as a refusal where there i
   assert.deepEqual(codesOf(none), ['UNAVAILABLE', 'UNAVAILABLE']);
   assert.equal('data' in none, false);
   assert.equal(logged.length, 0);
+});
+
+test('a refused request has the same headers as an error elsewhere, apart from its type', () => {
+  const facts = { allow: 'GET', accept: 'a/b', retryAfterSeconds: 5, close: true };
+  for (const code of ['draining', 'invalid_token', 'method_not_allowed'] as const) {
+    const error = new AppError(code, 'No.', facts);
+    const { status, headers } = refusalResponse(error, 'application/json');
+    const problem = toProblemResponse(error);
+    assert.deepEqual([status, headers.slice(2)], [problem.status, problem.headers.slice(2)]);
+    assert.deepEqual(headers.slice(0, 2), ['Content-Type', 'application/json; charset=utf-8']);
+  }
 });

@@ -4,6 +4,7 @@ import { type AppError, httpStatusOf } from '../../errors.ts';
 import type { JsonBody } from '../../http/response-cache.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpResponse } from '../../http/message.ts';
+import { toErrorHeaders } from '../../http/problem.ts';
 import type { GraphqlResult } from '../result.ts';
 import { type GraphqlCode, toRefusal } from '../errors.ts';
 
@@ -47,10 +48,7 @@ export function resultResponse(
 
 /** A refused request has the status of its error, with either media type. */
 export function refusalResponse(error: AppError, type: ResponseType): HttpResponse {
-  const { allow, retryAfterSeconds } = error.facts;
-  const headers = [...headersOf[type]];
-  if (allow !== undefined) headers.push('Allow', allow);
-  if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
+  const headers = toErrorHeaders(error, `${type}; charset=utf-8`);
   const result: GraphqlResult = { errors: [toRefusal(error)] };
   return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result) };
 }
