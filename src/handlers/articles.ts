@@ -28,7 +28,7 @@ const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
 
 const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article> = {
-  key: 'GET /api/articles',
+  key: '/api/articles',
   noun: 'article',
   list: ({ articles }) => articles.all,
   find: ({ articles }, id) => articles.find(id),

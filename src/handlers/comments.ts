@@ -17,7 +17,7 @@ export function createCommentHandlers(deps: RecordDeps & { readonly addComment: 
     list: (request) => {
       const id = getId(request, postRoute);
       return toPagedResponse(request, toListResponse, {
-        key: `GET /posts/${id}/comments`,
+        key: `/posts/${id}/comments`,
         list: (records) => andThen(getPost(records, request), () => records.comments.ofPost(id)),
         toJson: toItem,
         toId,
@@ -34,7 +34,7 @@ export function createCommentHandlers(deps: RecordDeps & { readonly addComment: 
     },
 
     find: createFind(responses, {
-      key: 'GET /comments',
+      key: '/comments',
       noun: 'comment',
       toId,
       find: findComment,

@@ -25,7 +25,7 @@ export interface PostDeps extends RecordDeps {
 
 /** How routes find the post of `{id}`, and list all posts. */
 export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, Post> = {
-  key: 'GET /posts',
+  key: '/posts',
   noun: 'post',
   list: ({ posts }) => posts.all,
   find: ({ posts }, id) => posts.find(id),

@@ -9,7 +9,7 @@ import type { Reading } from '../store/reading.ts';
 import { decodeTodo, type RecordDeps } from './input.ts';
 
 const route: ListRoute<Reading, Todo> & RecordRoute<Reading, string, Todo> = {
-  key: 'GET /api/todos',
+  key: '/api/todos',
   noun: 'todo',
   list: ({ todos }) => todos.all,
   find: ({ todos }, id) => todos.find(id),

@@ -9,7 +9,7 @@ import type { Handler, HttpResponse, HttpRequest } from './message.ts';
 
 /** How a route finds the record of the path's `{id}`. */
 export interface RecordRoute<R, I, T> {
-  /** The route without `/{id}`: the prefix of its cache keys. */
+  /** The path without `/{id}`. */
   readonly key: string;
   /** The name of such a record in a 404. */
   readonly noun: string;
@@ -26,13 +26,15 @@ export function createFind<R extends CurrentOrNot, I extends string | number, T>
   route: RecordRoute<R, I, T>,
 ): Handler {
   const { key, noun, find, toJson } = route;
-  return (request) => {
-    const id = getId(request, route);
-    // The key has the parsed id, because a path can spell it in several ways.
-    return responses.get(`${key}/${id}`, (records, keep) =>
-      andThen(find(records, id), (record) => keep(taggedResponse(toJson(getFound(record, noun))))),
-    );
-  };
+  return (request) =>
+    responses.get(request.path, (records, keep) => {
+      const id = getId(request, route);
+      return andThen(find(records, id), (record) => {
+        const response = taggedResponse(toJson(getFound(record, noun)));
+        // A path can spell an id in several ways: only the usual one is cached.
+        return request.path === `${key}/${id}` ? keep(response) : response;
+      });
+    });
 }
 
 /** R4: a malformed id is a 404. */
@@ -50,7 +52,7 @@ export function getFound<T>(found: T | undefined, noun: string): T {
 }
 
 export interface ListRoute<R, T> {
-  /** The cache key of the whole list. */
+  /** Its path, which is the cache key of the whole list. */
   readonly key: string;
   readonly list: (records: R) => MaybePromise<PagedList<T>>;
   readonly toJson: (record: T) => string;
