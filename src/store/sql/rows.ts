@@ -33,14 +33,22 @@ export function toInitialRows(initial: InitialData): readonly (readonly [Table, 
   ];
 }
 
+/** Columns that are not named like their member. */
+const columnOf: Readonly<Record<string, string>> = {
+  createdAt: 'created_at',
+  authorId: 'author_id',
+  postId: 'post_id',
+  passwordHash: 'password_hash',
+};
+
 /** The row of a record: a column for each member. Texts are escaped, and lists are JSON. */
 export function toRow(record: Post | Comment | Author | Todo | Account): NewRow {
-  const members = Object.entries(record).map(([name, value]: [string, Value | string[]]) => {
-    const column = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    const kept = Array.isArray(value) ? JSON.stringify(value) : value;
-    return [column, typeof kept === 'string' ? escapeText(kept) : kept];
-  });
-  return Object.fromEntries(members) as NewRow; // made here
+  const row: Record<string, Value> = {};
+  for (const [name, value] of Object.entries<Value | readonly string[]>({ ...record })) {
+    const kept = typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+    row[columnOf[name] ?? name] = typeof kept === 'string' ? escapeText(kept) : kept;
+  }
+  return row;
 }
 
 export function toPost(row: Row): Post {

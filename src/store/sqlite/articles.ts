@@ -10,7 +10,7 @@ import type { SqliteContext } from './statements.ts';
 export function createArticles({ writes, sql }: SqliteContext): Articles {
   const find = (id: number): Article | undefined =>
     sql.read('SELECT document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
-  const nextId = (): number => Number(sql.read(nextArticleId(''), [])[0]?.['value']);
+  const nextId = (): number => Number(sql.run('counters', nextArticleId(''), [])[0]?.['value']);
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
   const keep = (row: NewRow): unknown =>
     sql.run(...toInsert(sql, { table: 'articles', row, onConflict }));

@@ -37,20 +37,20 @@ export function createFileIndex(context: FilesContext, options: FileIndexOptions
     commit: createCommit(context, options, expiry),
     remove: ({ temporaryName }) =>
       writes.run(() => {
-        sql.read(nextChange, []);
-        sql.read(replace, [expiry(), temporaryName]);
-        sql.read('DELETE FROM files WHERE disk_name = $1', [temporaryName]);
+        sql.run('file_changes', nextChange, []);
+        sql.run('replaced_files', replace, [expiry(), temporaryName]);
+        sql.run('files', 'DELETE FROM files WHERE disk_name = $1', [temporaryName]);
       }),
     abandon: (temporaryNames) =>
       writes.run(() => {
         const names = JSON.stringify(temporaryNames);
-        sql.read(abandon, [expiry(), names]);
+        sql.run('replaced_files', abandon, [expiry(), names]);
         return sql.read(abandoned, [names]).map(toDiskName);
       }),
     removable(reading) {
       if (sql.read(isAnyReplaced, []).length === 0) return [];
       return writes.run(() => {
-        sql.read(hold, [expiry(), JSON.stringify(toRanges(reading))]);
+        sql.run('replaced_files', hold, [expiry(), JSON.stringify(toRanges(reading))]);
         return sql.read(removable, [Date.now(), filesMax]).map(toDiskName);
       });
     },
@@ -87,10 +87,10 @@ function createCommit(
       if (entries.some(({ temporaryName }) => sql.read(wasReplaced, [temporaryName]).length > 0)) {
         throw new Error('a file was committed after it was given up');
       }
-      const change = Number(sql.read(nextChange, [])[0]?.['last']);
+      const change = Number(sql.run('file_changes', nextChange, [])[0]?.['last']);
       for (const { name, temporaryName, size, old } of entries) {
-        if (old !== undefined) sql.read(replace, [expiry(), toDiskName(old)]);
-        sql.read(keep, [name, temporaryName, size, change]);
+        if (old !== undefined) sql.run('replaced_files', replace, [expiry(), toDiskName(old)]);
+        sql.run('files', keep, [name, temporaryName, size, change]);
       }
       return entries.length - added;
     });

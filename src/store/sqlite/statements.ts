@@ -15,7 +15,6 @@ import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 
 export interface SqliteStatements extends Sql {
-  /** Also runs statements that write, inside a transaction of the caller. */
   read(text: string, values: readonly Value[]): readonly Row[];
   readPage(query: PageQuery): RowPage;
   /** Like `write`, inside a transaction of the caller. */
