@@ -17,9 +17,9 @@ export type ResponseType = typeof legacy | typeof modern;
 /** `audited`: the statuses that the public audits demand; `2026-08`: those of the newer draft. */
 export type HttpDraft = 'audited' | '2026-08';
 
-const headersOf: Readonly<Record<ResponseType, readonly string[]>> = {
-  [legacy]: ['Content-Type', `${legacy}; charset=utf-8`],
-  [modern]: ['Content-Type', `${modern}; charset=utf-8`],
+const contentTypeOf: Readonly<Record<ResponseType, string>> = {
+  [legacy]: `${legacy}; charset=utf-8`,
+  [modern]: `${modern}; charset=utf-8`,
 };
 
 /** The type that the client prefers; undefined where it accepts neither. */
@@ -43,12 +43,12 @@ export function resultResponse(
 ): HttpResponse {
   const wait = status === 503 ? errors[0]?.extensions.retryAfterSeconds : undefined;
   const retry = wait === undefined ? [] : ['Retry-After', String(wait)];
-  return { status, headers: [...headersOf[type], ...retry], body };
+  return { status, headers: ['Content-Type', contentTypeOf[type], ...retry], body };
 }
 
 /** A refused request has the status of its error, with either media type. */
 export function refusalResponse(error: AppError, type: ResponseType): HttpResponse {
-  const headers = toErrorHeaders(error, `${type}; charset=utf-8`);
+  const headers = toErrorHeaders(error, contentTypeOf[type]);
   const result: GraphqlResult = { errors: [toRefusal(error)] };
   return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result) };
 }
