@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { settings } from '../dist/config.js';
-import { jsonPatch, refusal, start } from './support/articles.js';
+import { jsonPatch, mergePatch, refusal, start } from './support/articles.js';
 import { post } from './support/graphql-http.js';
 import { testAtLength } from './support/long.js';
 import { runProgram } from './support/program.js';
@@ -94,6 +94,36 @@ test('ANSWER_CACHE_BYTES_MAX: 0 keeps nothing and changes no response', async (t
   assert.equal(await read(), before);
   await server.send('POST', '/posts', { title: 'a', content: 'b' });
   assert.notEqual(await read(), before);
+});
+
+test('50,000 values of a body are read, more are 413 wherever JSON is sent (R39)', async (t) => {
+  const server = await start(t);
+  const [{ id }] = (await server.get('/posts')) as [{ id: string }];
+  const bodies = [
+    ['POST', '/posts', { title: 'a', content: 'b' }],
+    ['PUT', `/posts/${id}`, { title: 'a', content: 'b' }],
+    ['POST', `/posts/${id}/comments`, { content: 'b' }],
+    ['POST', '/api/todos', { title: 'a' }],
+    ['POST', '/api/articles', { title: 'a' }],
+    ['POST', '/auth/login', { username: 'user', password: 'password' }],
+    ['POST', '/graphql', { query: '{ __typename }' }],
+  ] as const;
+  for (const [method, path, body] of bodies) {
+    const more = async (count: number): Promise<Response> =>
+      server.send(method, path, { ...body, x: Array.from({ length: count }, () => 0) });
+    assert.ok((await more(49_900)).ok, path);
+    const response = await more(50_000);
+    assert.equal(response.status, 413, path);
+    assert.match(await response.text(), /more than 50000 values/);
+  }
+  const operations = Array.from({ length: 10_000 }, () => ({ op: 'remove', path: '/x', more: 0 }));
+  for (const [type, body] of [
+    [jsonPatch, operations],
+    [mergePatch, { x: operations }],
+  ] as const) {
+    const response = await server.patch('/api/articles/1', type, body);
+    assert.equal(await refusal(response), '413 content_too_large');
+  }
 });
 
 test('1,000 operations of a patch are applied, one more is 413', async (t) => {

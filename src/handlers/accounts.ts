@@ -8,13 +8,16 @@ import { readJson } from '../http/json.ts';
 import { type Handler, type HttpResponse, uncachedResponse } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { decodeTexts } from './input.ts';
+import { textsOf } from './input.ts';
 
 export interface AccountHandlersDeps {
   readonly login: Login;
   readonly bearer: Bearer;
   readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
 }
+
+/** R21: blank texts are not a fault of the body; they are wrong credentials. */
+const credentialsOf = textsOf(['username', 'password'], true);
 
 export function createAccountHandlers(deps: AccountHandlersDeps) {
   const { bearer, config } = deps;
@@ -37,9 +40,7 @@ export function createAccountHandlers(deps: AccountHandlersDeps) {
     login: async (request) => {
       // Read before the body: after the client has hung up, the socket has no address any more.
       const address = clientAddress(request);
-      const body = await readJson(request, config.bodyBytesMax);
-      // R21: blank texts are not a fault of the body; they are wrong credentials.
-      const { username, password } = decodeTexts(body, ['username', 'password'], true);
+      const { username, password } = await readJson(request, config.bodyBytesMax, credentialsOf);
       const token = await deps.login({ username, password, address });
       return uncachedResponse(200, { access_token: token });
     },

@@ -53,12 +53,12 @@ export function createArticleHandlers(deps: RecordDeps) {
     types: readonly string[],
   ): MaybePromise<PatchModule.Patch> => {
     const type = getPatchType(request.header('content-type') ?? '', types);
-    return andThen(request.readBody(bodyBytesMax), (bytes) => {
-      const body = parseJson(bytes);
-      return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
-        type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body),
-      );
-    });
+    return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
+      andThen(request.readBody(bodyBytesMax), (bytes) => {
+        const body = parseJson(bytes);
+        return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+      }),
+    );
   };
 
   return {
@@ -66,8 +66,10 @@ export function createArticleHandlers(deps: RecordDeps) {
     find: createFind(responses, route),
 
     create: async (request) => {
-      const body = await readJson(request, bodyBytesMax);
-      const saved = await articles.save(decodeArticleDraft(body, bodyBytesMax));
+      const draft = await readJson(request, bodyBytesMax, (body) =>
+        decodeArticleDraft(body, bodyBytesMax),
+      );
+      const saved = await articles.save(draft);
       return emptyResponse(201, ['Location', `/articles/${saved.id}`]);
     },
 

@@ -8,8 +8,10 @@ import { createFind, getFound, getId, toPagedResponse } from '../http/records.ts
 import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
-import { decodeTexts, type RecordDeps } from './input.ts';
+import { type RecordDeps, textsOf } from './input.ts';
 import { getPost, postRoute } from './posts.ts';
+
+const decodeContent = textsOf(['content']);
 
 export function createCommentHandlers(deps: RecordDeps & { readonly addComment: AddComment }) {
   const { store, addComment, responses, toListResponse, config } = deps;
@@ -26,7 +28,7 @@ export function createCommentHandlers(deps: RecordDeps & { readonly addComment: 
 
     add: async (request) => {
       const post = await getPost(store, request);
-      const { content } = decodeTexts(await readJson(request, config.bodyBytesMax), ['content']);
+      const { content } = await readJson(request, config.bodyBytesMax, decodeContent);
       // The post may have been deleted while the body was received.
       const comment = getFound(await addComment(post.id, content), postRoute.noun);
       const response = jsonTextResponse(201, '[]');

@@ -25,15 +25,20 @@ function decodeObject(body: unknown): Readonly<Record<string, unknown>> {
   return body;
 }
 
-/** The named members. Each must be a text, and not blank unless `mayBeBlank`. */
-export function decodeTexts<const N extends string>(
-  body: unknown,
+/**
+ * Returns a decoder of the named members. Each must be a text, and not blank unless `mayBeBlank`.
+ * It returns only these members: what is kept while a request waits must not hold the whole body.
+ */
+export function textsOf<const N extends string>(
   names: readonly N[],
   mayBeBlank = false,
-): Readonly<Record<N, string>> {
-  const members = decodeObject(body);
-  refuseFaults(names.map((name) => [name, textFault(members[name], mayBeBlank)]));
-  return members as Record<N, string>; // each was checked above
+): (body: unknown) => Readonly<Record<N, string>> {
+  return (body) => {
+    const members = decodeObject(body);
+    refuseFaults(names.map((name) => [name, textFault(members[name], mayBeBlank)]));
+    const texts = names.map((name) => [name, members[name]]);
+    return Object.fromEntries(texts) as Record<N, string>; // each was checked above
+  };
 }
 
 function textFault(value: unknown, mayBeBlank = false): string | undefined {

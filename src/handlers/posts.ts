@@ -15,8 +15,8 @@ import {
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Post } from '../store/model.ts';
 import type { Reading } from '../store/reading.ts';
-import type { Records } from '../store/store.ts';
-import { decodeTexts, type RecordDeps } from './input.ts';
+import type { PostTexts, Records } from '../store/store.ts';
+import { type RecordDeps, textsOf } from './input.ts';
 
 export interface PostDeps extends RecordDeps {
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
@@ -33,6 +33,8 @@ export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, 
   toJson,
 };
 
+const decodePost = textsOf(['title', 'content']);
+
 export function createPostHandlers(deps: PostDeps) {
   const { store, viewer, responses, toListResponse, config } = deps;
   const { posts } = store;
@@ -42,21 +44,17 @@ export function createPostHandlers(deps: PostDeps) {
 
     create: (request) =>
       andThen(viewer(request), (author) =>
-        andThen(readBody(request), (body) => {
-          const { title, content } = decodeTexts(body, ['title', 'content']);
-          const authorId = author?.id ?? null;
-          return andThen(posts.create({ title, content, authorId }), ({ id }) =>
+        andThen(readTexts(request), (texts) =>
+          andThen(posts.create({ ...texts, authorId: author?.id ?? null }), ({ id }) =>
             emptyResponse(201, ['Location', `/posts/${id}`]),
-          );
-        }),
+          ),
+        ),
       ),
 
     update: async (request) => {
       await getPost(store, request);
-      const { title, content } = decodeTexts(await readBody(request), ['title', 'content']);
-      return changePost(request, ({ id }, expected) =>
-        posts.update(id, { title, content }, expected),
-      );
+      const texts = await readTexts(request);
+      return changePost(request, ({ id }, expected) => posts.update(id, texts, expected));
     },
 
     remove: (request) => changePost(request, ({ id }, expected) => posts.remove(id, expected)),
@@ -75,8 +73,8 @@ export function createPostHandlers(deps: PostDeps) {
     }
   }
 
-  function readBody(request: HttpRequest): MaybePromise<unknown> {
-    return readJson(request, config.bodyBytesMax);
+  function readTexts(request: HttpRequest): MaybePromise<PostTexts> {
+    return readJson(request, config.bodyBytesMax, decodePost);
   }
 }
 

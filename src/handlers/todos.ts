@@ -24,7 +24,7 @@ export function createTodoHandlers(deps: RecordDeps) {
     find: createFind(responses, route),
 
     create: async (request) => {
-      const draft = decodeTodo(await readJson(request, config.bodyBytesMax));
+      const draft = await readJson(request, config.bodyBytesMax, decodeTodo);
       const todo = await store.todos.create(draft);
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = config.publicUrl || `http://${request.host}`;

@@ -1,7 +1,7 @@
 /**
- * Parses JSON (R10). A parsed value was valid UTF-8 and JSON, has at most 64 levels, no member
- * named `__proto__`, no lone surrogates (they are not Unicode text), and no number that a double
- * cannot hold: nothing is rounded silently.
+ * Parses JSON (R10). A parsed value was valid UTF-8 and JSON, has at most 64 levels and 50,000
+ * values, no member named `__proto__`, no lone surrogates (they are not Unicode text), and no
+ * number that a double cannot hold: nothing is rounded silently.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -11,61 +11,80 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
+/** Values and names of members (R39): `{},` is 3 bytes of text, and 64 in memory. */
+export const jsonValuesMax = 50_000;
+
 /**
- * Reads the JSON body of a request. 415 for another media type, with `accept` for the `Accept`
- * header; 413 beyond `bytesMax`; 400 if it is not JSON as defined above.
+ * Reads the JSON body of a request, and returns what `decode` makes of it. The body itself is
+ * dropped at once: values can take 20 times the memory of their text. 415 for another media type,
+ * with `accept` for the `Accept` header; 413 beyond `bytesMax` or too many values; 400 if it is not
+ * JSON as defined above.
  */
-export function readJson(request: HttpRequest, bytesMax: number): MaybePromise<unknown> {
+export function readJson<T>(
+  request: HttpRequest,
+  bytesMax: number,
+  decode: (body: unknown) => T,
+): MaybePromise<T> {
   if (!isJsonType(request.header('content-type'))) {
     throw new AppError('unsupported_media_type', 'The body must be application/json in UTF-8.', {
       accept: 'application/json',
     });
   }
-  return andThen(request.readBody(bytesMax), parseJson);
+  return andThen(request.readBody(bytesMax), (bytes) => decode(parseJson(bytes)));
 }
 
-/** Parses JSON in UTF-8. Throws `invalid_json`. */
+/** Parses JSON in UTF-8. Throws `invalid_json`, or `content_too_large` for too many values. */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw invalid('it is not valid UTF-8');
   return parseJsonText(bytes.toString('utf8'));
 }
 
-/** Parses JSON. Throws `invalid_json`. Ignores a byte order mark at the start. */
+/** The same for a text. Ignores a byte order mark at the start. */
 export function parseJsonText(text: string): unknown {
   const json = text.charCodeAt(0) === 0xfe_ff ? text.slice(1) : text;
+  checkTokens(json);
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch {
     throw invalid('it is not JSON');
   }
-  checkTokens(json);
   // Both faults need an escape or this name in the text, so other texts are not walked.
   if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value);
   return value;
 }
 
-/** Checks depth and numbers of valid JSON. */
+/** Checks depth, numbers and the count of values, before they take memory. */
 function checkTokens(json: string): void {
   let depth = 0;
+  let values = 0;
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at);
     if (code === 0x22) {
+      values += 1;
       at = endOfString(json, at);
     } else if (code === 0x7b || code === 0x5b) {
+      values += 1;
       depth += 1;
       if (depth > jsonDepthMax) throw invalid(`it is nested deeper than ${jsonDepthMax} levels`);
     } else if (code === 0x7d || code === 0x5d) {
       depth -= 1;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      values += 1;
       at = checkNumber(json, at);
+    } else if (code === 0x66 || code === 0x6e || code === 0x74) {
+      // The first letter of `false`, `null` and `true`, and of nothing else in them.
+      values += 1;
     }
+    if (values > jsonValuesMax) throw tooManyValues();
   }
 }
 
 /** Returns the index of the closing quote, which follows an even number of backslashes. */
 function endOfString(json: string, start: number): number {
-  for (let quote = json.indexOf('"', start + 1); ; quote = json.indexOf('"', quote + 1)) {
+  for (let quote = start; ;) {
+    quote = json.indexOf('"', quote + 1);
+    if (quote === -1) return json.length; // It is not JSON, as the parser will say.
     let backslashes = 0;
     while (json.charCodeAt(quote - 1 - backslashes) === 0x5c) backslashes += 1;
     if (backslashes % 2 === 0) return quote;
@@ -140,6 +159,11 @@ function checkStrings(value: unknown): void {
       checkStrings(member);
     }
   }
+}
+
+function tooManyValues(): AppError {
+  const message = `The JSON has more than ${jsonValuesMax} values and names of members.`;
+  return new AppError('content_too_large', message);
 }
 
 function invalid(why: string): AppError {

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
-import { parseJson, parseJsonText } from '../../dist/http/json.js';
+import { jsonValuesMax, parseJson, parseJsonText } from '../../dist/http/json.js';
 import { jsonDepthMax } from '../../dist/json-measure.js';
 import { cases } from '../support/long.js';
 import { assertSoon } from '../support/pace.js';
 import { anyCharacter } from '../support/texts.js';
 
-function isRefused(json: string | Buffer): boolean {
+function isRefused(json: string | Buffer, code = 'invalid_json'): boolean {
   try {
     if (typeof json === 'string') parseJsonText(json);
     else parseJson(json);
     return false;
   } catch (error) {
     assert.ok(error instanceof AppError);
-    assert.equal(error.code, 'invalid_json');
+    assert.equal(error.code, code);
     assert.ok(error.message.length < 120);
     return true;
   }
@@ -65,6 +65,24 @@ test('64 levels are read, 65 are not, whatever they are made of (R10)', () => {
   assert.ok(!isRefused(`[${Array.from({ length: 1_000 }, () => '[[]]').join(',')}]`));
   assert.ok(!isRefused(`"${'['.repeat(100)}"`));
   assert.ok(!isRefused(JSON.stringify([`\\"${'{'.repeat(100)}\\`, '\\\\', '"'])));
+});
+
+test('50,000 values and names of members are read, one more is 413 (R39)', () => {
+  const list = (item: string, count: number): string =>
+    `[${Array.from({ length: count }, () => item).join(',')}]`;
+  const member = (count: number): string =>
+    `{${Array.from({ length: count }, (_, index) => `"m${index}":0`).join(', ')}}`;
+  for (const item of ['0', '-1.5e3', '""', '"a,\\"b"', '{}', '[ ]', 'null', 'true', 'false']) {
+    assert.ok(!isRefused(list(item, jsonValuesMax - 1)), item);
+    assert.ok(isRefused(list(item, jsonValuesMax), 'content_too_large'), item);
+  }
+  assert.ok(!isRefused(member(jsonValuesMax / 2 - 1)));
+  assert.ok(isRefused(member(jsonValuesMax / 2), 'content_too_large'));
+});
+
+test('a string without an end is refused, wherever it begins', () => {
+  for (const json of ['"', '["', '{"a":"', '"\\', '"\\"', '["a","b]'])
+    assert.ok(isRefused(json), json);
 });
 
 test('a member named __proto__ is refused in every spelling and at every depth (R10)', () => {
@@ -199,10 +217,10 @@ test('numbers at the edge of a double are told apart', () => {
 
 test('no document of a mebibyte takes long', async () => {
   const size = 1_048_576;
-  const documents = ['1e1,', '0.12345678901234567,', '"\\u0041",', '{},', '"",', '[[]],'];
+  const documents = ['1e1,', '0.1234567890123457,', '"\\u0041",', '{},', '"",', '[[]],'];
   for (const piece of documents) {
-    const json = `[${piece.repeat(size / piece.length)}0]`;
-    await assertSoon(1_000, () => isRefused(Buffer.from(json)));
+    const json = Buffer.from(`[${piece.repeat(size / piece.length)}0]`);
+    await assertSoon(1_000, () => assert.ok(isRefused(json, 'content_too_large')));
   }
   for (const json of ['['.repeat(size), `[${'9'.repeat(size)}]`, `"${'\\\\'.repeat(size / 2)}"`]) {
     await assertSoon(1_000, () => isRefused(json));

@@ -179,7 +179,11 @@ async function serve(
   const { config, sockets, streams, engine, log, pool, subscriptions } = parts;
   const handler: Handler = async (request) => {
     if (request.path === '/hello') return textResponse(200, 'hello');
-    const { query } = (await readJson(request, config.bodyBytesMax)) as { query: string };
+    const query = await readJson(
+      request,
+      config.bodyBytesMax,
+      (body) => (body as { query: string }).query,
+    );
     const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
     try {
       return await streams.run({ query }, { scope, readsOnly: false, showCost: false });
