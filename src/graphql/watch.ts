@@ -16,6 +16,6 @@ export type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
 export type Outcome = 'ok' | 'error' | 'refused';
 /**
  * `behind`: the client does not read; `overrun`: events came faster than they could be executed;
- * `memory`: others needed the memory of its queue; `failed`: an internal error.
+ * `failed`: an internal error.
  */
-export type DropReason = 'behind' | 'overrun' | 'memory' | 'failed';
+export type DropReason = 'behind' | 'overrun' | 'failed';

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { Budget } from '../../dist/graphql/budget.js';
 import { serialize, toPieces } from '../../dist/graphql/serialize.js';
 import { createScheduler } from '../../dist/scheduler.js';
-import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { cases } from '../support/long.js';
 
 /** A piece of text: escapes, pairs of surrogates, and enough of them for several pieces. */
@@ -26,7 +26,7 @@ const values = fc.letrec((tie) => ({
   ),
 })).any;
 
-function budgetOf(bytesMax: number, pool: MemoryPool = createMemoryPool(1e9)): Budget {
+function budgetOf(bytesMax: number, pool: MemoryPool = new MemoryPool(1e9)): Budget {
   return new Budget({ objectsMax: 1_000_000, bytesMax, pool });
 }
 
@@ -65,7 +65,7 @@ test('a large result gives others their turn, a small one is there at once', asy
 });
 
 test('JSON beyond the bytes of the budget is refused, escapes counted', async () => {
-  const pool = createMemoryPool(1e9);
+  const pool = new MemoryPool(1e9);
   for (const [content, fits] of [
     ['x'.repeat(180_000), true],
     ['\u0001'.repeat(180_000), false],
@@ -83,7 +83,7 @@ test('JSON beyond the bytes of the budget is refused, escapes counted', async ()
 });
 
 test('a pool that has less left refuses for now, and gets everything back', async () => {
-  const pool = createMemoryPool(480_000);
+  const pool = new MemoryPool(480_000);
   const other = pool.open();
   assert.ok(other.grow(100_000));
   const content = 'x'.repeat(150_000);

@@ -229,30 +229,3 @@ test('short events that wait count too, over sockets and event streams', async (
   stream.leave();
   await assertNothingHeld(endpoint);
 });
-
-test('what waits too long for a client is given up where others need the room', async (t) => {
-  let now = 0;
-  const env = { WAITING_BYTES_MAX: '67108864' };
-  const endpoint = await startEndpoint(t, { env, poolNow: () => now });
-  const socket = await listen(endpoint, long);
-  socket.socket.pause();
-  const stream = await askEvents(endpoint, long);
-  await until(() => endpoint.subscriptions.count().members >= 2);
-  stream.response.socket.pause();
-  const asking = await connectReady(endpoint.port, { protocols });
-  endpoint.comment('x'.repeat(1_000_000));
-  while (endpoint.pool.bytes < 10_000_000 || endpoint.pool.bytes > 12_000_000) await turn();
-  asking.socket.pause();
-  asking.send(subscribe('q', `{ allPosts { comments { ${aliases('content')} } } }`));
-  await until(() => endpoint.pool.bytes >= 20_000_000);
-  const other = endpoint.pool.open();
-  assert.equal(other.grow(45_000_000), false);
-  // The response may begin to wait only now: the time goes on.
-  for (now = 5_000; !other.grow(45_000_000); now += 1_000) await turn();
-  other.release();
-  for (const { socket: given } of [socket, asking]) given.resume();
-  assert.equal((await socket.closed).code, 1006);
-  assert.equal((await asking.closed).code, 1006);
-  stream.response.socket.resume();
-  await assertNothingHeld(endpoint);
-});

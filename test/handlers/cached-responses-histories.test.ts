@@ -21,7 +21,7 @@ import { createResponseCache } from '../../dist/http/response-cache.js';
 import { createToListResponse } from '../../dist/http/json-list.js';
 import { allOf } from '../support/lists.js';
 import type { Handler, HttpResponse, HttpRequest } from '../../dist/http/message.js';
-import { createMemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
 import { Reading } from '../../dist/store/reading.js';
@@ -49,13 +49,13 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const responses = createResponseCache({ bytesMax, read: () => new Reading(store, 'run') });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const addComment = createAddComment(store, (comment) => topic.publish(comment));
-  const toListResponse = createToListResponse(responses, createMemoryPool(2 ** 30));
+  const toListResponse = createToListResponse(responses, new MemoryPool(2 ** 30));
   const shared = { store, addComment, responses, toListResponse, config };
   const posts = createPostHandlers({ ...shared, viewer: () => undefined });
   const ofComments = createCommentHandlers(shared);
   const todos = createTodoHandlers(shared);
   const articles = createArticleHandlers(shared);
-  const pool = createMemoryPool(config.waitingBytesMax);
+  const pool = new MemoryPool(config.waitingBytesMax);
   const engine = createEngine({
     ...shared,
     commentAdded: topic,

@@ -11,7 +11,7 @@ import {
 } from '../../dist/http/json-list.js';
 import type { HttpResponse } from '../../dist/http/message.js';
 import { createRecordTexts } from '../../dist/http/record-texts.js';
-import { createMemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { withCode } from '../support/errors.js';
 import { isLong } from '../support/long.js';
 import { startServer } from '../support/server.js';
@@ -36,7 +36,7 @@ function inPages<T>(items: readonly T[], size: number, asked = { pages: 0 }): Js
 
 function createResponder(
   bytesMax = 0,
-  pool = createMemoryPool(2 ** 30),
+  pool = new MemoryPool(2 ** 30),
 ): ToListResponse<CurrentOrNot> {
   return createToListResponse(
     createResponseCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) }),
@@ -46,7 +46,7 @@ function createResponder(
 
 test('what is gathered over several pages is counted, and refused where there is no room', async () => {
   const items = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
-  const pool = createMemoryPool(16_000_000);
+  const pool = new MemoryPool(16_000_000);
   const toResponse = createResponder(0, pool);
   const responses = Array.from({ length: 10 }, () =>
     Promise.resolve(inPages(items, 5))
@@ -92,7 +92,7 @@ test('the text of a record is made once for all lists', async () => {
     bytesMax: 0,
     read: () => ({ version: '1', isCurrent: () => true }),
   });
-  const pool = createMemoryPool(2 ** 30);
+  const pool = new MemoryPool(2 ** 30);
   const toResponse = createToListResponse(responses, pool, createRecordTexts(10_000));
   const [one, two] = [{ id: 1 }, { id: 2 }];
   const made: object[] = [];

@@ -17,7 +17,7 @@ import { createListener } from '../../dist/http/server/listener.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';
-import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Comment } from '../../dist/store/model.js';
@@ -51,8 +51,6 @@ export interface EndpointOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A wrapper around the real engine. */
   readonly wrap?: (engine: Engine) => Engine;
-  /** The clock of the pool, in milliseconds. */
-  readonly poolNow?: () => number;
   /** The clock of the sockets, in milliseconds. */
   readonly now?: () => number;
   /** Different subscriptions at a time. */
@@ -78,7 +76,6 @@ export async function startEndpoint(
   {
     env = {},
     wrap = (engine) => engine,
-    poolNow,
     now = (): number => performance.now(),
     distinctMax = 1_000,
   }: EndpointOptions = {},
@@ -94,7 +91,7 @@ export async function startEndpoint(
   });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const addComment = createAddComment(store, (comment) => topic.publish(comment));
-  const pool = createMemoryPool(config.waitingBytesMax, poolNow);
+  const pool = new MemoryPool(config.waitingBytesMax);
   const engine = wrap(
     createEngine({
       store,

@@ -10,7 +10,7 @@ import type { RequestScope } from '../../dist/graphql/context.js';
 import type { TrustedDocuments } from '../../dist/graphql/documents/persisted.js';
 import type { LogFacts } from '../../dist/log.js';
 import { andThen, type MaybePromise } from '../../dist/maybe-promise.js';
-import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Related, Store } from '../../dist/store/store.js';
@@ -73,7 +73,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
   });
   const store = options.wrap?.(memory) ?? memory;
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 100 });
-  const pool = createMemoryPool(config.waitingBytesMax);
+  const pool = new MemoryPool(config.waitingBytesMax);
   const logged: (LogFacts & { readonly event: string })[] = [];
   const engine = createEngine({
     store,

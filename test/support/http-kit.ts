@@ -8,7 +8,7 @@ import { createListener } from '../../dist/http/server/listener.js';
 import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
-import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
@@ -30,8 +30,6 @@ export interface HttpKitOptions {
   readonly routes: Readonly<Record<string, Handler>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly observer?: Observer;
-  /** The clock of the pool, in milliseconds. */
-  readonly now?: () => number;
   readonly drainSeconds?: number;
 }
 
@@ -40,7 +38,7 @@ const hello: Handler = () => textResponse(200, 'hello');
 /** Stops with the test that asked for it. */
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
-  { routes, env = {}, now, observer, drainSeconds = 8 }: HttpKitOptions,
+  { routes, env = {}, observer, drainSeconds = 8 }: HttpKitOptions,
 ): Promise<HttpKit> {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
@@ -53,7 +51,7 @@ export async function startHttp(
       return { method, path, endpoint: { handler } };
     }),
   );
-  const pool = createMemoryPool(config.waitingBytesMax, now);
+  const pool = new MemoryPool(config.waitingBytesMax);
   const listener = createListener({
     ...router,
     pool,

@@ -11,7 +11,7 @@ import {
   type Subscriptions,
 } from '../../dist/graphql/events/subscriptions.js';
 import { createScheduler } from '../../dist/scheduler.js';
-import { createMemoryPool, type MemoryPool } from '../../dist/memory-pool.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { unweighed } from './topic.js';
 
 export interface Bench {
@@ -32,7 +32,7 @@ export function createBench(
   { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
 ): Bench {
   const source = createTopic<GraphqlResult>({ ...unweighed, queueMax });
-  const pool = createMemoryPool(poolBytesMax);
+  const pool = new MemoryPool(poolBytesMax);
   let made = 0;
   const count = (): void => void (made += 1);
   const logged: string[] = [];

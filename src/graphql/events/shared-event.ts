@@ -19,28 +19,26 @@ export class SharedEvent {
   /** The forms for each transport, keyed by what precedes the event. */
   readonly forms = new Map<string, EventForm>();
   readonly #held: Reservation;
-  /** The members that still have to send it, with the function that ends each of them. */
-  readonly #holders = new Set<{ readonly giveUp: () => void }>();
+  /** The members that still have to send it. */
+  #holders = 0;
 
   /** `pool` accounts for the event while members hold it. */
   constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, isFurther: boolean) {
     this.json = json;
     this.isFurther = isFurther;
-    this.#held = pool.open(() => {
-      for (const { giveUp } of this.#holders) giveUp();
-    });
+    this.#held = pool.open();
   }
 
   /**
    * Call it if a member could not send the whole event. The event counts in the pool until each
-   * such member calls the returned function (only its first call counts). `giveUp` ends the member.
+   * such member calls the returned function once.
    */
-  hold(giveUp: () => void): () => void {
-    const holder = { giveUp };
-    this.#holders.add(holder);
-    if (this.#holders.size === 1) this.#held.set(this.json.length);
+  hold(): () => void {
+    this.#holders += 1;
+    if (this.#holders === 1) this.#held.set(this.json.length);
     return () => {
-      if (this.#holders.delete(holder) && this.#holders.size === 0) this.#held.release();
+      this.#holders -= 1;
+      if (this.#holders === 0) this.#held.release();
     };
   }
 }

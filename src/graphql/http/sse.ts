@@ -19,7 +19,7 @@ import type { Ending, Member } from '../events/member.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import type { DropReason, GraphqlWatch } from '../watch.ts';
+import type { GraphqlWatch } from '../watch.ts';
 import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
@@ -150,7 +150,6 @@ interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'watch'> {
 class EventStream extends Readable implements Member {
   readonly #queueBytesMax: () => number;
   readonly #watch: GraphqlWatch | undefined;
-  readonly #giveUp = (): void => this.#drop('memory');
   readonly #keepAlive: NodeJS.Timeout;
   /** The memory of its own queue, if that is large. */
   readonly #own: Reservation;
@@ -167,7 +166,7 @@ class EventStream extends Readable implements Member {
   constructor({ queueBytesMax, keepAliveMilliseconds, pool, watch }: EventStreamDeps) {
     super();
     this.#watch = watch;
-    this.#own = pool.open(this.#giveUp);
+    this.#own = pool.open();
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
@@ -179,7 +178,8 @@ class EventStream extends Readable implements Member {
   next(event: SharedEvent): void {
     if (this.#ended) return;
     if (this.readableLength > this.#queueBytesMax()) {
-      this.#drop('behind');
+      this.#watch?.dropped('behind');
+      this.destroy();
       return;
     }
     const { head, body } = toForm(event);
@@ -188,7 +188,7 @@ class EventStream extends Readable implements Member {
     this.#push(body);
     this.#write(nextSuffix);
     if (this.readableLength === 0) return;
-    this.#held.push({ end: this.#pushed, letGo: event.hold(this.#giveUp) });
+    this.#held.push({ end: this.#pushed, letGo: event.hold() });
   }
 
   end(ending: Ending): void {
@@ -225,11 +225,6 @@ class EventStream extends Readable implements Member {
     this.#held = [];
     this.#own.release();
     done(error);
-  }
-
-  #drop(reason: DropReason): void {
-    this.#watch?.dropped(reason);
-    this.destroy();
   }
 
   #writeResult(result: GraphqlResult): void {

@@ -65,11 +65,6 @@ export class Peer implements SocketPort {
   /** The reservation for queued and received bytes, if they are many. */
   #held: Reservation | undefined;
 
-  readonly #giveUp = (): void => {
-    this.#deps.watch?.dropped('memory');
-    this.#webSocket.terminate();
-  };
-
   constructor(deps: PeerDeps, handshake: Handshake, { webSocket, socket }: PeerSockets) {
     this.#webSocket = webSocket;
     this.#socket = socket;
@@ -132,7 +127,7 @@ export class Peer implements SocketPort {
     this.#count(form.head.length);
     if (form.body === undefined || this.#socket.writableLength === 0) return;
     // The callback of this empty write is called after all bytes, or when the socket closes.
-    this.#socket.write('', event.hold(this.#giveUp));
+    this.#socket.write('', event.hold());
   }
 
   isBacklogged(): boolean {
@@ -220,7 +215,7 @@ export class Peer implements SocketPort {
     const missing = this.#bytes - this.#hold().bytes;
     if (missing <= 0 || this.#hold().grow(missing)) return;
     if (this.#isOpen()) this.connection.close(full);
-    else this.#giveUp();
+    else this.#webSocket.terminate();
   }
 
   /** A message, ping or pong is complete. If at most `slack` bytes are left, no other is begun. */
@@ -237,7 +232,7 @@ export class Peer implements SocketPort {
   }
 
   #hold(): Reservation {
-    return (this.#held ??= this.#deps.pool.open(this.#giveUp));
+    return (this.#held ??= this.#deps.pool.open());
   }
 
   #isOpen(): boolean {

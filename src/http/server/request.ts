@@ -78,8 +78,6 @@ export class Request implements HttpRequest {
 
   streamBody(sink: BodySink): BodyFlow {
     const { 'content-length': length } = this.incoming.headers;
-    // A slow sender holds this memory for long: its connection is closed if others need it.
-    this.#room = this.#pool.open(() => this.incoming.socket.destroy());
     this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
     if (this.expectation === 'continue') this.invite();
     return (this.body ?? new RequestBody(this.incoming)).stream(sink);

@@ -54,7 +54,7 @@ export function sendResponse(
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isLarge = length > uncountedBytesMax;
-  const room = isLarge ? (response.pool ?? context.pool).open(() => outgoing.destroy()) : undefined;
+  const room = isLarge ? (response.pool ?? context.pool).open() : undefined;
   if (room?.hasRoom(length) === false) throw poolIsFull();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
   if (status !== 204 && status !== 304) headers.push('Content-Length', String(length));

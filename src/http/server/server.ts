@@ -163,7 +163,7 @@ const scarceMilliseconds = 5_000;
  * complete, other limits apply. `limit`: milliseconds.
  */
 function limitIdleTime(connections: Connections, pool: MemoryPool, limit: number): void {
-  const isScarce = pool.bytes > pool.bytesMax / 2;
+  const isScarce = pool.isShort;
   for (const connection of connections.values()) {
     const { socket } = connection;
     connection.releaseSent();
