@@ -29,13 +29,15 @@ export function toFileName(given: string | undefined): string | undefined {
   if (controlCharacter.test(name)) {
     throw new AppError('invalid_multipart', 'A file name holds a control character.');
   }
-  if (Buffer.byteLength(name) > fileNameBytesMax) {
+  const bytes = Buffer.from(name);
+  if (bytes.length > fileNameBytesMax) {
     throw new AppError(
       'invalid_multipart',
       `A file name is longer than ${fileNameBytesMax} bytes of UTF-8.`,
     );
   }
-  return name;
+  // A copy: V8 keeps the whole header block alive for a slice of it, and this name is stored.
+  return bytes.toString();
 }
 
 /** A name for a file that came without one (Spec §4.4 rule 2). `mediaType` is in lower case. */

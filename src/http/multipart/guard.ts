@@ -24,9 +24,10 @@ const busboyDelimiter = `\r\n--${busboyBoundary}`;
 
 /**
  * Limit for a header block, and for the text before the first and after the last delimiter, which
- * is ignored (RFC 2046 §5.1.1).
+ * is ignored (RFC 2046 §5.1.1). The names of all parts stay in memory until the last one is
+ * stored: 2 MiB for 1,000 parts, which is what a request with such a body reserves.
  */
-const unseenBytesMax = 8_192;
+const unseenBytesMax = 1_024;
 
 const crlf = Buffer.from('\r\n');
 const headEnd = Buffer.from('\r\n\r\n');
