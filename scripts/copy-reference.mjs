@@ -1,13 +1,14 @@
 /**
- * Build step: makes dist/reference/, the page of the API reference, out of the development
- * dependency `swagger-ui-dist` and the files in scripts/reference/. 5.17.14 is the last version
+ * Build step: makes dist/openapi.json of docs/openapi.yaml, and dist/reference/, the page that shows
+ * it, out of the development dependency `swagger-ui-dist` and the files in scripts/reference/. 5.17.14 is the last version
  * that comes without another package, whose install script reports to its makers.
  */
 
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { storeFile } from './store-file.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -15,6 +16,9 @@ const own = join(here, 'reference');
 const target = join(here, '..', 'dist', 'reference');
 const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 const names = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png', 'LICENSE', 'NOTICE'];
+
+const written = await readFile(join(here, '..', 'docs', 'openapi.yaml'), 'utf8');
+await writeFile(join(here, '..', 'dist', 'openapi.json'), JSON.stringify(parse(written)));
 
 await rm(target, { recursive: true, force: true });
 for (const name of names) {

@@ -33,6 +33,7 @@ import { type ResponseCache, createResponseCache } from './http/response-cache.t
 import { createToListResponse } from './http/json-list.ts';
 import { createRecordTexts, type RecordText } from './http/record-texts.ts';
 import { createCors } from './http/cors.ts';
+import { createStaticFile } from './http/static-files.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import type { CountedLog, Log } from './log.ts';
@@ -90,9 +91,6 @@ const responseShare = 1 / 2;
 /** Logins that may wait while two are checked; the last of them waits about half a second. */
 const loginsWaitingMax = 16;
 
-/** The folder, beside the compiled code, into which the build copies the files of a page. */
-const folderOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, run, monotonicNow } = deps;
   const createId = createIdSource(now);
@@ -136,8 +134,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
     todos: createTodoHandlers({ store, responses, toListResponse, config }),
     articles: createArticleHandlers({ store, responses, toListResponse, config }),
-    graphqlUi: createPageHandlers('/graphql-ui/', folderOf('graphql-ui')),
-    reference: createPageHandlers('/docs/', folderOf('reference')),
+    ...createPages(),
     health,
     writing,
   });
@@ -161,6 +158,16 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       await uploads.close();
       await store.close();
     },
+  };
+}
+
+/** What the build puts beside the compiled code. */
+function createPages() {
+  const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+  return {
+    graphqlUi: createPageHandlers('/graphql-ui/', pathOf('graphql-ui')),
+    reference: createPageHandlers('/docs/', pathOf('reference')),
+    openapi: createStaticFile(pathOf('openapi.json')),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Every route, in the order of the specification, with its wrappers and options. */
 
-import { type Endpoint, type Handler, jsonTextResponse } from '../http/message.ts';
+import type { Endpoint, Handler } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 import type { createAccountHandlers, WritingGuard } from './accounts.ts';
 import type { createArticleHandlers } from './articles.ts';
@@ -23,6 +23,7 @@ export interface Handlers {
   readonly articles: ReturnType<typeof createArticleHandlers>;
   readonly graphqlUi: ReturnType<typeof createPageHandlers>;
   readonly reference: ReturnType<typeof createPageHandlers>;
+  readonly openapi: Handler;
   readonly health: ReturnType<typeof createHealthHandlers>;
   readonly writing: WritingGuard;
 }
@@ -75,21 +76,12 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('GET', '/articles/{id}', { handler: articles.redirect }),
     // Not in the specification (R35)
     route('GET', '/', { handler: createHome(() => routes) }),
-    route('GET', '/openapi.json', { handler: createApiHandler(() => routes), ...json }),
+    route('GET', '/openapi.json', { handler: handlers.openapi, ...json }),
     route('GET', '/docs', { handler: handlers.reference.redirect }),
     route('GET', '/docs/*', { handler: handlers.reference.file }),
     ...createAdminRoutes(handlers),
   ];
   return routes;
-}
-
-/** Creates the document at the first request, because few runs need it. */
-function createApiHandler(routes: () => readonly Route[]): Handler {
-  let text: string | undefined;
-  return async () => {
-    const { describeApi } = await import('./reference/reference.ts');
-    return jsonTextResponse(200, (text ??= JSON.stringify(describeApi(routes()))));
-  };
 }
 
 /** Not in the specification (R35); these routes are also on ADMIN_PORT. */

@@ -1,5 +1,5 @@
 /**
- * Serves a folder that is part of the build. The folder is listed at the first request; from then
+ * Serves files that are part of the build. A folder is listed at the first request; from then
  * on a client's path is only a key in that list, never a path of the file system. Each file is read
  * once and cached, so that the folder's size is the limit.
  *
@@ -29,7 +29,7 @@ const typeOf: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],
   ['.css', 'text/css; charset=utf-8'],
-  ['.json', 'application/json'],
+  ['.json', 'application/json; charset=utf-8'],
   ['.txt', 'text/plain; charset=utf-8'],
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
@@ -58,16 +58,36 @@ export function createStaticFiles(folder: string, shared: readonly string[]): St
   const files = keepOnce(() => listFiles(folder));
   return async (request, name) => {
     const read = (await files()).get(name);
-    if (read === undefined) throw new AppError('not_found', 'There is no such file.');
-    const { etag, type, bytes, packed } = await read();
-    const headers = [...shared, 'ETag', etag, 'Vary', 'Accept-Encoding'];
-    // Cached but revalidated each time, so that a new build is visible at once.
-    headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
-    const takesBytes = !packed || takesGzip(request.header('accept-encoding'));
-    if (packed && takesBytes) headers.push('Content-Encoding', 'gzip');
-    const body = takesBytes ? bytes : await unpack(bytes);
-    return { status: 200, headers, body, etag, streamBytesMax: unpackBytesMax };
+    if (read === undefined) throw noSuchFile();
+    return toResponse(request, await read(), shared);
   };
+}
+
+/** Serves the one file at this absolute path, which is read at the first request. */
+export function createStaticFile(path: string): (request: HttpRequest) => Promise<HttpResponse> {
+  const read = keepOnce(() => readShipped(path, path));
+  return async (request) => {
+    const file = await read().catch((error: NodeJS.ErrnoException) => {
+      throw error.code === 'ENOENT' ? noSuchFile() : error;
+    });
+    return toResponse(request, file, []);
+  };
+}
+
+const noSuchFile = (): AppError => new AppError('not_found', 'There is no such file.');
+
+async function toResponse(
+  request: HttpRequest,
+  { etag, type, bytes, packed }: File,
+  shared: readonly string[],
+): Promise<HttpResponse> {
+  const headers = [...shared, 'ETag', etag, 'Vary', 'Accept-Encoding'];
+  // Cached but revalidated each time, so that a new build is visible at once.
+  headers.push('Cache-Control', 'no-cache', 'Content-Type', type);
+  const takesBytes = !packed || takesGzip(request.header('accept-encoding'));
+  if (packed && takesBytes) headers.push('Content-Encoding', 'gzip');
+  const body = takesBytes ? bytes : await unpack(bytes);
+  return { status: 200, headers, body, etag, streamBytesMax: unpackBytesMax };
 }
 
 /** Calls `act` once and shares its result. After a failure, the next call tries again. */

@@ -8,9 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import openapiTypes, { type OpenAPI3 } from 'openapi-typescript';
-import { parse } from 'yaml';
-import { readFile } from 'node:fs/promises';
-import { reference } from '../support/reference.js';
+import { document } from '../support/reference.js';
 import { projectFolder } from '../support/source.js';
 
 const client = `
@@ -21,13 +19,13 @@ type Code = components['schemas']['Problem']['code'];
 type Patch = NonNullable<paths['/api/articles/{id}']['patch']['requestBody']>['content'];
 
 export async function write(url: string): Promise<Post[]> {
-  const body: operations['postPosts']['requestBody']['content']['application/json'] = {
+  const body: components['schemas']['PostInput'] = {
     title: 'Typed',
     content: 'By the reference.',
   };
   await fetch(url + '/posts', { method: 'POST', body: JSON.stringify(body) });
   const answer = await fetch(url + '/posts');
-  type Posts = operations['getPosts']['responses'][200]['content']['application/json'];
+  type Posts = operations['listPosts']['responses'][200]['content']['application/json'];
   const posts: Posts = await answer.json();
   return posts.filter(({ status, createdAt }) => status === 'DRAFT' && createdAt.length > 0);
 }
@@ -47,8 +45,7 @@ export type None = paths['/hello']['put'];
 test('a client that is typed by the reference compiles, and a wrong one does not', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-types-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const yaml = await readFile(join(projectFolder, 'docs', 'openapi.yaml'), 'utf8');
-  const types = await openapiTypes(parse(yaml) as OpenAPI3);
+  const types = await openapiTypes(structuredClone(document) as unknown as OpenAPI3);
   await writeFile(join(folder, 'api.ts'), types);
   await writeFile(join(folder, 'client.ts'), client);
   const tsc = join(projectFolder, 'node_modules', '.bin', 'tsc');
@@ -62,8 +59,8 @@ test('a client that is typed by the reference compiles, and a wrong one does not
 
 test('the reference is OpenAPI 3.1 to a validator', async () => {
   const validator = new Validator();
-  assert.deepEqual(await validator.validate({ ...structuredClone(reference) }), { valid: true });
+  assert.deepEqual(await validator.validate({ ...structuredClone(document) }), { valid: true });
   assert.equal(validator.version, '3.1');
-  const broken = { ...structuredClone(reference), paths: { posts: {} } };
+  const broken = { ...structuredClone(document), paths: { posts: {} } };
   assert.equal((await validator.validate(broken)).valid, false);
 });

@@ -1,11 +1,14 @@
 /** The API reference as data, and requests that are made as it says. */
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { describeApi } from '../../dist/handlers/reference/reference.js';
+import { parse } from 'yaml';
 import { createRoutes, type Handlers, type Route } from '../../dist/handlers/routes.js';
 import type { TestServer } from './server.js';
+import { projectFolder } from './source.js';
 
 export interface Described {
   readonly headers?: Readonly<Record<string, { readonly example?: string }>>;
@@ -15,12 +18,10 @@ export interface Described {
       {
         readonly example?: unknown;
         /** By the code of an error. */
-        readonly examples?: Readonly<Record<string, { readonly $ref: string }>>;
+        readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
       }
     >
   >;
-  readonly $ref?: string;
-  readonly description: string;
 }
 
 interface Body {
@@ -30,28 +31,57 @@ interface Body {
 
 export interface Operation {
   readonly operationId: string;
-  readonly parameters?: readonly { readonly name: string }[];
+  readonly parameters?: readonly { readonly name: string; readonly example?: unknown }[];
   readonly requestBody?: {
     readonly content: Readonly<Record<string, Body>>;
-    readonly description: string;
   };
   readonly responses: Readonly<Record<string, Described>>;
 }
 
 export interface Reference {
   readonly info: { readonly version: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
-    readonly responses: Readonly<Record<string, Described>>;
-    readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
-    readonly schemas: Readonly<Record<string, { readonly required?: readonly string[] }>>;
+    readonly schemas: Readonly<Record<string, Schema>>;
   };
+}
+
+interface PathItem extends Readonly<Record<string, unknown>> {
+  /** Of all operations of the path. */
+  readonly parameters?: Operation['parameters'];
+}
+
+interface Schema {
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, { readonly enum?: readonly unknown[] }>>;
 }
 
 /** Only paths, methods and media types of the table are looked at. */
 const anything: unknown = new Proxy(() => anything, { get: () => anything });
 export const routes: readonly Route[] = createRoutes(anything as Handlers);
-export const reference = describeApi(routes) as unknown as Reference;
+
+const written = await readFile(join(projectFolder, 'docs', 'openapi.yaml'), 'utf8');
+/** As it is written. */
+export const document = parse(written) as Readonly<Record<string, unknown>>;
+/** With what it refers to, except for schemas, in its place. */
+export const reference = inline(document) as Reference;
+
+function inline(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inline);
+  if (typeof value !== 'object' || value === null) return value;
+  const { $ref } = value as { readonly $ref?: string };
+  if ($ref !== undefined && !$ref.startsWith('#/components/schemas/')) return inline(find($ref));
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, inline(member)]));
+}
+
+function find($ref: string): unknown {
+  const found = $ref
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((value, step) => (value as Readonly<Record<string, unknown>>)[step], document);
+  assert.ok(found !== undefined, $ref);
+  return found;
+}
 
 /** One route of the reference. */
 export interface Entry {
@@ -63,9 +93,10 @@ export interface Entry {
 
 /** In the order of the table; what removes comes last. */
 export const entries: readonly Entry[] = Object.entries(reference.paths)
-  .flatMap(([path, operations]) =>
-    Object.entries(operations).map(([verb, operation]) => {
+  .flatMap(([path, { parameters: shared = [], ...operations }]) =>
+    Object.entries(operations as Record<string, Operation>).map(([verb, own]) => {
       const method = verb.toUpperCase();
+      const operation = { ...own, parameters: [...shared, ...(own.parameters ?? [])] };
       return { name: `${method} ${path}`, method, path, operation };
     }),
   )
@@ -118,7 +149,7 @@ const validators = new Map<string, ValidateFunction>();
 
 /** What general headers say is said once, or by HTTP. */
 const general =
-  /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|x-content-type-options)$/;
+  /^(?:connection|content-length|content-type|date|keep-alive|transfer-encoding|x-content-type-options|x-request-id)$/;
 
 /**
  * Holds a response to what the reference says of it: its status, type, members and headers. Gives the
@@ -128,9 +159,7 @@ export async function check(entry: Entry, response: Response): Promise<readonly 
   const at = `${entry.name} ${response.status}`;
   const described = entry.operation.responses[response.status];
   assert.ok(described !== undefined, `${at} is not described`);
-  const name = described.$ref?.split('/').at(-1);
-  const { headers = {}, content = {} } =
-    name === undefined ? described : (reference.components.responses[name] ?? described);
+  const { headers = {}, content = {} } = described;
   const sent = [...response.headers.keys()].filter((header) => !general.test(header));
   const wanted = Object.keys(headers).map((header) => header.toLowerCase());
   assert.deepEqual(
@@ -154,20 +183,13 @@ export async function check(entry: Entry, response: Response): Promise<readonly 
     assert.ok(text.replaceAll(delimiter, '--b').startsWith(parts), at);
   }
   if (type?.endsWith('json') !== true) return sent;
-  const pointer =
-    name === undefined
-      ? `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses/${response.status}`
-      : `components/responses/${name}`;
+  const pointer = `paths/${escape(entry.path)}/${entry.method.toLowerCase()}/responses/${response.status}`;
   const real: unknown = JSON.parse(text);
   assertValid(real, `${pointer}/content/${escape(type)}`, at);
-  const shown = type.includes('problem') ? problemLike((real as { code: string }).code) : example;
+  const { examples } = content[type] ?? {};
+  const shown = examples?.[(real as { readonly code: string }).code]?.value ?? example;
   assert.deepEqual(shapeOf(shown), shapeOf(real), at);
   return sent;
-}
-
-/** The example of a problem with this code. */
-export function problemLike(code: string): unknown {
-  return reference.components.examples[code]?.value;
 }
 
 /** `pointer`: what has the schema, in the reference. */
