@@ -115,18 +115,38 @@ test('an operation that runs does not keep the message that it came with', async
   await assertNothingHeld(endpoint);
 });
 
-test('ids count: they are kept as long as their operations run', async (t) => {
+test('an operation needs an id of at most 128 characters', async (t) => {
+  const { port } = await startEndpoint(t);
+  const start = (length: number, type: string) => {
+    return { id: 'i'.repeat(length), type, payload: { query: '{ __typename }' } };
+  };
+  const older = await connectReady(port);
+  older.send(start(129, 'start'));
+  older.send(start(129, 'subscribe'));
+  for (let count = 0; count < 2; count += 1) {
+    assert.equal((await older.next()).type, 'connection_error');
+  }
+  older.send(start(128, 'start'));
+  assert.equal((await older.next()).id, 'i'.repeat(128));
+  const newer = await connectReady(port, { protocols });
+  newer.send(start(128, 'subscribe'));
+  assert.equal((await newer.next()).id, 'i'.repeat(128));
+  newer.send(start(129, 'subscribe'));
+  assert.equal((await newer.closed).code, 4400);
+});
+
+test('of an Authorization no more is stored than a token can have, and it stays invalid', async (t) => {
   const endpoint = await startEndpoint(t);
-  const client = await connectReady(endpoint.port, { protocols });
-  const id = 'i'.repeat(120_000);
-  client.send(subscribe(id, short));
-  client.send(subscribe(`${id}2`, short));
-  const refused = await client.next();
-  assert.deepEqual([refused.type, refused.id], ['error', `${id}2`]);
-  endpoint.comment('x');
-  assert.equal((await client.next()).id, id);
+  const client = await connectByHand(endpoint.port, { protocols });
+  const token = 'x'.repeat(10_000);
+  client.send({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } });
+  await client.next();
+  client.send(
+    subscribe('1', 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }'),
+  );
+  await client.next();
+  assert.deepEqual(endpoint.authorizations, [`Bearer ${token.slice(0, 4_097)}`]);
   await client.close();
-  await assertNothingHeld(endpoint);
 });
 
 test('operations that wait for the acknowledgement are counted, and given back', async (t) => {

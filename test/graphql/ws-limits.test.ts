@@ -105,9 +105,9 @@ describe('operations', { concurrency: 4 }, () => {
     const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     const query = `{ __typename }${' '.repeat(220_000)}`;
-    for (const id of ['a', 'b', 'c', 'd', 'e']) client.send(subscribe(id, query));
+    for (const id of ['a', 'b', 'c']) client.send(subscribe(id, query));
     client.send({ type: 'connection_init' });
-    assert.equal((await client.next()).id, 'e');
+    assert.equal((await client.next()).id, 'c');
     assert.equal((await client.next()).type, 'connection_ack');
     const ids = [(await client.next()).id, (await client.next()).id];
     assert.deepEqual(ids, ['a', 'a']);

@@ -3,11 +3,12 @@
  * through `SocketPort` and never touches a WebSocket.
  */
 
+import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
-import { keptBytesOf, Operation, type OperationDeps, type OperationHost } from './operation.ts';
+import { Operation, type OperationDeps, type OperationHost, waitingBytesOf } from './operation.ts';
 import {
   type Act,
   type Closing,
@@ -70,7 +71,7 @@ export class Connection implements OperationHost {
     this.#deps = deps;
     this.#protocol = protocol;
     this.#kept = deps.pool.open();
-    this.#authorization = authorization;
+    this.#authorization = toStored(authorization);
     // Both protocols use 4408 here: the older one defines no code for a missing `connection_init`.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
@@ -208,7 +209,7 @@ export class Connection implements OperationHost {
     this.#state = 'ready';
     // Choice: the token may be in the payload, because browsers cannot set headers (R23).
     const authorization = init['Authorization'] ?? init['authorization'];
-    if (typeof authorization === 'string') this.#authorization = authorization;
+    if (typeof authorization === 'string') this.#authorization = toStored(authorization);
     port.send(connectionAck);
     this.#startWaiting();
   }
@@ -216,7 +217,7 @@ export class Connection implements OperationHost {
   #start(start: Start, messageBytes: number): void {
     const { uninitialised } = this.#protocol;
     const { id, dialect } = start;
-    const bytes = messageBytes + keptBytesOf(id);
+    const bytes = waitingBytesOf(start.request, messageBytes);
     if (this.#state === 'new' && uninitialised !== undefined) {
       this.close(uninitialised);
       return;
@@ -277,7 +278,14 @@ export class Connection implements OperationHost {
   }
 }
 
+/** Copies what is stored as long as the socket is open; what no token can be is cut. */
+function toStored(authorization: string | undefined): string | undefined {
+  // Cut it is still longer than a token, so it stays invalid.
+  const text = authorization?.slice(0, tokenLengthMax + 'Bearer '.length + 1);
+  return text && Buffer.from(text).toString();
+}
+
 /** The close reason that clients of the newer protocol expect; the socket truncates it. */
 function cutId(id: string): string {
-  return `Subscriber for ${id.slice(0, 100)} already exists`;
+  return `Subscriber for ${id} already exists`;
 }

@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import { isObject } from '../../http/json.ts';
 import { toPlainError } from '../errors.ts';
 import { decodeRequest } from '../http/params.ts';
-import { type Act, errorMessage, type Protocol } from './protocol.ts';
+import { type Act, errorMessage, idLengthMax, type Protocol } from './protocol.ts';
 import { decodeTransport } from './transport-ws.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -41,7 +41,8 @@ export const legacyWs: Protocol = {
 
 function decodeStart(message: Fields): Act {
   const id = idOf(message);
-  if (id === undefined) return unreadable('A start needs an id.');
+  if (id === undefined)
+    return unreadable(`A start needs an id of at most ${idLengthMax} characters.`);
   try {
     const request = decodeRequest(message['payload']);
     return { kind: 'start', id, request, dialect: 'older' };
@@ -53,11 +54,13 @@ function decodeStart(message: Fields): Act {
 
 function decodeStop(message: Fields): Act {
   const id = idOf(message);
-  return id === undefined ? unreadable('A stop needs an id.') : { kind: 'stop', id };
+  return id === undefined
+    ? unreadable('A stop needs the id of an operation.')
+    : { kind: 'stop', id };
 }
 
 function idOf({ id }: Fields): string | undefined {
-  return typeof id === 'string' && id !== '' ? id : undefined;
+  return typeof id === 'string' && id !== '' && id.length <= idLengthMax ? id : undefined;
 }
 
 /** The error names the operation if the message has an id, otherwise it is for the connection. */

@@ -46,14 +46,18 @@ export interface OperationHost {
   overloaded(reason: string): void;
 }
 
-/** Approximate memory of an operation without its id, in bytes. */
-const operationBytes = 512;
-/** The id is stored three times (by itself and in prefixes of messages), two bytes a character. */
-const idBytes = 6;
+/** Approximate memory of an operation that runs, with its id, in bytes. */
+export const operationBytes = 1_024;
+/** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
+const valueBytes = 64;
+/** The decoder accepts no more (`variableValuesMax`), and each is at least two bytes of JSON. */
+const valuesMax = 1_000;
 
-/** Approximate memory of an operation, without the message that started it, in bytes. */
-export function keptBytesOf(id: string): number {
-  return operationBytes + id.length * idBytes;
+/** Approximate memory of an operation that has not started, whose message had so many bytes. */
+export function waitingBytesOf({ variables }: Start['request'], messageBytes: number): number {
+  const values = variables === undefined ? 0 : Math.min(valuesMax, messageBytes / 2);
+  // A character of a text takes up to two bytes.
+  return operationBytes + 2 * messageBytes + values * valueBytes;
 }
 
 export class Operation implements Member {
@@ -119,7 +123,7 @@ export class Operation implements Member {
   #subscribe(operation: ReadyOperation, { subscriptions }: OperationDeps): void {
     try {
       this.#leave = subscriptions.join(operation, this);
-      this.#host.began(this, keptBytesOf(this.id));
+      this.#host.began(this, operationBytes);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#refuse([toRefusal(error)]);

@@ -9,6 +9,9 @@ import type { GraphqlError } from '../errors.ts';
 /** The protocol of an operation, in which it is answered (R28). */
 export type Dialect = 'newer' | 'older';
 
+/** An operation is kept by its id, so that is no text of any length. */
+export const idLengthMax = 128;
+
 /** The message of a result is this prefix, the result's JSON, and `}`. */
 export function resultPrefix(dialect: Dialect, id: string): string {
   return `{"type":"${dialect === 'newer' ? 'next' : 'data'}","id":${JSON.stringify(id)},"payload":`;

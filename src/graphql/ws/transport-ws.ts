@@ -3,7 +3,10 @@
 import { CloseCode, GRAPHQL_TRANSPORT_WS_PROTOCOL, MessageType, validateMessage } from 'graphql-ws';
 import { isObject } from '../../http/json.ts';
 import { decodeRequest } from '../http/params.ts';
-import type { Act, Protocol } from './protocol.ts';
+import { type Act, idLengthMax, type Protocol } from './protocol.ts';
+
+/** A longer payload is left out: a client that does not read must not queue much with pings. */
+const pongLengthMax = 4_096;
 
 export const transportWs: Protocol = {
   name: GRAPHQL_TRANSPORT_WS_PROTOCOL,
@@ -37,14 +40,16 @@ function toAct(value: unknown): Act | undefined {
     case MessageType.ConnectionInit:
       return { kind: 'init', id: undefined, payload: message.payload };
     case MessageType.Subscribe: {
+      if (message.id.length > idLengthMax) return undefined;
       const request = decodeRequest((value as typeof message).payload);
       return { kind: 'start', id: message.id, request, dialect: 'newer' };
     }
     case MessageType.Complete:
       return { kind: 'stop', id: message.id };
     case MessageType.Ping: {
-      const pong = { type: MessageType.Pong, payload: message.payload };
-      return { kind: 'send', text: JSON.stringify(pong) };
+      const pong = { type: MessageType.Pong };
+      const text = JSON.stringify({ ...pong, payload: message.payload });
+      return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
     }
     case MessageType.Pong:
       return { kind: 'nothing' };
