@@ -36,7 +36,7 @@ import { createCors } from './http/cors.ts';
 import { createStaticFile } from './http/static-files.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
-import type { CountedLog, Log } from './log.ts';
+import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';
 import { createRouter } from './router.ts';
 import { openUploads, type OpenUploadsOptions } from './store/files/open.ts';
@@ -45,9 +45,9 @@ import { openStore } from './store/open.ts';
 import { Reading } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
-import { type StoreWatch, timeStore } from './store/timed-store.ts';
 import type { Run } from './store/files/run-folder.ts';
-import { createWatch, type Readings } from './watch/watch.ts';
+import { createMonitor } from './watch/monitor.ts';
+import type { LogSecurity, ProcessReadings, ServiceMetrics } from './watch/service-metrics.ts';
 
 /** Dependencies that tests, or another host program, can replace. */
 export interface AppDeps {
@@ -55,7 +55,7 @@ export interface AppDeps {
   /** Log of requests when LOG_REQUESTS is `all`: it has no limit on lines per second. */
   readonly requestLog?: Log;
   /** Values that only this process can read, for the metrics. */
-  readonly readings?: Pick<Readings, 'connections' | 'memory'>;
+  readonly process?: ProcessReadings;
   readonly now: () => Date;
   /** Milliseconds of a monotonic clock: it does not jump when the system time is set. */
   readonly monotonicNow: () => number;
@@ -97,22 +97,22 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const accounts = await loadAccounts(config);
   const pool = new MemoryPool(config.waitingBytesMax * (1 - commentShare));
   const adminPool = new MemoryPool(adminPoolBytes);
-  const readings = { ...deps.readings, pool, adminPool, graphql: () => graphql.count() };
-  const { observer, security, ...watch } = createWatch(config, { ...deps, readings });
+  const readings = { pool, adminPool, graphql: () => graphql.count(), uploads: () => uploads };
+  const { observer, security, metrics } = createMonitor(config, { ...deps, ...readings });
   const shared = { log, config, observer, pool };
-  const store = await openRecords(config, { createId, now, log, accounts, watch: watch.store });
+  const storeDeps = { createId, now, log, accounts, timed: metrics?.statement };
+  const store = await openRecords(config, storeDeps);
   const responses = createResponses(config, store);
   const toListResponse = createToListResponse(responses, pool, createToText(store, config));
   const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
-
   const uploads = await openFiles(config, store, { run, createName: createId, log });
   const { bearer, login } = createAccess(store, config, { ...deps, accounts, security });
   const viewer = bearer.authenticateIfSent;
   const writing = createWritingGuard(bearer, config);
   const graphql = createGraphqlHandlers({
     ...shared,
-    watch: watch.graphql,
+    metrics,
     store,
     addComment,
     commentAdded: added,
@@ -124,7 +124,6 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
     writing,
   });
-
   const health = createHealthHandlers({ store, monotonicNow });
   const routes = createRoutes({
     graphql,
@@ -138,14 +137,16 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     health,
     writing,
   });
-  const metrics = createMetricsRoutes(watch.handler);
-  const adminRoutes = [...createAdminRoutes({ health }), ...metrics];
-  const mainRoutes = config.adminPort === 'main' ? [...routes, ...metrics] : routes;
+  const metricsRoutes = createMetricsRoutes(metrics?.handler);
+  const mainRoutes = config.adminPort === 'main' ? [...routes, ...metricsRoutes] : routes;
   const listener = listenTo(mainRoutes, { ...shared, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
-    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
+    adminListener: listenTo([...createAdminRoutes({ health }), ...metricsRoutes], {
+      log,
+      pool: adminPool,
+    }),
     adminPool,
     upgrade: graphql.upgrade,
     announceStop() {
@@ -154,7 +155,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     },
     endSockets: () => graphql.close(),
     async close() {
-      watch.close();
+      metrics?.close();
       await uploads.close();
       await store.close();
     },
@@ -192,7 +193,7 @@ function listenTo(
 }
 
 interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
-  readonly security: CountedLog;
+  readonly security: LogSecurity;
   readonly accounts: readonly Account[];
 }
 
@@ -249,7 +250,7 @@ function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
 interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
   readonly createId: () => string;
   readonly accounts: readonly Account[];
-  readonly watch: StoreWatch | undefined;
+  readonly timed: ServiceMetrics['statement'] | undefined;
 }
 
 function openFiles(
@@ -260,9 +261,9 @@ function openFiles(
   return openUploads({ ...deps, directory, storedFilesMax, storedBytesMax, openIndex });
 }
 
-async function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
-  const { createId, now, log, accounts, watch } = deps;
-  const store = await openStore(config.storeUrl, {
+function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
+  const { createId, now, log, accounts, timed } = deps;
+  return openStore(config.storeUrl, {
     createId,
     now: createLocalClock(now),
     initial: initialData(accounts, config.demoData),
@@ -271,7 +272,6 @@ async function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
     listenUrl: config.storeListenUrl,
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,
+    timed,
   });
-  const isDurable = store.openFileIndex !== undefined;
-  return watch !== undefined && isDurable ? timeStore(store, watch) : store;
 }

@@ -76,7 +76,12 @@ async function start(environment: Environment): Promise<void> {
   const { log } = logs;
   const app = await createApp(config, {
     ...logs,
-    readings: { connections: () => server.connections, memory: process.memoryUsage },
+    process: {
+      version: getVersion(),
+      startedAt: performance.timeOrigin,
+      connections: () => server.connections,
+      memory: process.memoryUsage,
+    },
     now,
     monotonicNow: () => performance.now(),
     run: describeRun(),

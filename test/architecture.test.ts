@@ -35,17 +35,17 @@ const rooms: Readonly<Record<string, Room>> = {
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
+  watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
   domain: { uses: ground, types: ['store', 'config', 'log'] },
-  auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log'] },
+  auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
     uses: [...ground, 'config', 'config-limits', 'http', 'domain', 'auth'],
-    types: ['store', 'log'],
+    types: ['store', 'log', 'watch'],
   },
   handlers: {
     uses: [...ground, 'http', 'domain', 'auth', 'graphql'],
     types: ['store', 'config', 'log', 'router'],
   },
-  watch: { uses: [...ground, 'http', 'log'], types: ['config', 'graphql', 'store'] },
   app: {
     uses: [...ground, 'http', 'router', 'store', 'domain', 'auth', 'graphql', 'handlers', 'watch'],
     types: ['config', 'log'],

@@ -43,9 +43,26 @@ test('a form or a socket of a foreign page is told of with its origin', async (t
   const upgrade = ['GET /graphql HTTP/1.1', 'Host: a', `Origin: ${origin}`, 'Upgrade: websocket'];
   socket.send([...upgrade, 'Connection: Upgrade', '', ''].join('\r\n'));
   assert.equal((await socket.response()).status, 403);
-  const refused = { level: 'warn', event: 'origin refused', client, origin };
+  // What the origin was compared with shows whether a proxy changes it.
+  const refused = { level: 'warn', event: 'origin refused', client, origin, count: 1 };
   assert.deepEqual(warningsOf(server), [
-    { ...refused, count: 1 },
-    { ...refused, count: 2 },
+    { ...refused, host: `127.0.0.1:${server.port}` },
+    { ...refused, host: 'a' },
   ]);
+});
+
+test('a full store is told of by the reason, over GraphQL too', async (t) => {
+  const env = { LOG_REQUESTS: 'errors', MEMORY_STORE_BYTES_MAX: '1048576' };
+  const server = await startServer(t, { env });
+  const post = { title: 'a', content: 'x'.repeat(600_000) };
+  assert.equal((await server.send('POST', '/posts', post)).status, 507);
+  const [line] = warningsOf(server);
+  const reason = line?.['reason'];
+  assert.deepEqual([line?.event, line?.['code']], ['request', 'storage_full']);
+  assert.equal(typeof reason, 'string');
+  const query = 'mutation($post: CreatePostInput!) { createPost(createPostInput: $post) }';
+  const response = await server.send('POST', '/graphql', { query, variables: { post } });
+  assert.equal(response.status, 200);
+  const full = server.logged.find(({ event }) => event === 'storage full');
+  assert.deepEqual([full?.level, full?.['reason']], ['warn', reason]);
 });

@@ -15,6 +15,9 @@ import { parsePasswordHash } from './password.ts';
 /** USERS_FILE is read into memory. This size is enough for some thousands of accounts. */
 export const usersFileBytesMax = 1024 * 1024;
 
+/** Characters of a username. */
+export const usernameLengthMax = 256;
+
 /**
  * Reads the accounts of this run. Throws one ConfigError that names USERS_FILE and its faults, and
  * never repeats a password hash.
@@ -107,7 +110,7 @@ export type Person = Omit<Account, 'passwordHash'>;
 /** Returns the person with these values, or a description of what is wrong with them. */
 export function decodePerson(values: Readonly<Record<string, unknown>>): Person | string {
   const { username, email, roles } = values;
-  if (!isLine(username, 256)) return 'username must be text of 1 to 256 characters';
+  if (!isLine(username, usernameLengthMax)) return 'username must be text of 1 to 256 characters';
   if (!isLine(email, 320)) return 'email must be text of 1 to 320 characters';
   if (!isRoles(roles)) return 'roles must be an array of texts, 1,000 bytes in all';
   return { id: toAccountId(username), username, email, roles };

@@ -37,15 +37,20 @@ export interface TokensOptions {
 /** Longer tokens are refused unparsed. The limits in `auth/accounts.ts` keep tokens shorter. */
 export const tokenLengthMax = 4_096;
 
-/** Size of the cache of verified tokens: a token costs one HMAC, not one for each request. */
-export const verifiedTokensMax = 1_000;
+/** Memory of the verified tokens: a token costs one HMAC, not one for each request. */
+export const verifiedBytesMax = 4 * 1024 * 1024;
+
+/** Upper estimate for a token and its claims, whose texts may take two bytes a character. */
+function bytesOf(token: string): number {
+  return 768 + 3 * token.length;
+}
 
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
   const signing = createSecretKey(secrets[0]);
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
-  // The key is the whole token. Only valid tokens are kept, so that a client without the signing
+  // The key is the whole token. Only valid tokens are cached, so that a client without the signing
   // key cannot fill the cache.
-  const verified = new BoundedMap<Claims>(verifiedTokensMax);
+  const verified = new BoundedMap<Claims>(verifiedBytesMax);
 
   return {
     sign({ username, email, roles }) {
@@ -65,7 +70,8 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
         return undefined;
       }
       const claims = readToken(keys, token, nowSeconds);
-      if (claims !== undefined) verified.set(token, claims);
+      // Copied, because a slice would keep the header that it was cut out of.
+      if (claims) verified.set(Buffer.from(token).toString(), claims, bytesOf(token));
       return claims;
     },
   };

@@ -1,11 +1,11 @@
 /** The rules of a login (Spec §5 rule 1, R21): name and password in, access token out. */
 
 import { AppError } from '../errors.ts';
-import type { CountedLog } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Tokens } from './jwt.ts';
 import type { LoginAttempt, LoginLimiter } from './login-limiter.ts';
 import type { CheckPassword } from './password.ts';
+import type { LogSecurity } from '../watch/service-metrics.ts';
 
 /**
  * Resolves with a token if the password is right. An unknown user and a wrong password are refused
@@ -19,7 +19,7 @@ export interface LoginDeps {
   readonly limiter: LoginLimiter;
   readonly checkPassword: CheckPassword;
   readonly tokens: Tokens;
-  readonly security: CountedLog;
+  readonly security: LogSecurity;
 }
 
 export function createLogin(deps: LoginDeps): Login {

@@ -9,8 +9,7 @@ import { createEngine, type EngineDeps } from './engine.ts';
 import { createRunner, type Runner, type RunnerDeps } from './http/runner.ts';
 import { createEventStreams } from './http/sse.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
-import type { GraphqlWatch } from './watch.ts';
-import { watchEngine, watchSubscriptions } from './watched.ts';
+import type { GraphqlMetrics } from '../watch/service-metrics.ts';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface GraphqlEndpoint extends Runner {
@@ -30,20 +29,18 @@ export interface GraphqlCounts {
 export interface EndpointDeps extends EngineDeps, Omit<RunnerDeps, 'engine' | 'streams'> {
   readonly config: Config;
   readonly observer: Observer;
-  readonly watch: GraphqlWatch | undefined;
+  readonly metrics: GraphqlMetrics | undefined;
 }
 
 /** Different subscriptions: each is executed once per event; a thousand take about 50 ms. */
 const distinctMax = 1_000;
 
 export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
-  const { config, log, pool, viewerOf, watch } = deps;
-  const plain = createEngine(deps);
-  const engine = watch === undefined ? plain : watchEngine(plain, watch);
+  const { config, log, pool, viewerOf, metrics } = deps;
+  const engine = createEngine(deps);
   const { placed } = deps.store;
-  const groups = createSubscriptions({ engine, distinctMax, pool, log, watch, placed });
-  const subscriptions = watch === undefined ? groups : watchSubscriptions(groups, watch);
-  const streams = createEventStreams({ engine, subscriptions, pool, config, watch });
+  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, metrics, placed });
+  const streams = createEventStreams({ engine, subscriptions, pool, config, metrics });
   const sockets = createWebSocketEndpoint({
     ...deps,
     engine,

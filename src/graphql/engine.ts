@@ -1,8 +1,7 @@
 /**
  * The GraphQL engine, independent of HTTP and WebSocket. A decoded request is prepared (parsed,
- * checked against the limits, validated), then executed or subscribed to. Results are ready for
- * `JSON.stringify`: errors have a code (R24), internal errors are masked, and their number and
- * length are limited.
+ * checked against the limits, validated), then executed or subscribed to. In results, errors have a
+ * code (R24), internal errors are masked, and their number and length are limited.
  */
 
 import {
@@ -46,11 +45,12 @@ import {
   findTrusted,
   type TrustedDocuments,
 } from './documents/persisted.ts';
-import { type GraphqlResult, isEmpty } from './result.ts';
+import { type GraphqlResult, isEmpty, outcomeOf } from './result.ts';
 import { createSchema } from './schema/schema.ts';
 import { serializeParts } from './parts.ts';
 import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
 import { createScheduler, type Scheduler } from '../scheduler.ts';
+import type { GraphqlMetrics } from '../watch/service-metrics.ts';
 
 /** A decoded request for one operation: each member has its type or is absent. */
 export interface GraphqlRequest extends DocumentSource {
@@ -108,10 +108,7 @@ export interface Engine {
     scope: RequestScope,
     showCost?: boolean,
   ): MaybePromise<SerializedResult>;
-  /**
-   * Starts a subscription. The budget of `scope` must be its own, and is renewed for each event; an
-   * event beyond it gives a result with an error. Rejects if the source cannot be opened.
-   */
+  /** Starts a subscription, or rejects. The budget of `scope` is its own, renewed per event. */
   subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
 }
 
@@ -121,13 +118,14 @@ export interface EngineDeps extends ContextDeps {
   readonly pool: MemoryPool;
   /** If given, only these documents can run. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
 }
 
 /** The limit for one result, batch or event, unless a quarter of the memory for all is less. */
 const resultBytesMax = 16 * 1024 * 1024;
 
 export function createEngine(deps: EngineDeps): Engine {
-  const { config, pool } = deps;
+  const { config, pool, metrics } = deps;
   const schema = createSchema();
   const scheduler = createScheduler();
   const execution = createExecution(deps, schema, scheduler);
@@ -147,7 +145,9 @@ export function createEngine(deps: EngineDeps): Engine {
       const run = (): MaybePromise<GraphqlResult> => execution.run(operation, context);
       const toExtensions = () => (showCost ? toCost(operation, scope, config) : undefined);
       const { budget } = scope;
+      const startedAt = performance.now();
       return andThen(run(), (result) => {
+        metrics?.operation(operation.operation, outcomeOf(result), performance.now() - startedAt);
         const { parts } = context;
         if (parts !== undefined) {
           return serializeParts(result, { parts, run, toExtensions, budget, scheduler });
@@ -236,7 +236,7 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
 /** Creates `Engine.prepare`: text and variables → an operation that can run. */
 function createPrepare(
   schema: GraphQLSchema,
-  { config, trustedDocuments }: EngineDeps,
+  { config, trustedDocuments, metrics }: EngineDeps,
 ): Engine['prepare'] {
   const readDocument = createDocuments(schema, config);
   const findText = trustedDocuments ? findTrusted(trustedDocuments) : findPersisted();
@@ -262,11 +262,13 @@ function createPrepare(
     };
   };
   return (request) => {
+    const startedAt = performance.now();
     try {
       return toReady(request);
     } catch (error) {
-      if (error instanceof RequestError) return { kind: 'refused', errors: error.errors };
-      throw error;
+      if (!(error instanceof RequestError)) throw error;
+      metrics?.operation('unknown', 'refused', performance.now() - startedAt);
+      return { kind: 'refused', errors: error.errors };
     }
   };
 }

@@ -97,7 +97,10 @@ export function refuseRequest(code: GraphqlCode, message: string): RequestError 
 /** The errors of one result: enough to find a mistake, while the result stays small. */
 export const errorsMax = 20;
 
-/** The errors of an execution. The first internal error is logged with the request id. */
+/**
+ * The errors of an execution. The first internal error is logged with the request id, and so is a
+ * full store, which the status of the response need not show.
+ */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
   { requestId, log }: { readonly requestId: string; readonly log: Log },
@@ -105,7 +108,13 @@ export function toFieldErrors(
   let logged = false;
   return errors.slice(0, errorsMax).map((error) => {
     const known = describe(error);
-    if (known !== undefined) return { ...place(error), ...known };
+    if (known !== undefined) {
+      if (known.extensions.code === 'STORAGE_FULL' && !logged) {
+        log('warn', 'storage full', { requestId, reason: known.message });
+        logged = true;
+      }
+      return { ...place(error), ...known };
+    }
     if (!logged) {
       const reason = error.originalError?.stack ?? error.message;
       log('error', 'graphql field failed', { requestId, path: error.path?.join('.'), reason });

@@ -1,7 +1,9 @@
 /** Login and profile (Spec §4.3), and the guard of the routes that change data. */
 
+import { usernameLengthMax } from '../auth/accounts.ts';
 import type { Bearer } from '../auth/bearer.ts';
 import type { Login } from '../auth/login.ts';
+import { passwordBytesMax } from '../auth/password.ts';
 import type { Config } from '../config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
@@ -15,9 +17,6 @@ export interface AccountHandlersDeps {
   readonly bearer: Bearer;
   readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
 }
-
-/** R21: blank texts are not a fault of the body; they are wrong credentials. */
-const credentialsOf = textsOf(['username', 'password'], true);
 
 export function createAccountHandlers(deps: AccountHandlersDeps) {
   const { bearer, config } = deps;
@@ -40,13 +39,30 @@ export function createAccountHandlers(deps: AccountHandlersDeps) {
     login: async (request) => {
       // Read before the body: after the client has hung up, the socket has no address any more.
       const address = clientAddress(request);
-      const { username, password } = await readJson(request, config.bodyBytesMax, credentialsOf);
-      const token = await deps.login({ username, password, address });
+      const credentials = await readJson(request, config.bodyBytesMax, toCredentials);
+      const token = await deps.login({ ...credentials, address });
       return uncachedResponse(200, { access_token: token });
     },
     /** `GET /profile` (Spec §2.5, R22). */
     profile: (request) => andThen(bearer.authenticate(request), toProfile),
   } satisfies Readonly<Record<string, Handler>>;
+}
+
+/** R21: blank texts are not a fault of the body; they are wrong credentials. */
+const decodeCredentials = textsOf(['username', 'password'], true);
+
+/** A login can wait for seconds: meanwhile it needs only the start of these texts, as copies. */
+function toCredentials(body: unknown) {
+  const { username, password } = decodeCredentials(body);
+  return {
+    username: copyStart(username, usernameLengthMax),
+    password: copyStart(password, passwordBytesMax),
+  };
+}
+
+/** One character more than the limit, so that a text that is too long stays too long. */
+function copyStart(text: string, lengthMax: number): string {
+  return Buffer.from(text.slice(0, lengthMax + 1)).toString();
 }
 
 /** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */

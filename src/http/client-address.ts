@@ -53,17 +53,20 @@ interface Peer {
 
 const peersMax = 1_000;
 
+/** More proxies than stand behind one another: what is further left was sent by a client. */
+const nodesMax = 20;
+
 /**
  * Each proxy appends the address of its client, so that the rightmost address that is not trusted
  * is the last one that a trusted proxy has seen. A client can forge all to its left. Undefined if
- * there is no address; the leftmost address if all are trusted.
+ * there is no address; the leftmost of the last `nodesMax` if all are trusted.
  */
 function findClient(
   nodes: readonly string[],
   isTrusted: (address: string) => boolean,
 ): string | undefined {
   let address: string | undefined;
-  for (const node of nodes.toReversed()) {
+  for (const node of nodes.slice(-nodesMax).toReversed()) {
     address = readNode(node.trim());
     if (address === undefined || !isTrusted(address)) return address;
   }

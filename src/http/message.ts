@@ -4,6 +4,7 @@
  */
 
 import type { Readable } from 'node:stream';
+import type { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 
@@ -67,6 +68,8 @@ export interface HttpResponse {
   readonly etag?: string;
   /** The pool for the memory of the response; default: the pool of the clients. */
   readonly pool?: MemoryPool;
+  /** The error that this response describes, for the log. */
+  readonly error?: AppError;
   /** Memory that a stream holds, in bytes; 0 if it accounts for that itself. */
   readonly streamBytesMax?: number;
 }

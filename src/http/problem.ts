@@ -30,7 +30,7 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
     ...(facts.parameter !== undefined && { parameter: facts.parameter }),
   };
   const headers = toErrorHeaders(error, 'application/problem+json');
-  return { status, headers, body: JSON.stringify(body) };
+  return { status, headers, body: JSON.stringify(body), error };
 }
 
 /** The headers of a response with an error, whatever the format of its body. */

@@ -14,7 +14,11 @@ export interface DriverOptions extends MemoryStoreOptions {
   readonly connectionsMax: number;
   /** Time limit for one statement on a database server. */
   readonly timeoutSeconds: number;
+  /** Called with the duration of each statement that reads, and each transaction that writes. */
+  readonly timed?: TimeStatement | undefined;
 }
+
+export type TimeStatement = (kind: 'read' | 'write', milliseconds: number) => void;
 
 export interface AccountsOptions extends Pick<DriverOptions, 'log' | 'now' | 'timeoutSeconds'> {
   /** How long to wait for a database server that does not answer. */

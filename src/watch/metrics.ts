@@ -4,17 +4,24 @@
  */
 
 export interface Metrics {
-  /** A number that only increases. The returned function adds one, for a value of the label. */
-  readonly counter: (name: string, help: string, label: string) => (value: string) => void;
-  /** A duration. The returned function finds the series for the values of the labels. */
-  readonly histogram: (name: string, help: string, labels: readonly string[]) => FindSeries;
+  /** A number that only increases, for each value of the label; those of `values` begin with 0. */
+  readonly counter: (name: string, help: string, label: LabelValues) => (value: string) => void;
+  /** A duration. The returned function adds one, given a value for each label. */
+  readonly histogram: (name: string, help: string, labels: readonly string[]) => AddDuration;
   /** A number that `read` returns when the metrics are requested. */
   readonly gauge: (name: string, help: string, read: () => number) => void;
-  toText(): string;
+  /** A constant 1 with labels, which describe the program. */
+  readonly info: (name: string, help: string, labels: Readonly<Record<string, string>>) => void;
+  readonly toText: () => string;
+}
+
+export interface LabelValues {
+  readonly label: string;
+  readonly values: readonly string[];
 }
 
 /** No value contains a comma. */
-export type FindSeries = (...values: readonly string[]) => Histogram;
+export type AddDuration = (seconds: number, ...values: readonly string[]) => void;
 
 /** Upper limits in seconds. */
 const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] as const;
@@ -22,7 +29,7 @@ const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] as const;
 export function createMetrics(): Metrics {
   const families: (() => readonly string[])[] = [];
   const add = (
-    { name, help, type }: { readonly name: string; readonly help: string; readonly type: string },
+    { name, help, type }: Readonly<Record<'name' | 'help' | 'type', string>>,
     toLines: () => readonly string[],
   ): void => {
     const head = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
@@ -30,8 +37,8 @@ export function createMetrics(): Metrics {
   };
 
   return {
-    counter(name, help, label) {
-      const counts = new Map<string, number>();
+    counter(name, help, { label, values }) {
+      const counts = new Map(values.map((value) => [value, 0]));
       add({ name, help, type: 'counter' }, () =>
         Array.from(counts, ([value, count]) => `${name}{${label}="${value}"} ${count}`),
       );
@@ -42,24 +49,28 @@ export function createMetrics(): Metrics {
       add({ name, help, type: 'histogram' }, () =>
         Array.from(all.values()).flatMap((series) => series.toLines(name)),
       );
-      return (...values) => {
+      return (seconds, ...values) => {
         const key = values.join();
         let series = all.get(key);
         if (series === undefined) {
           series = new Histogram(labels.map((label, at) => `${label}="${values[at]}"`).join());
           all.set(key, series);
         }
-        return series;
+        series.add(seconds);
       };
     },
     gauge(name, help, read) {
       add({ name, help, type: 'gauge' }, () => [`${name} ${read()}`]);
     },
+    info(name, help, labels) {
+      const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+      add({ name, help, type: 'gauge' }, () => [`${name}{${text.join()}} 1`]);
+    },
     toText: () => `${families.flatMap((toLines) => toLines()).join('\n')}\n`,
   };
 }
 
-export class Histogram {
+class Histogram {
   readonly #labels: string;
   /** The count of each bucket, not cumulative; the last bucket has no upper limit. */
   readonly #counts: number[] = [...buckets, Infinity].map(() => 0);

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { askLogin } from '../support/login.js';
 import { startServer, type TestServer } from '../support/server.js';
+import { distUrl, runInHeap } from '../support/small-heap.js';
 
 /** The status for a client whose address is told by a header alone. */
 async function loginBehind(server: TestServer, client: string, password: string): Promise<number> {
@@ -59,4 +60,26 @@ test('a client that is no trusted proxy cannot say that it is another one', asyn
   ] as const) {
     assert.equal(await loginBehind(server, client, 'guess'), status);
   }
+});
+
+test('a login that waits keeps two short texts, whatever was sent', () => {
+  // Wide text: two bytes a character as soon as one of them needs it.
+  const script = `
+    import { createAccountHandlers } from '${distUrl('handlers/accounts.js')}';
+    let lengthMax = 0;
+    const login = ({ username, password }) => {
+      lengthMax = Math.max(lengthMax, username.length, password.length);
+      return new Promise(() => {});
+    };
+    const config = { bodyBytesMax: 1024 * 1024, trustedProxies: [] };
+    const { login: handle } = createAccountHandlers({ login, bearer: {}, config });
+    for (let count = 0; count < 60; count += 1) {
+      const username = count + "€" + "x".repeat(330_000);
+      const body = Buffer.from(JSON.stringify({ username, password: username, more: username }));
+      const header = (name) => (name === 'content-type' ? 'application/json' : undefined);
+      void handle({ remoteAddress: '192.0.2.1', header, readBody: async () => body });
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    console.log(lengthMax);`;
+  assert.ok(Number(runInHeap(48, script)) <= 1_025);
 });

@@ -156,9 +156,14 @@ test('what is under way and open is shown, and is nothing in the end', async (t)
   assert.equal(await valueOf(countOf('POST', '/posts', 499)), 1);
   assert.ok((await valueOf('inkwell_resident_memory_bytes')) > 1e6);
   assert.ok((await valueOf('inkwell_heap_used_bytes')) > 1e6);
+  assert.ok((await valueOf('process_start_time_seconds')) > 1.6e9);
+  assert.match(await read(), /^inkwell_build_info\{version="[0-9.]+"\} 1$/m);
   const names = Array.from((await read()).matchAll(/^# TYPE (\w+)/gm), ([, name = '']) => name);
   const text = readFileSync(new URL('../../docs/production.md', import.meta.url), 'utf8');
-  const listed = Array.from(text.matchAll(/^\| `(inkwell_\w+)`/gm), ([, name = '']) => name);
+  const listed = Array.from(
+    text.matchAll(/^\| `((?:inkwell|process)_\w+)`/gm),
+    ([, name = '']) => name,
+  );
   assert.deepEqual(names.toSorted(), listed.toSorted(), 'the documents list them all');
 });
 
@@ -172,7 +177,7 @@ test('operations are counted by type and outcome, over HTTP and sockets', async 
   }
   assert.equal(await valueOf(operationsOf('query', 'ok')), 1);
   assert.equal(await valueOf(operationsOf('mutation', 'error')), 2);
-  assert.equal(await valueOf('inkwell_graphql_kept_answers_total{type="query"}'), 1);
+  assert.equal(await valueOf('inkwell_graphql_cached_responses_total{type="query"}'), 1);
   const socket = await connectReady(port, { protocols: ['graphql-transport-ws'] });
   socket.send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
   await reaches(operationsOf('query', 'ok'), 2);
@@ -180,11 +185,11 @@ test('operations are counted by type and outcome, over HTTP and sockets', async 
   await reaches(operationsOf('unknown', 'refused'), 2);
 });
 
-test('calls of a durable store are timed by area and kind', { skip: skipSqlite }, async (t) => {
+test('statements of a durable store are timed by kind', { skip: skipSqlite }, async (t) => {
   const file = await newSqliteFile(t);
   const { main, valueOf } = await start(t, { STORE_URL: toSqliteUrl(file) });
   const calls = (kind: string): Promise<number> =>
-    valueOf(`inkwell_store_call_duration_seconds_count{area="posts",kind="${kind}"}`);
+    valueOf(`inkwell_store_statement_duration_seconds_count{kind="${kind}"}`);
   const [read, written] = [await calls('read'), await calls('write')];
   await (await fetch(`${main}/posts`)).arrayBuffer();
   assert.equal(await calls('read'), read + 1);
@@ -197,7 +202,32 @@ test('calls of a durable store are timed by area and kind', { skip: skipSqlite }
 test('those of the store in memory are not', async (t) => {
   const { main, read } = await start(t);
   await (await fetch(`${main}/posts`)).arrayBuffer();
-  assert.doesNotMatch(await read(), /store_call_duration_seconds_count/);
+  assert.doesNotMatch(await read(), /store_statement_duration_seconds_count/);
+});
+
+test('counters begin with 0, and stored files are shown beside their limits', async (t) => {
+  const { main, read, valueOf } = await start(t);
+  for (const series of [
+    'security_events_total{event="login failed"}',
+    'websocket_closes_total{code="1013"}',
+    'graphql_cached_responses_total{type="query"}',
+    'dropped_subscribers_total{reason="behind"}',
+    'stored_files',
+    'stored_bytes',
+  ]) {
+    assert.ok((await read()).includes(`\ninkwell_${series} 0\n`), series);
+  }
+  const body = new FormData();
+  body.append('part', new Blob(['abc']), 'a.txt');
+  assert.equal(
+    (await fetch(`${main}/api/multiparts/simple`, { method: 'POST', body })).status,
+    200,
+  );
+  assert.deepEqual(
+    [await valueOf('inkwell_stored_files'), await valueOf('inkwell_stored_bytes')],
+    [1, 3],
+  );
+  assert.ok((await valueOf('inkwell_stored_bytes_max')) > 1e9);
 });
 
 test('/metrics is not on the main port, unless it is asked for there', async (t) => {

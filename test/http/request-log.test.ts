@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { connectRaw } from '../support/raw-client.js';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
+import { AppError } from '../../dist/errors.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
 import type { Handler } from '../../dist/http/message.js';
-import { createRequestLog } from '../../dist/http/server/request-log.js';
+import { createRequestLog } from '../../dist/watch/request-log.js';
 import type { LogRecord, TestServer } from '../support/server.js';
 import { startServer } from '../support/server.js';
 import { until } from '../support/until.js';
@@ -51,6 +52,8 @@ test('LOG_REQUESTS=all: a line for each request, with its route and never its pa
     route: '/hello',
     status: 200,
     bytes: length,
+    code: undefined,
+    reason: undefined,
     requestId: hello.headers.get('x-request-id'),
     client: '127.0.0.1',
     traceparent,
@@ -109,7 +112,8 @@ async function startLogged(
   const observer = createRequestLog({
     config: { logRequests, trustedProxies: [] },
     log: (level, event, facts) => void lines.push({ ...facts, level, event }),
-    security: () => assert.fail('nothing was refused'),
+    security: (event, facts) => void lines.push({ ...facts, level: 'warn', event }),
+    metrics: undefined,
   });
   return { ...(await startHttp(context, { routes, observer })), logged: lines };
 }
@@ -149,7 +153,12 @@ test('a response that took over a second is a warning', async (t) => {
 
 test('a client that leaves before its response is logged as 499', async (t) => {
   const [opened, asked] = [gate(), gate()];
-  const server = await startLogged(t, 'all', { 'GET /slow': slowRoute(opened, asked) });
+  const slow = slowRoute(opened, asked);
+  const refusing: Handler = async (request) => {
+    await slow(request);
+    throw new AppError('too_many_requests', 'Too many.');
+  };
+  const server = await startLogged(t, 'all', { 'GET /slow': refusing });
   const client = await connectRaw(t, server.port);
   client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
   await asked.opened;
@@ -158,6 +167,9 @@ test('a client that leaves before its response is logged as 499', async (t) => {
   opened.open();
   const [line] = await requestsOf(server, 1);
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);
+  assert.deepEqual([line?.['client'], line?.['code']], ['127.0.0.1', 'too_many_requests']);
+  const refused = { level: 'warn', event: 'login refused', client: '127.0.0.1' };
+  assert.deepEqual(server.logged[0], refused);
 });
 
 test('what a condition makes of a response is what is logged', async (t) => {

@@ -115,13 +115,13 @@ export async function startEndpoint(
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
   const dropped: string[] = [];
-  const watch = {
+  const metrics = {
     operation: () => undefined,
-    cacheHit: () => undefined,
-    dropped: (reason: string) => void dropped.push(reason),
+    responseFromCache: () => undefined,
+    subscriberDropped: (reason: string) => void dropped.push(reason),
   };
   const sockets = createWebSocketEndpoint({
-    observer: { end: () => undefined, openSession: () => () => undefined },
+    observer: { begin: () => undefined, end: () => undefined, openSession: () => () => undefined },
     engine,
     pool,
     subscriptions,
@@ -130,9 +130,9 @@ export async function startEndpoint(
     log,
     config,
     now,
-    watch,
+    metrics,
   });
-  const streams = createEventStreams({ engine, subscriptions, pool, config, watch });
+  const streams = createEventStreams({ engine, subscriptions, pool, config, metrics });
   const stop = await serve(context, { config, sockets, streams, engine, log, pool, subscriptions });
   context.after(stop.stop);
   return {

@@ -37,10 +37,10 @@ export function createBench(
   const count = (): void => void (made += 1);
   const logged: string[] = [];
   const dropped: string[] = [];
-  const watch = {
+  const metrics = {
     operation: () => undefined,
-    cacheHit: () => undefined,
-    dropped: (reason: string) => void dropped.push(reason),
+    responseFromCache: () => undefined,
+    subscriberDropped: (reason: string) => void dropped.push(reason),
   };
   let opened = 0;
   const engine = {
@@ -52,7 +52,7 @@ export function createBench(
     },
   };
   const log = (_level: string, event: string): void => void logged.push(event);
-  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, watch });
+  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, metrics });
   return { subscriptions, source, pool, dropped, made: () => made, logged, opened: () => opened };
 }
 

@@ -7,7 +7,7 @@ import type { MemoryPool } from '../../memory-pool.ts';
 import type { Budget } from '../budget.ts';
 import type { Subscription } from '../engine.ts';
 import { isOverload } from '../errors.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { Ending, Member } from './member.ts';
 import { SharedEvent } from './shared-event.ts';
@@ -20,7 +20,7 @@ export interface GroupDeps {
   readonly budget: Pick<Budget, 'release'>;
   /** Called once, when the group ends. */
   readonly forget: () => void;
-  readonly watch?: GraphqlWatch | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
 }
 
 /** Members served before the time slice is checked. */
@@ -73,7 +73,7 @@ export class Group {
     this.#members.clear();
     for (const member of members) {
       if (ending.kind === 'failed') {
-        this.#deps.watch?.dropped(isOverload(ending.error) ? 'overrun' : 'failed');
+        this.#deps.metrics?.subscriberDropped(isOverload(ending.error) ? 'overrun' : 'failed');
       }
       member.end(ending);
     }

@@ -10,7 +10,7 @@ import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import type { Store } from '../../store/store.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { createEventQueue } from './event-queue.ts';
 import { Group } from './group.ts';
 import type { Member } from './member.ts';
@@ -41,11 +41,11 @@ export interface SubscriptionsDeps {
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly log: Log;
   readonly placed?: Store['placed'] | undefined;
-  readonly watch?: GraphqlWatch | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
-  const { engine, distinctMax, pool, log, watch } = deps;
+  const { engine, distinctMax, pool, log, metrics } = deps;
   const groups = new Map<string, Group>();
   const queue = createEventQueue(engine.scheduler);
   let closed = false;
@@ -62,7 +62,7 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       budget.release();
       kept.release();
     };
-    const group = new Group({ queue, pool, budget, forget, watch });
+    const group = new Group({ queue, pool, budget, forget, metrics });
     groups.set(key, group);
     opened += 1;
     // Without a token: the events of a group must not depend on its first member.
@@ -76,9 +76,11 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   return {
     join(operation, member) {
       if (closed) throw new AppError('draining', 'The server is stopping.');
+      const startedAt = performance.now();
       const key = toKey(operation);
       const group = groups.get(key) ?? open(key, operation);
       group.join(member);
+      metrics?.operation('subscription', 'ok', performance.now() - startedAt);
       return () => group.leave(member);
     },
     running: () => deps.placed?.(),

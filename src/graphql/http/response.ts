@@ -50,7 +50,7 @@ export function resultResponse(
 export function refusalResponse(error: AppError, type: ResponseType): HttpResponse {
   const headers = toErrorHeaders(error, contentTypeOf[type]);
   const result: GraphqlResult = { errors: [toRefusal(error)] };
-  return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result) };
+  return { status: httpStatusOf[error.code], headers, body: JSON.stringify(result), error };
 }
 
 /** The status for the code of an operation that did not run. */

@@ -20,7 +20,7 @@ import {
   statusOf,
 } from './response.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 
 export interface Runner {
   /** Runs one operation or a batch, given as JSON. */
@@ -33,7 +33,7 @@ export interface Runner {
 
 export interface RunnerDeps extends MultipartDeps {
   readonly streams: EventStreams;
-  readonly watch?: GraphqlWatch | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
   readonly responses: ResponseCache<Reading>;
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
@@ -41,7 +41,7 @@ export interface RunnerDeps extends MultipartDeps {
 }
 
 export function createRunner(deps: RunnerDeps): Runner {
-  const { engine, streams, responses, viewerOf, config, watch } = deps;
+  const { engine, streams, responses, viewerOf, config, metrics } = deps;
 
   const toCall = (request: HttpRequest, records: Records): Call => {
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
@@ -77,7 +77,7 @@ export function createRunner(deps: RunnerDeps): Runner {
           : andThen(runOperation(engine, decoded, call), toResponse),
       );
     });
-    if (isKept) watch?.cacheHit();
+    if (isKept) metrics?.responseFromCache();
     return response;
   };
 

@@ -19,7 +19,7 @@ import type { Ending, Member } from '../events/member.ts';
 import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
@@ -44,7 +44,7 @@ export interface EventStreamsDeps {
   /** Accounts for what is queued for slow readers. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly config: Config;
-  readonly watch?: GraphqlWatch | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
 }
 
 const eventStream = 'text/event-stream';
@@ -78,12 +78,17 @@ export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
 }
 
 export function createEventStreams(deps: EventStreamsDeps): EventStreams {
-  const { engine, subscriptions, pool, config, watch } = deps;
+  const { engine, subscriptions, pool, config, metrics } = deps;
   const streams = new Set<EventStream>();
   const queueBytesMax = createQueueShare(config, streams);
   // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
-  const streamDeps = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000, pool, watch };
+  const streamDeps = {
+    queueBytesMax,
+    keepAliveMilliseconds: keepAliveSeconds * 1000,
+    pool,
+    metrics,
+  };
 
   const subscribe = async (operation: ReadyOperation): Promise<HttpResponse> => {
     if (streams.size >= config.connectionsMax / 2) {
@@ -141,7 +146,7 @@ function toForm(event: SharedEvent): EventForm {
   return form;
 }
 
-interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'watch'> {
+interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'metrics'> {
   /** The current limit for the bytes queued in a stream. */
   readonly queueBytesMax: () => number;
   readonly keepAliveMilliseconds: number;
@@ -149,7 +154,7 @@ interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'watch'> {
 
 class EventStream extends Readable implements Member {
   readonly #queueBytesMax: () => number;
-  readonly #watch: GraphqlWatch | undefined;
+  readonly #metrics: GraphqlMetrics | undefined;
   readonly #keepAlive: NodeJS.Timeout;
   /** The memory of its own queue, if that is large. */
   readonly #own: Reservation;
@@ -163,9 +168,9 @@ class EventStream extends Readable implements Member {
   /** Queued long events: the value of `#pushed` at the end of each, and how to release it. */
   #held: { readonly end: number; readonly letGo: () => void }[] = [];
 
-  constructor({ queueBytesMax, keepAliveMilliseconds, pool, watch }: EventStreamDeps) {
+  constructor({ queueBytesMax, keepAliveMilliseconds, pool, metrics }: EventStreamDeps) {
     super();
-    this.#watch = watch;
+    this.#metrics = metrics;
     this.#own = pool.open();
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
@@ -178,7 +183,7 @@ class EventStream extends Readable implements Member {
   next(event: SharedEvent): void {
     if (this.#ended) return;
     if (this.readableLength > this.#queueBytesMax()) {
-      this.#watch?.dropped('behind');
+      this.#metrics?.subscriberDropped('behind');
       this.destroy();
       return;
     }

@@ -10,7 +10,7 @@ import type { EventForm } from '../events/shared-event.ts';
 import { Connection, type ConnectionDeps, type Handshake } from './connection.ts';
 import { brace, toFrame, toSingleFrame } from './frames.ts';
 import { cutReason, type Closing } from './protocol.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import type { SocketPort } from './socket-port.ts';
 
 /** Like `closeMilliseconds`, but while the server is stopping. */
@@ -34,7 +34,7 @@ export const messageBytesMax = 262_144;
 export interface PeerDeps extends ConnectionDeps {
   /** The current limit for bytes queued for one socket. */
   readonly queueBytesMax: () => number;
-  readonly watch?: GraphqlWatch | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
 }
 
 /** A WebSocket and its TCP socket. */
@@ -117,7 +117,7 @@ export class Peer implements SocketPort {
   deliver(event: Parameters<SocketPort['deliver']>[0], prefix: string): void {
     if (!this.#isOpen()) return;
     if (this.isBacklogged()) {
-      this.#deps.watch?.dropped('behind');
+      this.#deps.metrics?.subscriberDropped('behind');
       this.connection.close(behind);
       return;
     }

@@ -17,13 +17,13 @@ import { checkHandshake, chooseProtocol } from './handshake.ts';
 import type { OperationDeps } from './operation.ts';
 import { messageBytesMax, Peer } from './peer.ts';
 import type { Protocol } from './protocol.ts';
-import type { GraphqlWatch } from '../watch.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 
 export interface WebSocketEndpointDeps extends OperationDeps {
   readonly config: Config;
   /** Receives each handshake, and each close of a socket. */
   readonly observer: Observer;
-  readonly watch?: GraphqlWatch | undefined;
+  readonly metrics?: GraphqlMetrics | undefined;
   /** Accounts for operations, results and events of all sockets. */
   readonly pool: MemoryPool;
   /** Milliseconds of a monotonic clock. */

@@ -73,7 +73,7 @@ export function createListener(deps: ListenerDeps): Listener {
     } else send(request, toProblem(error, request.id, log));
   };
   const run = (request: Request): void => {
-    observer?.begin?.();
+    observer?.begin();
     try {
       if (isDraining) {
         throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });

@@ -1,10 +1,8 @@
-/**
- * Reports each finished request to the log and the metrics. Without an `Observer` the listener
- * reports nothing.
- */
+/** Reports each finished request to an `Observer`; without one, nothing is reported. */
 
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import type { AppError } from '../../errors.ts';
 import type { Endpoint, HttpRequest, HttpResponse } from '../message.ts';
 import type { Request } from './request.ts';
 
@@ -25,11 +23,13 @@ export interface Finished {
   readonly waitedMilliseconds: number;
   /** Until the response was written, or its stream ended. */
   readonly milliseconds: number;
+  /** The error that is, or would have been, the response. */
+  readonly error?: AppError | undefined;
 }
 
 export interface Observer {
   /** The request starts. `end` follows in any case. */
-  begin?(): void;
+  begin(): void;
   end(finished: Finished): void;
   /** A WebSocket was opened. Call the returned function with its close code. */
   openSession(handshake: Observed): (code: number) => void;
@@ -41,12 +41,12 @@ const clientLeft = 499;
 /** Call it when a response was written or, for a stream, has begun. */
 export function observeResponse(
   request: Request,
-  { status, body }: HttpResponse,
+  { status, body, error }: HttpResponse,
   { observer, bytes }: { readonly observer: Observer; readonly bytes: number },
 ): void {
   const { outgoing } = request;
   const waitedMilliseconds = performance.now() - request.startedAt;
-  if (!outgoing.headersSent) observeLeft(request, observer);
+  if (!outgoing.headersSent) observeLeft(request, observer, error);
   else if (typeof body === 'object' && body instanceof Readable) {
     const { socket } = request.incoming;
     const before = socket.bytesWritten;
@@ -56,25 +56,26 @@ export function observeResponse(
       observer.end({ request, status, bytes: written, waitedMilliseconds, milliseconds });
     });
   } else {
-    observer.end({ request, status, bytes, waitedMilliseconds, milliseconds: waitedMilliseconds });
+    const milliseconds = waitedMilliseconds;
+    observer.end({ request, status, bytes, waitedMilliseconds, milliseconds, error });
   }
 }
 
-/** Call it for a client that left before its response was made. */
-export function observeLeft(request: Request, observer: Observer): void {
+/** Call it for a client that left before its response was made, or before it was sent. */
+export function observeLeft(request: Request, observer: Observer, error?: AppError): void {
   const milliseconds = performance.now() - request.startedAt;
   const waitedMilliseconds = milliseconds;
-  observer.end({ request, status: clientLeft, bytes: 0, waitedMilliseconds, milliseconds });
+  observer.end({ request, status: clientLeft, bytes: 0, waitedMilliseconds, milliseconds, error });
 }
 
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
 export function observeAtOnce(
   request: Observed,
-  { status, bytes }: Pick<Finished, 'status' | 'bytes'>,
+  { status, bytes, error }: Pick<Finished, 'status' | 'bytes' | 'error'>,
   observer: Observer,
 ): void {
-  observer.begin?.();
-  observer.end({ request, status, bytes, waitedMilliseconds: 0, milliseconds: 0 });
+  observer.begin();
+  observer.end({ request, status, bytes, waitedMilliseconds: 0, milliseconds: 0, error });
 }
 
 /** The same values for a message without a `Request`. */

@@ -9,14 +9,14 @@ import { toProblemResponse } from '../problem.ts';
 const lingerMilliseconds = 1_000;
 
 /**
- * Writes the error as a complete HTTP response, then ends the connection. Returns its status and
- * the bytes of its content.
+ * Writes the error as a complete HTTP response, then ends the connection. Returns its status
+ * and the bytes of its content.
  */
 export function refuse(
   socket: Duplex,
   error: AppError,
   requestId?: string,
-): { readonly status: number; readonly bytes: number } {
+): { readonly status: number; readonly bytes: number; readonly error: AppError } {
   const { status, headers, body } = toProblemResponse(error);
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`];
   if (requestId !== undefined) lines.push(`X-Request-Id: ${requestId}`);
@@ -26,7 +26,7 @@ export function refuse(
   if (error.facts.close !== true) lines.push('Connection: close');
   socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
   endGently(socket);
-  return { status, bytes };
+  return { status, bytes, error };
 }
 
 /**

@@ -34,14 +34,14 @@ export async function openPostgresStore(
   url: string,
   options: DriverOptions & Waiting,
 ): Promise<Store> {
-  const { createId, now, initial, log, connectionsMax, timeoutSeconds } = options;
+  const { createId, now, initial, log, connectionsMax, timeoutSeconds, timed } = options;
   const connect = await createConnect(url);
   await whenThere(connect, options, async (sql) => {
     await migrate(sql);
     await fill(sql, initial);
     await keepAuthors(sql, initial);
   });
-  const pool = createPool(connect, { log, connectionsMax, timeoutSeconds });
+  const pool = createPool(connect, { log, connectionsMax, timeoutSeconds, timed });
   const { listenUrl } = options;
   // Undefined if notifications cannot be received.
   const ownListen = hasSessions(url) ? connect : undefined;

@@ -35,7 +35,10 @@ export interface Pool {
   close(): Promise<void>;
 }
 
-export type PoolOptions = Pick<DriverOptions, 'log' | 'connectionsMax' | 'timeoutSeconds'>;
+export type PoolOptions = Pick<
+  DriverOptions,
+  'log' | 'connectionsMax' | 'timeoutSeconds' | 'timed'
+>;
 
 export interface Connect {
   /** Creates a client for one host of the URL. It connects when it is used. */
@@ -145,7 +148,7 @@ async function ask(query: ReturnType<Statement>): Promise<readonly Row[]> {
 
 /** Every statement has a deadline, and dead connections are replaced. */
 export function createPool(connect: Connect, options: PoolOptions): Pool {
-  const { log, connectionsMax, timeoutSeconds } = options;
+  const { log, connectionsMax, timeoutSeconds, timed } = options;
   // The server cancels a statement at its timeout; one second more is for the answer.
   const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
   const newClient = (): Client =>
@@ -170,8 +173,9 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
   /** True if no connection has answered for so long that all count as dead. */
   const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
 
-  async function run(statement: Statement): Promise<readonly Row[]> {
+  async function run(statement: Statement, kind: 'read' | 'write'): Promise<readonly Row[]> {
     if (statements >= statementsMax) throw busy();
+    const startedAt = performance.now();
     statements += 1;
     const used = client;
     const deadline = createDeadline(patienceMilliseconds, () => {
@@ -195,18 +199,19 @@ export function createPool(connect: Connect, options: PoolOptions): Pool {
     } finally {
       deadline.end();
       statements -= 1;
+      timed?.(kind, performance.now() - startedAt);
     }
   }
 
   return {
-    write: run,
+    write: (statement) => run(statement, 'write'),
     async read(statement) {
       try {
-        return await run(statement);
+        return await run(statement, 'read');
       } catch (error) {
         if (!isAway(error) || isSilent()) throw error;
         await pause(retryMilliseconds);
-        return run(statement);
+        return run(statement, 'read');
       }
     },
     close: () => client.end({ timeout: 2 }),

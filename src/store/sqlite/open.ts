@@ -24,7 +24,7 @@ export { backUpSqlite } from './backup.ts';
 
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
-  const context: SqliteContext = { ...(await open(path, initial)), createId, now };
+  const context: SqliteContext = { ...(await open(path, options)), createId, now };
   const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
   return {
@@ -70,12 +70,15 @@ export async function openSqliteAccounts(
 
 type Opened = Omit<SqliteContext, 'createId' | 'now'>;
 
-async function open(path: string, initial?: InitialData): Promise<Opened> {
+async function open(
+  path: string,
+  { initial, timed }: Partial<Pick<DriverOptions, 'initial' | 'timed'>> = {},
+): Promise<Opened> {
   const database = await openDatabase(path);
   try {
-    const writes = createWrites(database);
+    const writes = createWrites(database, timed);
     const opened = { database, versions: createVersions(), writes };
-    const sql = createStatements(opened);
+    const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, initial && (() => fill(sql, initial)));
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     limitBusyTimeout(database);

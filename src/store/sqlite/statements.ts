@@ -1,5 +1,6 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
+import type { TimeStatement } from '../driver.ts';
 import type { RecordDeps } from '../sql/records.ts';
 import type { Row, Value } from '../sql/rows.ts';
 import {
@@ -30,11 +31,16 @@ export interface SqliteContext extends RecordDeps {
   readonly sql: SqliteStatements;
 }
 
+export interface StatementsDeps extends Pick<SqliteContext, 'database' | 'versions' | 'writes'> {
+  readonly timed?: TimeStatement | undefined;
+}
+
 export function createStatements({
   database,
   versions,
   writes,
-}: Pick<SqliteContext, 'database' | 'versions' | 'writes'>): SqliteStatements {
+  timed,
+}: StatementsDeps): SqliteStatements {
   const prepared = new Map<string, Statement>();
   const prepare = (text: string): Statement => {
     const known = prepared.get(text);
@@ -43,11 +49,19 @@ export function createStatements({
     prepared.set(text, statement);
     return statement;
   };
-  const read: SqliteStatements['read'] = (text, values) =>
+  const ask = (text: string, values: readonly Value[]): readonly Row[] =>
     prepare(text).all(...values.map(toSqlite));
+  const measured = <T>(work: () => T): T => {
+    const startedAt = performance.now();
+    try {
+      return work();
+    } finally {
+      timed?.('read', performance.now() - startedAt);
+    }
+  };
   const run: SqliteStatements['run'] = (table, text, values) => {
     if (isArea(table, versions)) versions[table] += 1;
-    return read(text, values);
+    return ask(text, values);
   };
   return {
     schema: '',
@@ -58,21 +72,22 @@ export function createStatements({
       CROSS JOIN ${byIndex(rows)} WHERE ${rows[1]} = owner.value LIMIT $2`,
     ofOne: (rows, order) => `${byIndex(rows)} WHERE ${rows[1]} = $1
       AND seq ${order === 'ASC' ? '>' : '<'} $2 ORDER BY seq ${order} LIMIT $3`,
-    read,
+    read: (text, values) => measured(() => ask(text, values)),
     run,
     write: (...statement) => writes.run(() => run(...statement)),
-    readPage({ text, values, bytesMax = pageBytesMax }) {
-      const rows: Row[] = [];
-      let bytes = 0;
-      for (const row of prepare(text).iterate(...values.map(toSqlite))) {
-        rows.push(row);
-        for (const name in row) {
-          if (typeof row[name] === 'string') bytes += row[name].length;
+    readPage: ({ text, values, bytesMax = pageBytesMax }) =>
+      measured(() => {
+        const rows: Row[] = [];
+        let bytes = 0;
+        for (const row of prepare(text).iterate(...values.map(toSqlite))) {
+          rows.push(row);
+          for (const name in row) {
+            if (typeof row[name] === 'string') bytes += row[name].length;
+          }
+          if (bytes >= bytesMax) return { rows, isCut: true };
         }
-        if (bytes >= bytesMax) return { rows, isCut: true };
-      }
-      return { rows, isCut: false };
-    },
+        return { rows, isCut: false };
+      }),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { AppError, overloaded } from '../../errors.ts';
+import type { TimeStatement } from '../driver.ts';
 import type { Database } from './database.ts';
 
 export interface Writes {
@@ -25,7 +26,8 @@ const lockedMilliseconds = 2_000;
 /** … and try again after this time, in which the event loop is free. */
 const retryMilliseconds = 20;
 
-export function createWrites(database: Database): Writes {
+/** `timed` is called with the duration of each transaction. */
+export function createWrites(database: Database, timed?: TimeStatement): Writes {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   let waiting: ReturnType<typeof toWaiting>[] = [];
@@ -50,6 +52,7 @@ export function createWrites(database: Database): Writes {
     const batch = waiting;
     waiting = [];
     if (batch.length === 0) return;
+    const startedAt = performance.now();
     try {
       if (!begins(patienceMilliseconds)) {
         waiting = batch;
@@ -63,6 +66,8 @@ export function createWrites(database: Database): Writes {
       const fault = toStoreError(error);
       for (const { fail } of batch) fail(fault);
       return;
+    } finally {
+      timed?.('write', performance.now() - startedAt);
     }
     for (const { acknowledge } of batch) acknowledge();
   };

@@ -1,0 +1,93 @@
+/**
+ * Observes the HTTP server: logs finished requests (none, those that failed or took long, or all),
+ * counts them, and always logs requests refused for security.
+ */
+
+import type { Config } from '../config.ts';
+import type { ErrorCode } from '../errors.ts';
+import { createClientAddress } from '../http/client-address.ts';
+import type { Finished, Observer } from '../http/server/observe.ts';
+import type { Log, LogFacts } from '../log.ts';
+import type { LogSecurity, SecurityEvent, ServiceMetrics } from './service-metrics.ts';
+
+export interface RequestLogDeps {
+  readonly config: Pick<Config, 'logRequests' | 'trustedProxies'>;
+  readonly log: Log;
+  readonly security: LogSecurity;
+  readonly metrics: ServiceMetrics | undefined;
+}
+
+const slowMilliseconds = 1_000;
+
+/** Also of a request whose client has left. A failed login is reported where it fails. */
+const securityEventOf: Readonly<Partial<Record<ErrorCode, SecurityEvent>>> = {
+  too_many_requests: 'login refused',
+  foreign_origin: 'origin refused',
+};
+
+export function createRequestLog(deps: RequestLogDeps): Observer {
+  const { config, log, security, metrics } = deps;
+  const clientAddress = createClientAddress(config.trustedProxies);
+  const isAll = config.logRequests === 'all';
+  const isNone = config.logRequests === 'none';
+  return {
+    begin: () => metrics?.requestBegan(),
+    end(finished) {
+      const { request, status, waitedMilliseconds, error } = finished;
+      metrics?.requestEnded(finished);
+      const event = error && securityEventOf[error.code];
+      if (event === 'login refused') security(event, { client: clientAddress(request) });
+      else if (event === 'origin refused') {
+        // The two are compared: a proxy that changes `Host` is the usual reason.
+        const [origin, host] = [cut(request.header('origin')), cut(request.header('host'))];
+        security(event, { client: clientAddress(request), origin, host });
+      }
+      const isFault = status >= 500 || waitedMilliseconds >= slowMilliseconds;
+      if (isNone || !(isFault || isAll)) return;
+      log(isFault ? 'warn' : 'info', 'request', toFacts(finished, clientAddress(request)));
+    },
+    openSession(handshake) {
+      // Copied, so that the headers are not kept until the socket closes.
+      const facts = { requestId: handshake.id, client: clientAddress(handshake) };
+      const startedAt = performance.now();
+      return (code) => {
+        metrics?.webSocketClosed(code);
+        const ms = toMs(performance.now() - startedAt);
+        if (isAll) log('info', 'websocket closed', { code, ms, ...facts });
+      };
+    },
+  };
+}
+
+/** Limit for headers whose value the client chooses. */
+const givenLengthMax = 128;
+
+function cut(given: string | undefined): string | undefined {
+  return given?.slice(0, givenLengthMax);
+}
+
+/** The route is logged, not the path, which may contain private data. */
+function toFacts(
+  { request, status, bytes, milliseconds, error }: Finished,
+  client: string,
+): LogFacts {
+  return {
+    method: request.method === '' ? undefined : request.method,
+    route: request.endpoint?.route,
+    status,
+    code: error?.code,
+    // Which store or disk is full, or away.
+    reason: status > 500 ? error?.message : undefined,
+    ms: toMs(milliseconds),
+    bytes,
+    requestId: request.id,
+    client,
+    traceparent: cut(request.header('traceparent')),
+    givenRequestId: cut(request.header('x-request-id')),
+  };
+}
+
+/** Rounded to three decimals. */
+function toMs(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
+}

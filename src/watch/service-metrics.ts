@@ -1,0 +1,183 @@
+/** Every metric of the service. Each part counts where the thing happens. */
+
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Config } from '../config.ts';
+import type { HttpResponse } from '../http/message.ts';
+import type { Finished } from '../http/server/observe.ts';
+import type { LogFacts } from '../log.ts';
+import type { MemoryPool } from '../memory-pool.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+
+/** Numbers that are read when metrics are requested. */
+export interface Readings {
+  /** The memory of requests and responses. */
+  readonly pool: MemoryPool;
+  /** The memory for responses of `/metrics`, which clients cannot use up. */
+  readonly adminPool: MemoryPool;
+  readonly graphql: () => Readonly<Record<'webSockets' | 'eventStreams' | 'subscriptions', number>>;
+  /** Rejects if the index of stored files cannot be read. */
+  readonly stored: () => Promise<StoredFiles>;
+  /** What only the process knows: its version, start, connections and memory. */
+  readonly process?: ProcessReadings | undefined;
+}
+
+/** The number of stored files, and their bytes. */
+export type StoredFiles = Readonly<Record<'files' | 'bytes', number>>;
+
+export interface ProcessReadings {
+  readonly version: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** The number of open connections to the main port. */
+  readonly connections: () => number;
+  readonly memory: () => { readonly rss: number; readonly heapUsed: number };
+}
+
+export type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
+/** `refused`: the operation did not run; `error`: the result has errors beside its data. */
+export type Outcome = 'ok' | 'error' | 'refused';
+/**
+ * `behind`: the client does not read; `overrun`: events came faster than they could be executed;
+ * `failed`: an internal error.
+ */
+export type DropReason = 'behind' | 'overrun' | 'failed';
+const dropReasons: readonly DropReason[] = ['behind', 'overrun', 'failed'];
+
+/** A statement that reads, or a transaction that writes. */
+export type StatementKind = 'read' | 'write';
+
+export type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
+/** What GraphQL counts. */
+export type GraphqlMetrics = Pick<
+  ServiceMetrics,
+  'operation' | 'responseFromCache' | 'subscriberDropped'
+>;
+
+/** Events that are logged for the sake of security, whatever LOG_REQUESTS says. */
+export const securityEvents = ['login failed', 'login refused', 'origin refused'] as const;
+export type SecurityEvent = (typeof securityEvents)[number];
+export type LogSecurity = (event: SecurityEvent, facts: LogFacts) => void;
+
+/** Known methods: another one would be a label value chosen by a client. */
+const methods: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+/** Close codes of the protocol and of this server; clients can send others. */
+const closeCodes = [
+  1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 1013, 4400, 4401, 4408, 4409, 4429,
+].map(String);
+
+export function createServiceMetrics(
+  config: Pick<Config, 'storedFilesMax' | 'storedBytesMax'>,
+  readings: Readings,
+) {
+  const metrics = createMetrics();
+  const operationSeconds = metrics.histogram(
+    'inkwell_graphql_operation_duration_seconds',
+    'Duration of GraphQL operations, and of the start of subscriptions.',
+    ['type', 'outcome'],
+  );
+  const countCached = metrics.counter(
+    'inkwell_graphql_cached_responses_total',
+    'GraphQL requests answered from the response cache.',
+    { label: 'type', values: ['query'] },
+  );
+  const statementSeconds = metrics.histogram(
+    'inkwell_store_statement_duration_seconds',
+    'Duration of read statements and write transactions in the database.',
+    ['kind'],
+  );
+  let stored = notKnown;
+  metrics.gauge('inkwell_stored_files', 'Stored files.', () => stored.files);
+  metrics.gauge('inkwell_stored_bytes', 'Bytes of stored files.', () => stored.bytes);
+  const stop = declareReadings(metrics, config, readings);
+
+  return {
+    ...countRequests(metrics),
+    securityEvent: metrics.counter(
+      'inkwell_security_events_total',
+      'Failed and refused logins, and refused origins.',
+      { label: 'event', values: securityEvents },
+    ) as (event: SecurityEvent) => void,
+    /** An operation has run, or a subscription has started. `unknown`: an invalid document. */
+    operation: (type: OperationType, outcome: Outcome, milliseconds: number): void =>
+      operationSeconds(milliseconds / 1000, type, outcome),
+    responseFromCache: () => countCached('query'),
+    /** The server has ended a subscription, or its socket or stream. */
+    subscriberDropped: metrics.counter(
+      'inkwell_dropped_subscribers_total',
+      'Subscriptions ended by the server, by reason.',
+      { label: 'reason', values: dropReasons },
+    ) as (reason: DropReason) => void,
+    statement: (kind: StatementKind, milliseconds: number): void =>
+      statementSeconds(milliseconds / 1000, kind),
+    /** `GET /metrics`. */
+    handler: async (): Promise<HttpResponse> => {
+      stored = await readings.stored().catch(() => notKnown);
+      const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
+      return { status: 200, headers, body: metrics.toText(), pool: readings.adminPool };
+    },
+    /** Stops measuring the event loop. */
+    close: stop,
+  };
+}
+
+const notKnown: StoredFiles = { files: Number.NaN, bytes: Number.NaN };
+
+function countRequests(metrics: Metrics) {
+  const requestSeconds = metrics.histogram(
+    'inkwell_http_request_duration_seconds',
+    'Duration of finished requests.',
+    ['method', 'route', 'status'],
+  );
+  let inFlight = 0;
+  metrics.gauge('inkwell_http_requests_in_flight', 'Requests in progress.', () => inFlight);
+  const countClose = metrics.counter(
+    'inkwell_websocket_closes_total',
+    'Closed WebSockets, by close code.',
+    { label: 'code', values: [...closeCodes, 'other'] },
+  );
+  return {
+    requestBegan: () => void (inFlight += 1),
+    requestEnded({ request, status, milliseconds }: Finished) {
+      const { method, endpoint } = request;
+      inFlight -= 1;
+      const known = methods.includes(method) ? method : 'other';
+      requestSeconds(milliseconds / 1000, known, endpoint?.route ?? 'none', String(status));
+    },
+    webSocketClosed(code: number) {
+      countClose(closeCodes.includes(`${code}`) ? `${code}` : 'other');
+    },
+  };
+}
+
+/** Returns a function that stops measuring. */
+function declareReadings(
+  { gauge, info }: Metrics,
+  config: Pick<Config, 'storedFilesMax' | 'storedBytesMax'>,
+  { pool, graphql, process }: Readings,
+): () => void {
+  if (process !== undefined) {
+    const { version, startedAt, connections, memory } = process;
+    info('inkwell_build_info', 'Version of the program.', { version });
+    gauge('process_start_time_seconds', 'Start time, in seconds since 1970.', () =>
+      Math.floor(startedAt / 1000),
+    );
+    gauge('inkwell_connections', 'Open connections, including WebSockets.', connections);
+    gauge('inkwell_resident_memory_bytes', 'Resident memory.', () => memory().rss);
+    gauge('inkwell_heap_used_bytes', 'Used heap.', () => memory().heapUsed);
+  }
+  gauge('inkwell_websockets', 'Open WebSockets.', () => graphql().webSockets);
+  gauge('inkwell_event_streams', 'Open event streams.', () => graphql().eventStreams);
+  gauge('inkwell_subscriptions', 'Active subscriptions.', () => graphql().subscriptions);
+  gauge('inkwell_waiting_bytes', 'Memory of requests and responses.', () => pool.bytes);
+  gauge('inkwell_waiting_bytes_max', 'Limit of inkwell_waiting_bytes.', () => pool.bytesMax);
+  gauge('inkwell_stored_files_max', 'Limit of inkwell_stored_files.', () => config.storedFilesMax);
+  gauge('inkwell_stored_bytes_max', 'Limit of inkwell_stored_bytes.', () => config.storedBytesMax);
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+  gauge('inkwell_event_loop_delay_seconds', '99th percentile of event loop delay.', () => {
+    const seconds = delay.percentile(99) / 1e9;
+    delay.reset();
+    return seconds;
+  });
+  return () => void delay.disable();
+}
