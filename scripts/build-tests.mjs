@@ -28,7 +28,6 @@ const secondsOf = new Map(
     'commands/accounts': 7,
     'handlers/health': 5,
     'graphql/parts': 2,
-    'auth/login-nodes': 8,
     'store/database-memory': 5,
     'store/postgres-tls': 4,
     'store/plans': 4,

@@ -225,7 +225,6 @@ function createAccess(
     limiter: createLoginLimiter({
       failuresMax: config.loginFailuresMax,
       now: monotonicNow,
-      shared: store.loginFailures,
     }),
     checkPassword: createPasswordChecker({
       queueMax: loginsWaitingMax,

@@ -1,14 +1,13 @@
 /**
  * Limits failed logins (R21). Too many failures of one account from one address lock that account
  * for that address only. Many failures of one account, or from one address, lock nothing: further
- * logins of it are then admitted one at a time, so that no client can lock out others.
+ * logins of it are then admitted one at a time, so that no client can lock out others. Each process
+ * counts for itself.
  */
 
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { AppError, overloaded } from '../errors.ts';
-import type { FailureCount, LoginFailures } from '../store/store.ts';
 
 /** One attempt to log in. */
 export interface LoginAttempt {
@@ -22,8 +21,6 @@ export interface LoginLimiterOptions {
   readonly failuresMax: number;
   /** Milliseconds of a monotonic clock: setting the system time back must not prolong a lock. */
   readonly now: () => number;
-  /** The counters that all nodes share; undefined if only this process counts. */
-  readonly shared?: LoginFailures | undefined;
 }
 
 /** Logins of an account or an address are queued after this many times `failuresMax` failures. */
@@ -31,23 +28,16 @@ const wideFactor = 10;
 
 export type LoginLimiter = ReturnType<typeof createLoginLimiter>;
 
-export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOptions) {
-  // With a shared counter: the failures that the store refused to record (full, or read-only).
+export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
   const counts = new FailureCounts(now);
-  const waitInQueue = createLoginQueue((key) =>
-    shared?.takeTurn(key, intervalMilliseconds).then(pause).catch(ifRefused()),
-  );
+  const waitInQueue = createLoginQueue();
 
-  /** Returns the failures of each key. Rejects if the pair of account and address has too many. */
-  const check = async (keys: ReturnType<typeof toKeys>) => {
-    const found = shared && (await shared.find(Object.values(keys)));
-    const find = (key: string): FailureCount => {
-      const [here, there] = [counts.find(key), found?.get(key)];
-      return there === undefined || here.count > there.count ? here : there;
-    };
-    const { count: pair, millisecondsLeft } = find(keys.pair);
+  /** Returns the failures of each key. Throws if the pair of account and address has too many. */
+  const check = (keys: ReturnType<typeof toKeys>) => {
+    const { count: pair, millisecondsLeft } = counts.find(keys.pair);
     if (pair < failuresMax) {
-      return { pair, account: find(keys.account).count, network: find(keys.network).count };
+      const [account, network] = [counts.find(keys.account), counts.find(keys.network)];
+      return { pair, account: account.count, network: network.count };
     }
     throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
       retryAfterSeconds: Math.ceil(millisecondsLeft / 1000),
@@ -62,34 +52,22 @@ export function createLoginLimiter({ failuresMax, now, shared }: LoginLimiterOpt
      */
     async enter(attempt: LoginAttempt): Promise<number> {
       const keys = toKeys(attempt);
-      let failures = await check(keys);
+      let failures = check(keys);
       // The address comes first, so that a flood from it does not fill the account's queue.
       for (const name of ['network', 'account'] as const) {
         if (failures[name] < failuresMax * wideFactor) continue;
         await waitInQueue(keys[name], keys.pair, failures.pair);
-        failures = await check(keys);
+        failures = check(keys);
       }
       return failures.pair;
     },
-    async fail(attempt: LoginAttempt): Promise<void> {
-      const keys = Object.values(toKeys(attempt));
-      const count = (): void => keys.forEach((key) => counts.add(key));
-      await (shared?.add(keys, windowMilliseconds).catch(ifRefused(count)) ?? count());
+    fail(attempt: LoginAttempt): void {
+      for (const key of Object.values(toKeys(attempt))) counts.add(key);
     },
     /** Forgets the failures of this pair of account and address, not those of either alone. */
-    async succeed(attempt: LoginAttempt): Promise<void> {
-      const { pair } = toKeys(attempt);
-      counts.forget(pair);
-      await shared?.forget(pair).catch(ifRefused());
+    succeed(attempt: LoginAttempt): void {
+      counts.forget(toKeys(attempt).pair);
     },
-  };
-}
-
-/** Ignores a refusal by the store (unavailable or full), and calls `instead` if it is given. */
-function ifRefused(instead?: () => void): (error: unknown) => undefined {
-  return (error) => {
-    if (!(error instanceof AppError)) throw error;
-    instead?.();
   };
 }
 
@@ -112,7 +90,7 @@ export class FailureCounts {
   }
 
   /** Returns the failures of this key, and how long they still count. */
-  find(key: string): FailureCount {
+  find(key: string): { readonly count: number; readonly millisecondsLeft: number } {
     const { end, count } = this.#windows.get(key) ?? { end: 0, count: 0 };
     const millisecondsLeft = Math.max(0, end - this.#now());
     return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
@@ -146,44 +124,32 @@ export const waitingMax = 40;
 interface Waiting {
   readonly client: string;
   readonly rank: number;
-  readonly letIn: () => void;
+  readonly admit: () => void;
   readonly refuse: (error: unknown) => void;
 }
 
 /**
- * Admits the logins of one key one at a time, at an interval that all nodes share. Among the logins
- * at this node, the client with the fewest failures goes first. Rejects with `overloaded` if too
- * many wait: the last of the queue is then refused.
+ * Admits the logins of one key one at a time, at an interval; the client with the fewest failures
+ * goes first. Rejects with `overloaded` if too many wait: the last of the queue is then refused.
  */
-function createLoginQueue(
-  takeTurn: (key: string) => Promise<unknown> | undefined,
-): (key: string, client: string, failures: number) => Promise<void> {
+function createLoginQueue(): (key: string, client: string, failures: number) => Promise<void> {
   // A queue is removed when an interval ends without a waiting login.
   const queues = new Map<string, Waiting[]>();
 
   const open = (key: string): Waiting[] => {
     const queue: Waiting[] = [];
     queues.set(key, queue);
-    let hasTurn = false;
-    /** Takes one turn at a time: other nodes may take turns in between. */
-    const letNextIn = async (): Promise<void> => {
-      if (hasTurn) return;
-      if (queue.length === 0) {
-        clearInterval(timer);
-        queues.delete(key);
+    const admitNext = (): void => {
+      const next = queue.shift();
+      if (next !== undefined) {
+        next.admit();
         return;
       }
-      hasTurn = true;
-      try {
-        await takeTurn(key);
-        queue.shift()?.letIn();
-      } catch (error) {
-        queue.shift()?.refuse(error);
-      }
-      hasTurn = false;
+      clearInterval(timer);
+      queues.delete(key);
     };
-    const timer = setInterval(() => void letNextIn(), intervalMilliseconds).unref();
-    queueMicrotask(() => void letNextIn());
+    const timer = setInterval(admitNext, intervalMilliseconds).unref();
+    queueMicrotask(admitNext);
     return queue;
   };
 
@@ -193,7 +159,7 @@ function createLoginQueue(
       // Logins of the same client that already wait count like failures.
       const rank = failures + queue.filter((other) => other.client === client).length;
       const place = queue.findIndex((other) => other.rank > rank);
-      const waiting = { client, rank, letIn: resolve, refuse: reject };
+      const waiting = { client, rank, admit: resolve, refuse: reject };
       queue.splice(place === -1 ? queue.length : place, 0, waiting);
       if (queue.length > waitingMax) queue.pop()?.refuse(tooMany());
     });

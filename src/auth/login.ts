@@ -31,12 +31,12 @@ export function createLogin(deps: LoginDeps): Login {
     // by that number.
     const isRight = await checkPassword(credentials.password, account?.passwordHash);
     if (account === undefined || !isRight) {
-      await limiter.fail(credentials);
+      limiter.fail(credentials);
       // An unknown name is not logged: it may be a password typed into the wrong field.
       security('login failed', { client: credentials.address, account: account?.username });
       throw new AppError('invalid_credentials', 'The username or the password is wrong.');
     }
-    if (failures > 0) await limiter.succeed(credentials);
+    if (failures > 0) limiter.succeed(credentials);
     return tokens.sign(account);
   };
 }

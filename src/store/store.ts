@@ -68,22 +68,6 @@ export interface Accounts {
   findForLogin(username: string): MaybePromise<Account | undefined>;
 }
 
-/** Counters of failed logins, which all nodes of a durable store share (R21). */
-export interface LoginFailures {
-  /** Returns the count of each key that has failures, and how long they still count. */
-  find(keys: readonly string[]): MaybePromise<ReadonlyMap<string, FailureCount>>;
-  /** Adds one failure to each key, in a window that starts with its first failure. */
-  add(keys: readonly string[], windowMilliseconds: number): Promise<void>;
-  forget(key: string): Promise<void>;
-  /**
-   * Reserves the next turn of this key, and resolves with the milliseconds until it comes. Turns of
-   * all nodes come at this interval.
-   */
-  takeTurn(key: string, intervalMilliseconds: number): Promise<number>;
-}
-
-export type FailureCount = Readonly<Record<'count' | 'millisecondsLeft', number>>;
-
 /** The accounts that a durable store keeps and the command `accounts` changes. */
 export interface KeptAccounts {
   find(username: string): MaybePromise<Account | undefined>;
@@ -152,8 +136,6 @@ export interface Store {
   readonly comments: Comments;
   readonly authors: Authors;
   readonly accounts: Accounts;
-  /** Present only if the store outlives the process. */
-  readonly loginFailures?: LoginFailures;
   readonly todos: Todos;
   readonly articles: Articles;
   /**

@@ -33,7 +33,6 @@ const filling = `
   ${numbers} INSERT INTO todos (id, title, completed) SELECT ${id}, 'A', false FROM numbers;
   ${numbers} INSERT INTO articles (id, document) SELECT n + 100, '{"id":' || (n + 100) || '}' FROM numbers;
   ${numbers} INSERT INTO accounts SELECT 'u' || n, ${id}, 'a', '[]', 'x' FROM numbers;
-  ${numbers} INSERT INTO login_failures SELECT 'k' || n, 1, 0 FROM numbers;
   ${numbers} INSERT INTO files (stored_name, disk_name, size, change)
     SELECT 'f' || n, 'd' || n, 1, 1 FROM numbers;`;
 
@@ -70,14 +69,13 @@ async function askAll({
   assert.deepEqual((await related?.commentsOfPosts([post, toId(2)], limit))?.size, 0);
   assert.deepEqual((await related?.postsOfAuthors([author, toId(2)], limit))?.size, 0);
   await store.accounts.find('u1');
-  await store.loginFailures?.find(['k1', 'k2']);
   const index = store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9, graceSeconds: 1 });
   assert.equal((await index?.list('f1'))?.files.length, 1);
   await change(store, { posts, comments, todos });
 }
 
 async function change(
-  { articles, loginFailures }: Pick<Store, 'articles' | 'loginFailures'>,
+  { articles }: Pick<Store, 'articles'>,
   { posts, comments, todos }: Pick<Store, 'posts' | 'comments' | 'todos'>,
 ): Promise<void> {
   const created = await posts.create({ title: 'A', content: 'text', authorId: null });
@@ -92,8 +90,6 @@ async function change(
   await articles.find(200);
   await articles.save({ title: 'A' });
   await articles.change(200, (article) => ({ ...article, content: 'text' }));
-  await loginFailures?.takeTurn('k1', 1);
-  await loginFailures?.forget('k1');
 }
 
 describe('statements on SQLite', { skip: skipSqlite }, () => {

@@ -5,7 +5,6 @@ import { createAccounts } from '../given-accounts.ts';
 import type { Account, Comment, Post, Todo } from '../model.ts';
 import type { Comments, Groups, KeptAccounts, Posts, PostTexts, Related, Todos } from '../store.ts';
 import { createList, type Listing } from './lists.ts';
-import { createLoginFailures } from './login-failures.ts';
 import { columnsOf, toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
 import { batchBytesMax, findBy, type Owned, type Sql, toInsert } from './sql.ts';
 import { escapeText } from './text-escape.ts';
@@ -26,7 +25,6 @@ export function createPorts(deps: RecordDeps, given: readonly Account[], kept: K
     authors: { find: findBy(sql, ['authors', 'id'], toAuthor) },
     related: createRelated(deps),
     accounts: createAccounts(given, kept),
-    loginFailures: createLoginFailures(sql),
     todos: createTodos(deps),
   };
 }
