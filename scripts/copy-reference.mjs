@@ -1,7 +1,7 @@
 /**
  * Build step: makes dist/openapi.json of docs/openapi.yaml, and dist/reference/, the page that shows
- * it, out of the development dependency `swagger-ui-dist` and the files in scripts/reference/. 5.17.14 is the last version
- * that comes without another package, whose install script reports to its makers.
+ * it, out of the development dependency `swagger-ui-dist` and the files in scripts/reference/. That package needs another one,
+ * whose install script reports to its makers; scripts/no-install-report/ stands in for it.
  */
 
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,14 @@ const here = dirname(fileURLToPath(import.meta.url));
 const own = join(here, 'reference');
 const target = join(here, '..', 'dist', 'reference');
 const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-const names = ['swagger-ui-bundle.js', 'swagger-ui.css', 'favicon-32x32.png', 'LICENSE', 'NOTICE'];
+const names = [
+  'swagger-ui-bundle.js',
+  'swagger-ui-bundle.js.LICENSE.txt',
+  'swagger-ui.css',
+  'favicon-32x32.png',
+  'LICENSE',
+  'NOTICE',
+];
 
 const written = await readFile(join(here, '..', 'docs', 'openapi.yaml'), 'utf8');
 await writeFile(join(here, '..', 'dist', 'openapi.json'), JSON.stringify(parse(written)));

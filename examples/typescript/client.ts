@@ -2,7 +2,7 @@
 // see generate.mjs.
 
 import { readFile } from 'node:fs/promises';
-import type { operations } from './generated/api.js';
+import type { components } from './generated/api.js';
 import type {
   AddCommentMutation,
   AddCommentMutationVariables,
@@ -11,7 +11,7 @@ import type {
 
 const [server = 'http://localhost:8080', documents = 'operations.graphql'] = process.argv.slice(2);
 
-type NewPost = operations['postPosts']['requestBody']['content']['application/json'];
+type NewPost = components['schemas']['PostInput'];
 
 /** The path of the new post. */
 async function writePost(post: NewPost): Promise<string> {

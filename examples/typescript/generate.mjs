@@ -14,7 +14,7 @@ const [server = 'http://localhost:8080', folder = join(import.meta.dirname, 'gen
 await mkdir(folder, { recursive: true });
 
 const api = await (await fetch(`${server}/openapi.json`)).json();
-await writeFile(join(folder, 'api.ts'), await openapiTypescript(api));
+await writeFile(join(folder, 'api.d.ts'), await openapiTypescript(api));
 
 const schema = await (await fetch(`${server}/graphql/schema.graphql`)).text();
 const location = join(import.meta.dirname, 'operations.graphql');
@@ -29,4 +29,4 @@ const types = await codegen({
   plugins: [{ typescriptOperations: {} }],
   pluginMap: { typescriptOperations },
 });
-await writeFile(join(folder, 'graphql.ts'), types);
+await writeFile(join(folder, 'graphql.d.ts'), types);

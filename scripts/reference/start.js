@@ -4,6 +4,15 @@ SwaggerUIBundle({
   url: '../openapi.json',
   dom_id: '#reference',
   deepLinking: true,
+  // Operations show their own schemas.
+  defaultModelsExpandDepth: -1,
   // The viewer would ask another host whether the document is valid.
   validatorUrl: null,
 });
+
+const dark = matchMedia('(prefers-color-scheme: dark)');
+function followSystem() {
+  document.documentElement.classList.toggle('dark-mode', dark.matches);
+}
+dark.addEventListener('change', followSystem);
+followSystem();

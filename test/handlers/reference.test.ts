@@ -96,7 +96,12 @@ describe('the page of the reference', () => {
     const text = await page.text();
     const files = Array.from(text.matchAll(/(?:src|href)="([^"]+)"/g), ([, name = '']) => name);
     assert.equal(files.length, 4);
-    for (const name of [...files, 'LICENSE.txt', 'NOTICE.txt']) {
+    for (const name of [
+      ...files,
+      'LICENSE.txt',
+      'NOTICE.txt',
+      'swagger-ui-bundle.js.LICENSE.txt',
+    ]) {
       assert.match(name, /^[\w.-]+$/);
       assert.equal((await server.fetch(`/docs/${name}`)).status, 200, name);
     }
