@@ -1,6 +1,6 @@
 /**
  * Makes one file of the program and its seven packages: `node scripts/bundle.mjs [FILE]`, by default
- * dist/inkwell.mjs. It needs no node_modules; only `postgres` is still looked up there, when its
+ * dist/inkwell.mjs. It needs no node_modules; only `pg` is still looked up there, when its
  * store is chosen. The browser pages are read from the folders beside the file, where they are.
  */
 
@@ -23,7 +23,7 @@ await build({
   define: { bundledVersion: JSON.stringify(version) },
   legalComments: 'eof',
   // `ws` asks for two accelerators and goes on without them.
-  external: ['postgres', 'bufferutil', 'utf-8-validate'],
+  external: ['pg', 'bufferutil', 'utf-8-validate'],
   banner: {
     js: [
       `// Inkwell ${version}. The licences of the packages within are at the end.`,

@@ -70,7 +70,7 @@ const ownerOf: Readonly<Record<string, readonly string[]>> = {
   ws: ['graphql/ws/'],
 };
 /** The same for packages that only some deployments install: they are loaded when chosen. */
-const ownerOfOptional: typeof ownerOf = { postgres: ['store/postgres/pool.ts'] };
+const ownerOfOptional: typeof ownerOf = { pg: ['store/postgres/connection.ts'] };
 
 const filesPerFolderMax = 15;
 const linesPerFileMax = 300;

@@ -36,8 +36,8 @@ describe('the Dockerfile', () => {
   });
 
   it('installs the version of the driver that is tested, and no development packages', () => {
-    const [, version] = /postgres@(\S+)/.exec(dockerfile) ?? [];
-    assert.equal(version, devDependencies['postgres']);
+    const [, version] = /pg@(\S+)/.exec(dockerfile) ?? [];
+    assert.equal(version, devDependencies['pg']);
     assert.match(dockerfile, /npm ci --omit=dev --ignore-scripts/);
   });
 

@@ -30,7 +30,7 @@ describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true
       assertWhole(result);
       assert.ok(proxy.touched() > 0);
       for (const { logged } of nodes) {
-        const warned = logged.filter(({ event }) => event === 'database sends no hints');
+        const warned = logged.filter(({ event }) => event === 'database sends no notifications');
         assert.equal(warned.length, listen === 'refuse' ? 1 : 0);
       }
       const [half = 0, most = 0] = [0.5, 0.99].map(

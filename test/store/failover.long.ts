@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fanOut } from '../support/fan-out.js';
 import { rounds } from '../support/long.js';
 import { startNode } from '../support/node-process.js';
-import { catchUp, detach, promote, skipPostgres as skip, startPair } from '../support/postgres.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { catchUp, detach, startPair } from '../support/postgres-pair.js';
 
 const comments = rounds('FAILOVER_COMMENTS', { short: 1_000, long: 1_000 });
 const load = { subscribers: 6, comments, writers: 8 };
@@ -19,7 +20,7 @@ describe('nodes under load, after a failover', { skip }, () => {
     [300, 'silent'],
   ] as const) {
     it(`with a lag of ${lagMilliseconds} ms and a ${end} primary, hear of what is there once`, async (context) => {
-      const { primary, standby, url } = await startPair(context);
+      const { primary, standby, url, promote } = await startPair(context);
       const env = { STORE_URL: url, STORE_TIMEOUT_SECONDS: '2' };
       const nodes = await Promise.all([1, 2].map(() => startNode(context, env)));
       const disturb = async (): Promise<void> => {
@@ -28,7 +29,7 @@ describe('nodes under load, after a failover', { skip }, () => {
         await pause(lagMilliseconds);
         if (end === 'killed') await primary.stop('SIGQUIT');
         else await primary.signal('SIGSTOP');
-        await promote(standby);
+        await promote();
       };
       const { stored, acknowledged, asked, heard } = await fanOut({ nodes, ...load, disturb });
       const there = new Set(stored);

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
-import { createConnect, createPool } from '../../dist/store/postgres/pool.js';
+import { createServer, sql } from '../../dist/store/postgres/connection.js';
+import { Pool } from '../../dist/store/postgres/pool.js';
 import { withCode } from '../support/errors.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { startServer } from '../support/server.js';
@@ -50,10 +51,10 @@ describe('PostgreSQL', { skip }, () => {
 
   it('is written to again after it was set to only read', async (t) => {
     const url = await database.createDatabase();
-    const connect = await createConnect(url);
+    const server = await createServer(url);
     const lines: string[] = [];
     const log = (_level: string, event: string): number => lines.push(event);
-    const pool = createPool(connect, { log, connectionsMax: 2, timeoutSeconds: 5 });
+    const pool = new Pool(server, { log, connectionsMax: 2, timeoutSeconds: 5 });
     t.after(() => pool.close());
     const name = new URL(url).pathname.slice(1);
     const elsewhere = url.replace(name, 'postgres');
@@ -62,13 +63,13 @@ describe('PostgreSQL', { skip }, () => {
         elsewhere,
         `ALTER DATABASE ${name} SET default_transaction_read_only = ${state}`,
       );
-    const write = (): Promise<unknown> => pool.write((sql) => sql`INSERT INTO t VALUES (1)`);
-    await pool.write((sql) => sql`CREATE TABLE t (n integer)`);
+    const write = (): Promise<unknown> => pool.write(sql`INSERT INTO t VALUES (1)`);
+    await pool.write(sql`CREATE TABLE t (n integer)`);
     await only('on');
     await database.cutConnections();
     for (let times = 0; times < 20; times += 1) {
       await assert.rejects(write(), withCode('unavailable'));
-      await pool.read((sql) => sql`SELECT 1`);
+      await pool.read(sql`SELECT 1`);
     }
     assert.deepEqual(lines, ['database is away']);
     await only('off');

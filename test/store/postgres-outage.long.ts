@@ -1,11 +1,16 @@
 /** Stores on a PostgreSQL whose connections are cut, or that is away for a while. */
 
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { after, before, describe, it, type TestContext } from 'node:test';
+import postgres from 'postgres';
 import { openStore } from '../../dist/store/open.js';
 import type { Comment } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
+import { rounds } from '../support/long.js';
+import { startNode } from '../support/node-process.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { startFront } from '../support/postgres-pair.js';
 import { driverOptions } from './driver-suite.js';
 import { allOf } from '../support/lists.js';
 import { watching } from '../support/watching.js';
@@ -133,6 +138,100 @@ describe('a store on PostgreSQL', { skip }, () => {
       await server.signal('SIGCONT');
     }
     await until(async () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false));
+  });
+
+  it('answers within 2 s after its connections were cut once', async (context) => {
+    const url = await server.createDatabase();
+    const node = await startNode(context, { STORE_URL: url });
+    const ask = async (path: string, content?: string): Promise<Response> =>
+      fetch(`${node.url}${path}`, {
+        ...(content !== undefined && {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({ title: 'a', content }),
+        }),
+      });
+    const path = (await ask('/posts', 'b')).headers.get('location') ?? '';
+    const seen = { longest: 0, statuses: new Map<number, number>() };
+    let left = rounds('CUT_REQUESTS', { short: 10_000, long: 104_000 });
+    const cutAt = left - Math.floor(left / 10);
+    const load = async (_: unknown, at: number): Promise<void> => {
+      while (left > 0) {
+        left -= 1;
+        if (left === cutAt) void server.cutConnections();
+        const began = performance.now();
+        const response = await (at % 3 === 0 ? ask(`${path}/comments`, 'c') : ask(path));
+        await response.arrayBuffer();
+        seen.longest = Math.max(seen.longest, performance.now() - began);
+        seen.statuses.set(response.status, (seen.statuses.get(response.status) ?? 0) + 1);
+      }
+    };
+    await Promise.all(Array.from({ length: 30 }, load));
+    const refused = seen.statuses.get(503) ?? 0;
+    context.diagnostic(`longest ${seen.longest.toFixed()} ms, ${refused} refused`);
+    assert.ok(seen.longest < 2_000, `${seen.longest} ms`);
+    // Of each connection at most the statement that was under way, and those that it stood for.
+    assert.ok(refused <= 30, `${refused} refused`);
+  });
+
+  it('connects at most a few times a second to a front that only closes', async (context) => {
+    const url = new URL(await server.createDatabase());
+    const target = Number(url.port);
+    const seen = { connections: 0, isClosing: false };
+    url.host = await startFront(context, (near) => {
+      seen.connections += 1;
+      if (seen.isClosing) near.end();
+      else {
+        const far = connect(target, '127.0.0.1');
+        near.pipe(far).pipe(near);
+        near.on('error', () => far.destroy()).on('close', () => far.destroy());
+        far.on('error', () => near.destroy()).on('close', () => near.destroy());
+      }
+    });
+    const store = await open(context, url.href, 5);
+    const { id } = await store.posts.create(draft);
+    seen.isClosing = true;
+    await server.cutConnections();
+    seen.connections = 0;
+    const end = performance.now() + 3_000;
+    while (performance.now() < end) {
+      const asked = performance.now();
+      await assert.rejects(async () => store.posts.find(id), unavailable);
+      assert.ok(performance.now() - asked < 3_000);
+    }
+    assert.ok(seen.connections < 60, `${seen.connections} connections`);
+    seen.isClosing = false;
+    await until(async () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false), 3);
+  });
+
+  it('brings the tables up to date beside a reader, and stops no other node', async (context) => {
+    const url = await server.createDatabase();
+    const old = await open(context, url);
+    const { id } = await old.posts.create(draft);
+    await server.query(
+      url,
+      `ALTER TABLE inkwell.comments DROP COLUMN timeline;
+       DROP TABLE inkwell.login_failures;
+       UPDATE inkwell.schema_state SET version = 4`,
+    );
+    const dump = postgres(url, { max: 1, onnotice: () => undefined });
+    context.after(() => dump.end({ timeout: 1 }));
+    const lines: string[] = [];
+    const log = (_level: string, event: string): number => lines.push(event);
+    let opening: Promise<Store> | undefined;
+    await dump.begin(async (reader) => {
+      await reader`LOCK TABLE inkwell.comments IN ACCESS SHARE MODE`;
+      opening = openStore(url, driverOptions({ log }));
+      await until(() => lines.includes('waiting for the tables of the database'));
+      for (let again = 0; again < 100; again += 1) {
+        const asked = performance.now();
+        await old.comments.ofPost(id).read();
+        assert.ok(performance.now() - asked < 2_000);
+      }
+    });
+    const store = await opening;
+    context.after(() => store?.close());
+    assert.ok(await store?.comments.add(id, 'c'));
   });
 
   it('reads what belongs to ten thousand posts in good time', async (context) => {

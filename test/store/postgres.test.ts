@@ -269,12 +269,12 @@ test('PostgreSQL is refused with one line where the package is missing', async (
   await cp('dist', join(folder, 'dist'), { recursive: true, filter });
   await cp('package.json', join(folder, 'package.json'));
   // A package without files: none that lies in a folder above is found.
-  await mkdir(join(folder, 'node_modules/postgres'), { recursive: true });
-  await writeFile(join(folder, 'node_modules/postgres/package.json'), '{"exports":{}}');
+  await mkdir(join(folder, 'node_modules/pg'), { recursive: true });
+  await writeFile(join(folder, 'node_modules/pg/package.json'), '{"exports":{}}');
   const bare = (await import(join(folder, 'dist/store/open.js'))) as {
     openStore: typeof OpenStore;
   };
   await assert.rejects(bare.openStore('postgres://127.0.0.1/x', driverOptions()), {
-    message: 'STORE_URL: postgres:// needs one more package: npm install postgres',
+    message: 'STORE_URL: postgres:// needs one more package: npm install pg',
   });
 });

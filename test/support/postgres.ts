@@ -78,63 +78,6 @@ const initialize: Make = async (program, data) => {
   await rename(copy, made).catch(() => rm(copy, { recursive: true }));
 };
 
-/** A copy of a server that follows it, until `detach` or its promotion. */
-function startStandby(
-  { port }: PostgresServer,
-  settings?: readonly string[],
-): Promise<PostgresServer> {
-  return startPostgres(settings, async (program) => {
-    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'inkwell'];
-    await program('pg_basebackup', [...from, '-D', 'data', '-R', '-c', 'fast', '--no-sync']);
-  });
-}
-
-export interface Pair {
-  readonly primary: PostgresServer;
-  readonly standby: PostgresServer;
-  /** Of an empty database on the two, and its name. */
-  readonly url: string;
-  readonly database: string;
-}
-
-/** Gone with the test that asked for them. */
-export async function startPair(context: {
-  after(end: () => Promise<void>): unknown;
-}): Promise<Pair> {
-  const primary = await startPostgres();
-  context.after(() => primary.remove());
-  const database = new URL(await primary.createDatabase()).pathname.slice(1);
-  const standby = await startStandby(primary);
-  context.after(() => standby.remove());
-  const hosts = [primary, standby].map(({ port }) => `127.0.0.1:${port}`);
-  return { primary, standby, database, url: `postgres://inkwell@${hosts.join(',')}/${database}` };
-}
-
-/** From now on the standby misses what is written: it lags. */
-export async function detach(standby: PostgresServer): Promise<void> {
-  const url = standby.url('postgres');
-  await standby.query(url, "ALTER SYSTEM SET primary_conninfo = ''");
-  await standby.query(url, 'SELECT pg_reload_conf()');
-  while ((await standby.query(url, 'SELECT FROM pg_stat_wal_receiver')).length > 0) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
-/** Waits until the standby has what was written before. */
-export async function catchUp(primary: PostgresServer, standby: PostgresServer): Promise<void> {
-  const url = primary.url('postgres');
-  const [at] = await primary.query(url, 'SELECT pg_current_wal_insert_lsn()::text AS lsn');
-  const behind = `SELECT WHERE pg_last_wal_replay_lsn() < '${String(at?.['lsn'])}'`;
-  while ((await standby.query(standby.url('postgres'), behind)).length > 0) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
-/** Makes a primary of a standby. */
-export async function promote(standby: PostgresServer): Promise<void> {
-  await standby.query(standby.url('postgres'), 'SELECT pg_promote()');
-}
-
 /** `settings` as on the command line of `postgres`. The caller removes it. */
 export async function startPostgres(
   settings: readonly string[] = ['fsync=off', 'autovacuum=off'],

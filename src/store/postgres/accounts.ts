@@ -4,13 +4,20 @@ import { createKeptAccounts } from '../sql/accounts.ts';
 import { toRow } from '../sql/rows.ts';
 import type { KeptAccounts } from '../store.ts';
 import type { PostgresContext } from './pool.ts';
+import { sql } from './connection.ts';
 
-export function createKept({ pool, sql, now }: Omit<PostgresContext, 'createId'>): KeptAccounts {
-  return createKeptAccounts(sql, {
+export function createKept({
+  pool,
+  sql: statements,
+  now,
+}: Omit<PostgresContext, 'createId'>): KeptAccounts {
+  return createKeptAccounts(statements, {
     async add(account) {
       const rows = await pool.write(
-        (client) => client`WITH added AS (
-            INSERT INTO inkwell.accounts ${client(toRow(account))}
+        sql`WITH added AS (
+            INSERT INTO inkwell.accounts
+            SELECT * FROM json_populate_record(
+              null::inkwell.accounts, ${JSON.stringify(toRow(account))}::text::json)
             ON CONFLICT DO NOTHING RETURNING id, username, email
           )
           INSERT INTO inkwell.authors (id, name, email, created_at)
@@ -26,7 +33,7 @@ export function createKept({ pool, sql, now }: Omit<PostgresContext, 'createId'>
           WHERE authors.id = changed.id
         )
         SELECT 1 FROM changed`;
-      return (await sql.write('accounts', both, values)).length === 1;
+      return (await statements.write('accounts', both, values)).length === 1;
     },
   });
 }

@@ -8,6 +8,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Pool } from './pool.ts';
+import { sql } from './connection.ts';
 
 export type ArticleLease = ReturnType<typeof createArticleLease>;
 
@@ -22,7 +23,7 @@ export function createArticleLease(pool: Pool) {
     /** Returns false if another node holds the lease. Renews it if this node does. */
     async acquire(): Promise<boolean> {
       const rows = await pool.write(
-        (sql) => sql`UPDATE inkwell.article_turn SET holder = ${holder},
+        sql`UPDATE inkwell.article_turn SET holder = ${holder},
             ends = clock_timestamp() + ${leaseMilliseconds}::int * interval '1 millisecond'
           WHERE holder = ${holder} OR ends <= clock_timestamp() RETURNING 1`,
       );
@@ -32,7 +33,7 @@ export function createArticleLease(pool: Pool) {
     async release(): Promise<void> {
       await pool
         .write(
-          (sql) => sql`UPDATE inkwell.article_turn SET ends = '-infinity'
+          sql`UPDATE inkwell.article_turn SET ends = '-infinity'
             WHERE holder = ${holder}`,
         )
         .catch(() => undefined);

@@ -10,9 +10,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type AppError, overloaded } from '../../errors.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import { type ArticleLease, createArticleLease } from './article-lease.ts';
-import type { Client, Pool, PostgresContext, Row } from './pool.ts';
+import type { PostgresContext } from './pool.ts';
+import type { Pool } from './pool.ts';
+import { sql } from './connection.ts';
 import { createList } from '../sql/lists.ts';
-import { toArticle } from '../sql/rows.ts';
+import { type Row, toArticle } from '../sql/rows.ts';
 import { allArticles, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles } from '../store.ts';
 
@@ -42,7 +44,7 @@ export function createArticles({
 
   const find = async (id: number): Promise<readonly Version[]> => {
     const found = await pool.read(
-      (sql) => sql`SELECT version, document FROM inkwell.articles WHERE id = ${id}`,
+      sql`SELECT version, document FROM inkwell.articles WHERE id = ${id}`,
     );
     return found.map(toVersion);
   };
@@ -80,17 +82,11 @@ export function createArticles({
   };
 }
 
-/** Random, because after a failover a lost version number could be given again. */
-function newVersion(sql: Client): ReturnType<Client['unsafe']> {
-  return sql.unsafe('(random() * 9e15)::bigint');
-}
-
 async function put(pool: Pool, article: Article): Promise<Article> {
   await pool.write(
-    (sql) => sql`INSERT INTO inkwell.articles (id, document)
+    sql`INSERT INTO inkwell.articles (id, document)
       VALUES (${article.id}, ${JSON.stringify(article)})
-      ON CONFLICT (id) DO UPDATE
-      SET document = excluded.document, version = ${newVersion(sql)}`,
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document, version = DEFAULT`,
   );
   return article;
 }
@@ -101,10 +97,10 @@ async function put(pool: Pool, article: Article): Promise<Article> {
  */
 function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   return retry(async () => {
-    const [row] = await pool.write((sql) => sql.unsafe(nextArticleId('inkwell.')));
+    const [row] = await pool.write({ text: nextArticleId('inkwell.'), values: [] });
     const article: Article = { ...draft, id: Number(row?.['value']) };
     const stored = await pool.write(
-      (sql) => sql`INSERT INTO inkwell.articles (id, document)
+      sql`INSERT INTO inkwell.articles (id, document)
         VALUES (${article.id}, ${JSON.stringify(article)}) ON CONFLICT DO NOTHING RETURNING 1`,
     );
     return stored.length === 1 ? article : undefined;
@@ -124,24 +120,24 @@ async function replaceAll(
   const rows = changed.map(({ article, version }) => {
     return { id: article.id, version, document: JSON.stringify(article) };
   });
-  const stored = await pool.write((sql) => {
-    // Forces the index: a join alone may read the whole table.
-    const isChanged = sql`articles.id = ANY (ARRAY(SELECT id FROM changed))`;
-    return sql`WITH changed AS MATERIALIZED (
+  const stored = await pool.write(
+    // `= ANY` forces the index: a join alone may read the whole table.
+    sql`WITH changed AS MATERIALIZED (
         SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::text::json)
           AS row (id bigint, version bigint, document text)
       ), unchanged AS MATERIALIZED (
         SELECT articles.id FROM inkwell.articles JOIN changed USING (id, version)
-        WHERE ${isChanged} ORDER BY articles.id FOR UPDATE OF articles
+        WHERE articles.id = ANY (ARRAY(SELECT id FROM changed))
+        ORDER BY articles.id FOR UPDATE OF articles
       )
-      UPDATE inkwell.articles SET document = changed.document, version = ${newVersion(sql)}
+      UPDATE inkwell.articles SET document = changed.document, version = DEFAULT
       FROM changed WHERE articles.id = changed.id AND articles.version = changed.version
-        AND ${isChanged}
+        AND articles.id = ANY (ARRAY(SELECT id FROM changed))
         AND (SELECT count(*) FROM unchanged) = ${rows.length}::int
         AND NOT EXISTS (SELECT FROM inkwell.article_turn
           WHERE holder <> ${holder} AND ends > clock_timestamp())
-      RETURNING 1`;
-  });
+      RETURNING 1`,
+  );
   return stored.length === rows.length;
 }
 
@@ -188,10 +184,10 @@ function createQueue(): InQueue {
   return (id, work) => {
     if (waiting >= waitingMax) return Promise.reject(tooMany());
     waiting += 1;
-    const since = Date.now();
+    const since = performance.now();
     const own = id === undefined ? [...last.values()] : [last.get(id) ?? Promise.resolve()];
     const done = Promise.all([...own, lastOfAll]).then(() => {
-      if (Date.now() - since > waitMillisecondsMax) throw tooMany();
+      if (performance.now() - since > waitMillisecondsMax) throw tooMany();
       return work();
     });
     // Errors go to the caller; the next change in the queue only waits.

@@ -7,9 +7,10 @@
 
 import type { Stored } from './comment-order.ts';
 import { type FeedDeps, Follower } from './follower.ts';
-import { createHints, type Hints } from './hints.ts';
+import { createNotifications, type Notifications } from './notifications.ts';
 import type { Comment } from '../model.ts';
 import type { PostgresContext } from './pool.ts';
+import { sql } from './connection.ts';
 import { createComments as createShared } from '../sql/records.ts';
 import { escapeText } from '../sql/text-escape.ts';
 import type { Comments } from '../store.ts';
@@ -25,7 +26,7 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
       // The lock keeps the post until the comment is stored. It must be taken before the number
       // from the sequence: the feed relies on that (see follower.ts).
       const [row] = await pool.write(
-        (sql) => sql`WITH post AS (
+        sql`WITH post AS (
             SELECT id FROM inkwell.posts WHERE id = ${postId} FOR KEY SHARE
           )
           INSERT INTO inkwell.comments (id, post_id, content, created_at)
@@ -54,9 +55,9 @@ export interface CommentFeed {
 }
 
 /** Delay of a notification, so that it covers the comments that follow. */
-const tellMilliseconds = 5;
+const notifyMilliseconds = 5;
 /** Minimum interval between notifications: longer than that at which readers follow them. */
-const tellPaceMilliseconds = 100;
+const notifyPaceMilliseconds = 100;
 
 export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
   const feed = new Feed(deps);
@@ -66,18 +67,18 @@ export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
 
 class Feed implements CommentFeed {
   readonly #deps: FeedDeps;
-  readonly #hints: Hints;
+  readonly #notifications: Notifications;
   readonly #listeners = new Set<(comment: Comment) => void>();
   /** Present while there are listeners. */
   #follower: Follower | undefined;
   /** Settles when the previous follower has closed. */
   #closing: Promise<void> | undefined;
-  #tellTimer: NodeJS.Timeout | undefined;
-  #toldAt = 0;
+  #notifyTimer: NodeJS.Timeout | undefined;
+  #notifiedAt = 0;
 
   constructor(deps: FeedDeps) {
     this.#deps = deps;
-    this.#hints = createHints(deps);
+    this.#notifications = createNotifications(deps);
   }
 
   /** Finds and logs faults before the first listener comes. */
@@ -93,7 +94,7 @@ class Feed implements CommentFeed {
 
   watch(listener: (comment: Comment) => void): () => void {
     this.#listeners.add(listener);
-    this.#follower ??= new Follower(this.#deps, this.#hints, (comment) => {
+    this.#follower ??= new Follower(this.#deps, this.#notifications, (comment) => {
       for (const each of this.#listeners) each(comment);
     });
     return () => {
@@ -108,13 +109,13 @@ class Feed implements CommentFeed {
 
   stored(stored: Stored): void {
     this.#follower?.stored(stored);
-    if (this.#tellTimer !== undefined) return;
-    const rest = this.#toldAt + tellPaceMilliseconds - performance.now();
-    this.#tellTimer = setTimeout(() => this.#tell(), Math.max(tellMilliseconds, rest));
+    if (this.#notifyTimer !== undefined) return;
+    const rest = this.#notifiedAt + notifyPaceMilliseconds - performance.now();
+    this.#notifyTimer = setTimeout(() => this.#notify(), Math.max(notifyMilliseconds, rest));
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#tellTimer);
+    clearTimeout(this.#notifyTimer);
     this.#rest();
     await this.#closing;
   }
@@ -124,10 +125,10 @@ class Feed implements CommentFeed {
     this.#follower = undefined;
   }
 
-  #tell(): void {
-    this.#tellTimer = undefined;
-    this.#toldAt = performance.now();
-    this.#follower?.told();
-    this.#hints.tell();
+  #notify(): void {
+    this.#notifyTimer = undefined;
+    this.#notifiedAt = performance.now();
+    this.#follower?.notified();
+    this.#notifications.send();
   }
 }

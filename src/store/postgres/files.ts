@@ -8,6 +8,7 @@ import { type FileIndex, type FileIndexOptions, removableMax, toRanges } from '.
 import { createFileStatements } from '../sql/files.ts';
 import { toDiskName } from '../sql/rows.ts';
 import type { PostgresContext } from './pool.ts';
+import { sql } from './connection.ts';
 import { escapeText } from '../sql/text-escape.ts';
 import { tooManyFiles } from '../uploads.ts';
 
@@ -22,7 +23,7 @@ export function createFileIndex(
         return { at, stored_name: escapeText(storedName), disk_name: temporaryName, size };
       });
       const [row] = await pool.write(
-        (sql) => sql`SELECT inkwell.commit_files(
+        sql`SELECT inkwell.commit_files(
           ${JSON.stringify(entries)}::text::json, ${filesMax}, ${bytesMax}, ${graceSeconds}
         ) AS replaced`,
       );
@@ -33,7 +34,7 @@ export function createFileIndex(
     async remove({ temporaryName }) {
       // Locks the row that counts commits first, as a commit does.
       await pool.write(
-        (sql) => sql`WITH turn AS (
+        sql`WITH turn AS (
             UPDATE inkwell.file_changes SET last = last + 1 RETURNING last
           ), gone AS (
             DELETE FROM inkwell.files USING turn WHERE disk_name = ${temporaryName}
@@ -45,7 +46,7 @@ export function createFileIndex(
     },
     async abandon(temporaryNames) {
       const rows = await pool.write(
-        (sql) => sql`SELECT inkwell.abandon_files(
+        sql`SELECT inkwell.abandon_files(
           ${JSON.stringify(temporaryNames)}::text::json, ${graceSeconds}) AS disk_name`,
       );
       return rows.map(toDiskName);
@@ -53,7 +54,7 @@ export function createFileIndex(
     async removable(reading) {
       const ranges = JSON.stringify(toRanges(reading));
       const rows = await pool.write(
-        (sql) => sql`WITH held AS (
+        sql`WITH held AS (
             UPDATE inkwell.replaced_files
             SET remove_at = now() + make_interval(secs => ${graceSeconds})
             WHERE EXISTS (

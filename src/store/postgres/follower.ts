@@ -1,36 +1,38 @@
 /**
  * Reads the comments of all nodes after a cursor while there are listeners: when another node sends
- * a hint, and at intervals.
+ * a notification, and at intervals.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
 import { CommentOrder, type Look, type Numbered, type Stored } from './comment-order.ts';
 import type { Comment } from '../model.ts';
-import type { Hints, Listening } from './hints.ts';
-import type { Client, Connect, Pool, Row } from './pool.ts';
-import { toComment } from '../sql/rows.ts';
+import type { Listening, Notifications } from './notifications.ts';
+import type { Server } from './connection.ts';
+import type { Pool } from './pool.ts';
+import { type Statement, sql } from './connection.ts';
+import { type Row, toComment } from '../sql/rows.ts';
 import { pageBytesMax } from '../sql/sql.ts';
 
 export interface FeedDeps {
   readonly pool: Pool;
-  /** For receiving hints of other nodes; undefined if that is not possible. */
-  readonly connect: Connect | undefined;
+  /** The server for LISTEN; undefined if notifications cannot be received. */
+  readonly listenServer: Server | undefined;
   readonly log: Log;
   readonly timeoutSeconds: number;
-  /** Identifies this node in hints. */
+  /** Identifies this node in notifications. */
   readonly nodeId: string;
 }
 
 const rowsPerLook = 500;
 /** Interval between reads at a gap. */
 const gapMilliseconds = 5;
-/** Interval between reads without a reason: if hints can be received, and if they cannot. */
+/** Interval between reads without a reason: with notifications, and without. */
 const idleMilliseconds = 1_000;
-const deafMilliseconds = 100;
+const pollMilliseconds = 100;
 /**
- * Minimum interval between reads after hints: a read costs nearly the same for one comment and for
- * forty. Shorter than the interval of a node's hints, so that these are not delayed.
+ * Minimum interval between reads after notifications: a read costs nearly the same for one comment
+ * and for forty. Shorter than the interval of a node's notifications, which it must not delay.
  */
 const paceMilliseconds = 90;
 /** Longer than any statement of a node: only a transaction of another program takes longer. */
@@ -58,14 +60,14 @@ export class Follower {
   #dueAt = 0;
   #closed = false;
 
-  constructor(deps: FeedDeps, hints: Hints, deliver: (comment: Comment) => void) {
+  constructor(deps: FeedDeps, notifications: Notifications, deliver: (comment: Comment) => void) {
     this.#deps = deps;
     this.#deliver = deliver;
-    this.listening = hints.listen({
-      heard: (from) => {
+    this.listening = notifications.listen({
+      onNotification: (from) => {
         if (from !== deps.nodeId) this.#ask();
       },
-      connected: () => this.#ask(),
+      onConnected: () => this.#ask(),
     });
     void this.#look();
   }
@@ -86,7 +88,7 @@ export class Follower {
   }
 
   /** Call it when a notification is sent: an own comment may wait for one of another node. */
-  told(): void {
+  notified(): void {
     if (this.#order !== undefined && this.#order.waiting > 0) this.#ask();
   }
 
@@ -121,7 +123,7 @@ export class Follower {
     // The pool has logged the reason of a failure.
     const wait = await this.#lookOnce().catch(() => undefined);
     this.#isLooking = false;
-    const rest = this.listening.areHeard() ? idleMilliseconds : deafMilliseconds;
+    const rest = this.listening.isActive() ? idleMilliseconds : pollMilliseconds;
     this.#lookIn(wait ?? (this.#again ? paceMilliseconds : rest));
   }
 
@@ -129,7 +131,7 @@ export class Follower {
   async #lookOnce(): Promise<number | undefined> {
     const order = (this.#order ??= await this.#begin());
     const { ownMax, cursor, timeline } = order;
-    const rows = await this.#deps.pool.read((sql) => look(sql, { cursor, timeline, ownMax }));
+    const rows = await this.#deps.pool.read(look({ cursor, timeline, ownMax }));
     const seen = toLook(rows, ownMax);
     // A server that was left behind by a failover: the next read may reach another one.
     if (this.#closed || seen.timeline < timeline) return undefined;
@@ -172,7 +174,7 @@ interface Position extends Pick<Look, 'ownMax'> {
   readonly cursor: number;
   readonly timeline: number;
   /** False: without texts, so that all rows fit into one read. */
-  readonly areTold?: boolean;
+  readonly withTexts?: boolean;
 }
 
 /** The start position: the last number, and the comments visible after `after`. */
@@ -190,7 +192,7 @@ async function findStart(pool: Pool): Promise<Start> {
 async function findLate(pool: Pool, start: Start): Promise<readonly Numbered[]> {
   const before = new Set(start.comments.map(({ seq }) => seq));
   // Every transaction that took one of these numbers is older than this one.
-  const [row] = await pool.write((sql) => sql`SELECT pg_current_xact_id()::text AS next`);
+  const [row] = await pool.write(sql`SELECT pg_current_xact_id()::text AS next`);
   const next = BigInt(String(row?.['next']));
   let seen = await lookAfter(pool, start.after);
   for (let looks = 0; seen.oldest < next && looks < startLooksMax; looks += 1) {
@@ -209,9 +211,9 @@ async function findLate(pool: Pool, start: Start): Promise<readonly Numbered[]> 
   return late;
 }
 
-async function lookAfter(pool: Pool, cursor: number, areTold = false): Promise<Seen> {
-  const position = { cursor, timeline: timelineMax, ownMax: 0, areTold };
-  return toLook(await pool.read((sql) => look(sql, position)), 0);
+async function lookAfter(pool: Pool, cursor: number, withTexts = false): Promise<Seen> {
+  const position = { cursor, timeline: timelineMax, ownMax: 0, withTexts };
+  return toLook(await pool.read(look(position)), 0);
 }
 
 /**
@@ -220,8 +222,8 @@ async function lookAfter(pool: Pool, cursor: number, areTold = false): Promise<S
  * missing, the statement takes a transaction id of its own: the snapshot's upper limit only covers
  * ended transactions, and can be below some that are running.
  */
-function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
-  const { cursor, timeline, ownMax, areTold = true } = position;
+function look(position: Position): Statement {
+  const { cursor, timeline, ownMax, withTexts = true } = position;
   return sql`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
       CASE WHEN greatest(found.upto, ${ownMax}) > ${cursor} + found.count
         THEN pg_current_xact_id()::text ELSE '0' END AS next,
@@ -238,7 +240,7 @@ function look(sql: Client, position: Position): ReturnType<typeof sql<Row[]>> {
       SELECT max(seq) AS upto, count(*) AS count, json_agg(comment ORDER BY seq) AS comments FROM (
         SELECT next.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
           SELECT seq, id, post_id, created_at,
-            CASE WHEN ${areTold}::boolean THEN content ELSE '' END AS content
+            CASE WHEN ${withTexts}::boolean THEN content ELSE '' END AS content
           FROM inkwell.comments WHERE seq > ${cursor} ORDER BY seq LIMIT ${rowsPerLook}
         ) AS next
       ) AS comment WHERE bytes - octet_length(content) < ${pageBytesMax}

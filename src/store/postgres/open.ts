@@ -6,49 +6,47 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Log } from '../../log.ts';
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createPorts } from '../sql/records.ts';
 import { createKept } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments, openFeed } from './comments.ts';
+import { type Connection, createServer, run, type Server } from './connection.ts';
+import type { PostgresContext } from './pool.ts';
 import { createFileIndex } from './files.ts';
-import { describeAway, lacksTls, toStartError } from './faults.ts';
-import {
-  type Client,
-  type Connect,
-  createConnect,
-  createPool,
-  type PostgresContext,
-} from './pool.ts';
-import { fill, keepAuthors, migrate, migrationSeconds } from './schema.ts';
+import { describe, isBusy, toStartError } from './faults.ts';
+import { Pool } from './pool.ts';
+import { migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
+import { sql } from './connection.ts';
 import { createStatements } from './statements.ts';
-import { hasSessions } from './url.ts';
 import type { Store } from '../store.ts';
 
-type Waiting = Pick<AccountsOptions, 'log' | 'startSeconds'>;
-const startRetryMilliseconds = 250;
+type StartOptions = Pick<AccountsOptions, 'log' | 'startSeconds'>;
+const retryMilliseconds = 250;
+/** The pause while tables that a migration changes are being read. */
+const busyMilliseconds = 3_000;
 /** The interval at which the log repeats what the start waits for. */
-const startLogMilliseconds = 10_000;
+const logMilliseconds = 10_000;
 
 export async function openPostgresStore(
   url: string,
-  options: DriverOptions & Waiting,
+  options: DriverOptions & StartOptions,
 ): Promise<Store> {
-  const { createId, now, initial, log, connectionsMax, timeoutSeconds, timed } = options;
-  const connect = await createConnect(url);
-  await whenThere(connect, options, async (sql) => {
-    await migrate(sql);
-    await fill(sql, initial);
-    await keepAuthors(sql, initial);
+  const { createId, now, initial, log, listenUrl, timeoutSeconds } = options;
+  const server = await createServer(url);
+  await prepare(server, options, async (connection) => {
+    await migrate(connection);
+    await run(connection, toFill(initial));
+    await run(connection, toAuthors(initial));
+    await checkDurability(connection, log);
   });
-  const pool = createPool(connect, { log, connectionsMax, timeoutSeconds, timed });
-  const { listenUrl } = options;
-  // Undefined if notifications cannot be received.
-  const ownListen = hasSessions(url) ? connect : undefined;
-  const listen = listenUrl === '' ? ownListen : await createConnect(listenUrl);
-  const feed = await openFeed({ pool, connect: listen, log, timeoutSeconds, nodeId: randomUUID() });
-  const sql = createStatements(pool, connectionsMax);
-  const context: PostgresContext = { pool, sql, createId, now };
+  const pool = new Pool(server, options);
+  const ownListen = server.hasSessions ? server : undefined;
+  const listenServer = listenUrl === '' ? ownListen : await createServer(listenUrl);
+  const feed = await openFeed({ pool, listenServer, log, timeoutSeconds, nodeId: randomUUID() });
+  const statements = createStatements(pool);
+  const context: PostgresContext = { pool, sql: statements, createId, now };
   return {
     ...createPorts(context, initial.accounts, createKept(context)),
     comments: createComments(context, feed),
@@ -57,9 +55,9 @@ export async function openPostgresStore(
     versions: () => undefined,
     placed: () => feed.placed(),
     async ping() {
-      await sql.read('SELECT 1', []);
+      await pool.read(sql`SELECT 1`);
     },
-    openFileIndex: (given) => createFileIndex(context, given),
+    openFileIndex: (limits) => createFileIndex(context, limits),
     async close() {
       await feed.close();
       await pool.close();
@@ -73,52 +71,61 @@ export async function openPostgresAccounts(
   options: AccountsOptions,
 ): Promise<OpenedAccounts> {
   const { now, log, timeoutSeconds } = options;
-  const connect = await createConnect(url);
-  await whenThere(connect, options, migrate);
-  const pool = createPool(connect, { log, connectionsMax: 1, timeoutSeconds });
-  const sql = createStatements(pool, 1);
+  const server = await createServer(url);
+  await prepare(server, options, migrate);
+  const pool = new Pool(server, { log, connectionsMax: 1, timeoutSeconds });
+  const statements = createStatements(pool);
   return {
-    accounts: createKept({ pool, sql, now }),
-    openFileIndex: (given) => createFileIndex({ pool, sql }, given),
+    accounts: createKept({ pool, sql: statements, now }),
+    openFileIndex: (limits) => createFileIndex({ pool, sql: statements }, limits),
     close: () => pool.close(),
   };
 }
 
-/** Repeats the first work until the server is available, for `startSeconds`. */
-async function whenThere(
-  connect: Connect,
-  { log, startSeconds }: Waiting,
-  work: (sql: Client) => Promise<void>,
+/**
+ * Runs the first statements. Waits for the server for `startSeconds`, and for other transactions as
+ * long as a migration may take.
+ */
+async function prepare(
+  server: Server,
+  { log, startSeconds }: StartOptions,
+  work: (connection: Connection) => Promise<void>,
 ): Promise<void> {
-  const end = Date.now() + startSeconds * 1000;
-  /** When each host and reason was last logged. */
+  const startedAt = performance.now();
+  const isOver = (seconds: number): boolean => performance.now() - startedAt > seconds * 1000;
+  const host = server.address;
+  /** When each reason was last logged. */
   const logged = new Map<string, number>();
   for (;;) {
-    const sql = connect({ connectionsMax: 1, statementSeconds: migrationSeconds });
+    let connection: Connection | undefined;
     try {
-      await work(sql);
+      connection = await server.connect({ statementSeconds: migrationSeconds });
+      await work(connection);
       return;
     } catch (error) {
       const fault = toStartError(error);
       if (fault !== undefined) throw fault;
-      connect.passOver(sql);
-      const { host, reason } = describeAway(sql, error);
-      if (await lacksTls(sql)) {
-        throw new Error(`STORE_URL: the database at ${host} has no TLS.`, { cause: error });
-      }
-      const at = Date.now();
-      if (at > end) {
+      const [event, seconds, milliseconds] = isBusy(error)
+        ? (['waiting for the tables of the database', migrationSeconds, busyMilliseconds] as const)
+        : (['waiting for the database', startSeconds, retryMilliseconds] as const);
+      const reason = describe(error);
+      if (isOver(seconds)) {
         const message = `STORE_URL: the database at ${host} does not answer: ${reason}`;
         throw new Error(message, { cause: error });
       }
-      const line = `${host} ${reason}`;
-      if (at - (logged.get(line) ?? 0) >= startLogMilliseconds) {
-        log('info', 'waiting for the database', { host, reason });
-        logged.set(line, at);
+      if (performance.now() - (logged.get(reason) ?? -Infinity) >= logMilliseconds) {
+        log('info', event, { host, reason });
+        logged.set(reason, performance.now());
       }
-      await pause(startRetryMilliseconds);
+      await pause(milliseconds);
     } finally {
-      await sql.end({ timeout: 1 });
+      await connection?.end();
     }
   }
+}
+
+async function checkDurability(connection: Connection, log: Log): Promise<void> {
+  const [row] = await run(connection, sql`SHOW synchronous_commit`);
+  if (row?.['synchronous_commit'] !== 'off') return;
+  log('warn', 'database may lose acknowledged writes', { synchronous_commit: 'off' });
 }

@@ -1,38 +1,29 @@
 /**
- * The connections to PostgreSQL; only this file knows the package. Every wait is limited: a
- * statement without an answer is given up, and so is a pool in which no statement is answered.
- * While the server is away, requests are refused with `unavailable`.
+ * A few connections that share all statements. Every wait is limited: a statement without an answer
+ * is given up, and so is a connection that does not answer. While the server is away, requests are
+ * refused with `unavailable`, and one attempt to connect is made at a time.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type postgres from 'postgres';
 import type { DriverOptions } from '../driver.ts';
 import type { RecordDeps } from '../sql/records.ts';
+import type { Row } from '../sql/rows.ts';
+import type { Connection, Server, Statement } from './connection.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
 import {
   busy,
   createOutageLog,
-  IncompleteResult,
   isAway,
-  isOutOfReach,
+  isConnectionLost,
   isReadOnly,
   lost,
+  type OutageLog,
   toStoreError,
 } from './faults.ts';
-import { hasSessions, readUrl } from './url.ts';
 
-export type Client = postgres.Sql;
-export type Row = postgres.Row;
-export type Statement = (sql: Client) => postgres.PendingQuery<Row[]>;
-
-export interface Pool {
-  /** Runs a statement that only reads. Runs it again if its connection was lost. */
-  read(statement: Statement): Promise<readonly Row[]>;
-  /**
-   * Runs a statement that writes, atomically, and returns the rows of its RETURNING clause. After
-   * `unavailable` it may or may not be stored.
-   */
-  write(statement: Statement): Promise<readonly Row[]>;
-  close(): Promise<void>;
+/** Shared by the parts of the driver. */
+export interface PostgresContext extends RecordDeps {
+  readonly pool: Pool;
 }
 
 export type PoolOptions = Pick<
@@ -40,192 +31,215 @@ export type PoolOptions = Pick<
   'log' | 'connectionsMax' | 'timeoutSeconds' | 'timed'
 >;
 
-export interface Connect {
-  /** Creates a client for one host of the URL. It connects when it is used. */
-  (options: ConnectOptions): Client;
-  /** Call it if a client reaches no primary. Returns true if the next client uses another host. */
-  readonly passOver: (client: Client) => boolean;
-}
-
-export interface ConnectOptions {
-  readonly connectionsMax: number;
-  readonly statementSeconds: number;
-  /** How long a statement may wait for a lock; undefined: as long as the statement may take. */
-  readonly lockMilliseconds?: number;
-  /** Called for each NOTIFY on a channel that a connection listens to. */
-  readonly heard?: (channel: string, payload: string) => void;
-  /** Called when a connection was closed. */
-  readonly closed?: () => void;
-}
-
-/** Shared by the parts of the driver. */
-export interface PostgresContext extends RecordDeps {
-  readonly pool: Pool;
-}
-
-/** Minimum interval between changes of host, while all are away or being promoted. */
-const passMilliseconds = 100;
-
-/** Loads the package. */
-export async function createConnect(url: string): Promise<Connect> {
-  const create = await importPostgres();
-  const targets = readUrl(url);
-  let at = 0;
-  let passedAt = 0;
-  const hostOf = new WeakMap<Client, number>();
-  const passOver: Connect['passOver'] = (client) => {
-    // Another client has already changed the host.
-    if (hostOf.get(client) !== at) return true;
-    if (targets.length === 1 || Date.now() - passedAt < passMilliseconds) return false;
-    passedAt = Date.now();
-    at = (at + 1) % targets.length;
-    return true;
-  };
-  const connect = ({
-    connectionsMax,
-    statementSeconds,
-    lockMilliseconds,
-    heard,
-    closed,
-  }: ConnectOptions): Client => {
-    const target = targets[at];
-    const options = {
-      ...target?.options,
-      max: connectionsMax,
-      connect_timeout: 5,
-      // Exponential backoff between attempts to connect, up to one second.
-      backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, 1),
-      // The package would query array types at the start, which are not used.
-      fetch_types: false,
-      onnotice: () => undefined,
-      onnotify: heard,
-      onclose: () => closed?.(),
-      // No pipelining: a slow statement must not delay others on its connection.
-      max_pipeline: 0,
-      connection: {
-        application_name: 'inkwell',
-        ...(hasSessions(url) && {
-          statement_timeout: statementSeconds * 1000,
-          ...(lockMilliseconds !== undefined && { lock_timeout: lockMilliseconds }),
-        }),
-      },
-    };
-    const client = create(target?.url ?? url, options);
-    hostOf.set(client, at);
-    return client;
-  };
-  return Object.assign(connect, { passOver });
-}
-
-async function importPostgres(): Promise<typeof postgres> {
-  try {
-    return (await import('postgres')).default;
-  } catch (error) {
-    const needed = 'postgres:// needs one more package: npm install postgres';
-    throw new Error(`STORE_URL: ${needed}`, { cause: error });
-  }
-}
-
-/** Time limit for waiting for a lock. */
-const lockMilliseconds = 1_000;
 /** Limit for statements that run or wait for a connection. */
 const statementsMax = 2_000;
-/** Minimum interval between replacements of clients because their sessions are read-only. */
+/** Minimum interval between replacements of all connections because their sessions only read. */
 const renewMilliseconds = 1_000;
-/** Long enough for the package to notice that a connection was lost. */
-const retryMilliseconds = 50;
+/** The pause after the first failed attempt to connect, which doubles, and its maximum. */
+const pauseMilliseconds = 50;
+const pauseMillisecondsMax = 1_000;
+const closeMilliseconds = 2_000;
+const closePauseMilliseconds = 10;
 
-/**
- * Collects rows itself: the package's own counter is not reset after a statement that failed in the
- * middle, so that the next result would have holes.
- */
-async function ask(query: ReturnType<Statement>): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  const { command, count } = await query.forEach((row) => rows.push(row));
-  if (command === 'SELECT' && count !== rows.length) throw new IncompleteResult();
-  return rows;
+/** A statement, until its caller has the result. */
+interface Task {
+  readonly statement: Statement;
+  readonly kind: 'read' | 'write';
+  readonly askedAt: number;
+  /** It may run again if its connection is lost. */
+  repeatable: boolean;
+  readonly resolve: (rows: readonly Row[]) => void;
+  readonly reject: (error: unknown) => void;
 }
 
-/** Every statement has a deadline, and dead connections are replaced. */
-export function createPool(connect: Connect, options: PoolOptions): Pool {
-  const { log, connectionsMax, timeoutSeconds, timed } = options;
-  // The server cancels a statement at its timeout; one second more is for the answer.
-  const patienceMilliseconds = timeoutSeconds * 1000 + 1000;
-  const newClient = (): Client =>
-    connect({ connectionsMax, statementSeconds: timeoutSeconds, lockMilliseconds });
-  let client = newClient();
-  let statements = 0;
-  let answeredAt = Date.now();
-  let renewedAt = 0;
-  const { noteAnswer, noteAway } = createOutageLog(log);
+/** A connection of the pool. */
+interface Member {
+  readonly connection: Connection;
+  readonly openedAt: number;
+  startedAt: number;
+}
 
-  const giveUp = (used: Client, endSeconds = 0): void => {
-    if (used !== client) return;
-    client = newClient();
-    used.end({ timeout: endSeconds }).catch(() => undefined);
-  };
-  /** A read-only session may stay so after the database accepts writes; new sessions do not. */
-  const renew = (used: Client): void => {
-    if (Date.now() - renewedAt < renewMilliseconds) return;
-    renewedAt = Date.now();
-    giveUp(used, patienceMilliseconds / 1000);
-  };
-  /** True if no connection has answered for so long that all count as dead. */
-  const isSilent = (): boolean => Date.now() - answeredAt >= patienceMilliseconds;
+export class Pool {
+  readonly #server: Server;
+  readonly #options: PoolOptions;
+  readonly #outage: OutageLog;
+  readonly #tasks: Deadlines<Task>;
+  readonly #running: Deadlines<Member>;
+  readonly #members = new Set<Member>();
+  readonly #idle: Member[] = [];
+  #queue: Task[] = [];
+  #connecting = 0;
+  /** Failed attempts to connect since the last successful one. */
+  #failures = 0;
+  #pausing: NodeJS.Timeout | undefined;
+  #answeredAt = 0;
+  #renewedAt = -Infinity;
+  #closed = false;
 
-  async function run(statement: Statement, kind: 'read' | 'write'): Promise<readonly Row[]> {
-    if (statements >= statementsMax) throw busy();
-    const startedAt = performance.now();
-    statements += 1;
-    const used = client;
-    const deadline = createDeadline(patienceMilliseconds, () => {
-      if (!isSilent()) return;
-      connect.passOver(used);
-      giveUp(used);
+  constructor(server: Server, options: PoolOptions) {
+    this.#server = server;
+    this.#options = options;
+    this.#outage = createOutageLog(options.log, server.address);
+    // The server cancels a statement at its timeout; one second more is for the answer.
+    const answerSeconds = options.timeoutSeconds + 1;
+    this.#tasks = createDeadlines(answerSeconds * 1000, (task) => {
+      this.#queue = this.#queue.filter((waiting) => waiting !== task);
+      this.#finish(task, lost());
     });
-    try {
-      const rows = await Promise.race([ask(statement(used)), deadline.passed]);
-      answeredAt = Date.now();
-      noteAnswer();
-      return rows;
-    } catch (error) {
-      if (error instanceof IncompleteResult) giveUp(used);
-      if (isReadOnly(error)) renew(used);
-      if (isOutOfReach(error) && connect.passOver(used)) giveUp(used, patienceMilliseconds / 1000);
-      const fault = toStoreError(error);
-      if (isAway(fault)) noteAway(used, error);
-      else noteAnswer();
-      throw fault;
-    } finally {
-      deadline.end();
-      statements -= 1;
-      timed?.(kind, performance.now() - startedAt);
+    this.#running = createDeadlines(answerSeconds * 1000, (member) => {
+      this.#outage.noteAway(new Error(`no answer within ${answerSeconds} s`));
+      // If none has answered meanwhile, all count as dead.
+      const dead = this.#answeredAt < member.startedAt ? [...this.#members] : [member];
+      for (const each of dead) void this.#remove(each);
+      this.#advance();
+    });
+  }
+
+  /** Runs a statement that only reads. Runs it again if its connection was lost. */
+  read(statement: Statement): Promise<readonly Row[]> {
+    return this.#ask(statement, 'read');
+  }
+
+  /**
+   * Runs a statement that writes, atomically, and returns the rows of its RETURNING clause. After
+   * `unavailable` it may or may not be stored.
+   */
+  write(statement: Statement): Promise<readonly Row[]> {
+    return this.#ask(statement, 'write');
+  }
+
+  /** Waits a moment for the statements under way. */
+  async close(): Promise<void> {
+    const end = performance.now() + closeMilliseconds;
+    while (this.#tasks.size > 0 && performance.now() < end) await pause(closePauseMilliseconds);
+    this.#closed = true;
+    clearTimeout(this.#pausing);
+    this.#refuseWaiting();
+    await Promise.all([...this.#members].map((member) => this.#remove(member)));
+  }
+
+  #ask(statement: Statement, kind: Task['kind']): Promise<readonly Row[]> {
+    if (this.#tasks.size >= statementsMax) return Promise.reject(busy());
+    return new Promise((resolve, reject) => {
+      const askedAt = performance.now();
+      const repeatable = kind === 'read';
+      const task: Task = { statement, kind, askedAt, repeatable, resolve, reject };
+      this.#tasks.add(task);
+      this.#queue.push(task);
+      this.#advance();
+    });
+  }
+
+  /** Starts what waits, as far as there are connections, and opens more of them. */
+  #advance(): void {
+    while (this.#queue.length > 0) {
+      const member = this.#idle.pop();
+      if (member === undefined) break;
+      const task = this.#queue.shift();
+      if (task !== undefined) this.#start(member, task);
+    }
+    const free = this.#options.connectionsMax - this.#members.size;
+    const wanted = Math.min(this.#queue.length, this.#failures > 0 ? 1 : free, free);
+    while (this.#connecting < wanted && this.#pausing === undefined && !this.#closed) {
+      void this.#connect();
     }
   }
 
-  return {
-    write: (statement) => run(statement, 'write'),
-    async read(statement) {
-      try {
-        return await run(statement, 'read');
-      } catch (error) {
-        if (!isAway(error) || isSilent()) throw error;
-        await pause(retryMilliseconds);
-        return run(statement, 'read');
-      }
-    },
-    close: () => client.end({ timeout: 2 }),
-  };
-}
+  async #connect(): Promise<void> {
+    this.#connecting += 1;
+    let member: Member | undefined;
+    try {
+      const openedAt = performance.now();
+      const connection = await this.#server.connect({
+        statementSeconds: this.#options.timeoutSeconds,
+        onClosed: () => member && void this.#remove(member),
+      });
+      member = { connection, openedAt, startedAt: 0 };
+      this.#members.add(member);
+      this.#failures = 0;
+      this.#release(member);
+    } catch (error) {
+      this.#outage.noteAway(error);
+      this.#pauseAfter(this.#failures);
+      this.#failures += 1;
+      if (this.#members.size === 0) this.#refuseWaiting();
+    }
+    this.#connecting -= 1;
+    this.#advance();
+  }
 
-/** `passed` rejects at the deadline, and never resolves. */
-export function createDeadline(milliseconds: number, expire: () => void) {
-  let timer: NodeJS.Timeout | undefined;
-  const passed = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      expire();
-      reject(lost());
-    }, milliseconds);
-  });
-  return { passed, end: () => clearTimeout(timer) };
+  #pauseAfter(failures: number): void {
+    this.#pausing ??= setTimeout(
+      () => {
+        this.#pausing = undefined;
+        this.#advance();
+      },
+      Math.min(pauseMilliseconds * 2 ** failures, pauseMillisecondsMax),
+    );
+  }
+
+  #refuseWaiting(): void {
+    for (const task of this.#queue.splice(0)) this.#settle(task, lost());
+  }
+
+  #start(member: Member, task: Task): void {
+    member.startedAt = performance.now();
+    this.#running.add(member);
+    member.connection.run(task.statement, (error, rows) => {
+      this.#running.delete(member);
+      if (error instanceof Error) this.#fail(member, task, error);
+      else {
+        this.#outage.noteAnswer();
+        this.#settle(task, undefined, rows);
+      }
+      if (this.#members.has(member)) this.#answeredAt = performance.now();
+      this.#release(member);
+      this.#advance();
+    });
+  }
+
+  #fail(member: Member, task: Task, error: Error): void {
+    const fault = toStoreError(error);
+    if (isAway(fault)) this.#outage.noteAway(error);
+    else this.#outage.noteAnswer();
+    if (isReadOnly(error)) this.#renew();
+    const isLost = isConnectionLost(error);
+    if (isLost) void this.#remove(member);
+    if (isLost && task.repeatable && !this.#closed) {
+      task.repeatable = false;
+      this.#queue.unshift(task);
+    } else this.#settle(task, fault);
+  }
+
+  #settle(task: Task, fault: unknown, rows: readonly Row[] = []): void {
+    // False if its time is over.
+    if (this.#tasks.delete(task)) this.#finish(task, fault, rows);
+  }
+
+  #finish({ kind, askedAt, resolve, reject }: Task, fault: unknown, rows: readonly Row[] = []) {
+    this.#options.timed?.(kind, performance.now() - askedAt);
+    if (fault === undefined) resolve(rows);
+    else reject(fault);
+  }
+
+  /** A read-only session may stay so after the database accepts writes; new sessions do not. */
+  #renew(): void {
+    if (performance.now() - this.#renewedAt < renewMilliseconds) return;
+    this.#renewedAt = performance.now();
+    for (const member of this.#idle.splice(0)) void this.#remove(member);
+  }
+
+  /** Makes a connection available for the next statement. */
+  #release(member: Member): void {
+    if (this.#closed || member.openedAt < this.#renewedAt) void this.#remove(member);
+    else if (this.#members.has(member)) this.#idle.push(member);
+  }
+
+  /** Closes a connection. Its statement, if there is one, fails. */
+  async #remove(member: Member): Promise<void> {
+    if (!this.#members.delete(member)) return;
+    this.#running.delete(member);
+    if (this.#idle.includes(member)) this.#idle.splice(this.#idle.indexOf(member), 1);
+    await member.connection.end();
+  }
 }

@@ -3,7 +3,8 @@
 import { codeOf, toReason } from '../../errors.ts';
 import type { InitialData } from '../memory.ts';
 import { authorsOfAccounts, columnsOf, type Table, toRow, toInitialRows } from '../sql/rows.ts';
-import type { Client } from './pool.ts';
+import type { Connection } from './connection.ts';
+import type { Statement } from './connection.ts';
 
 /** Each step runs once per database, in this order. Steps are added, never changed. */
 const steps: readonly string[] = [
@@ -144,10 +145,17 @@ const steps: readonly string[] = [
     ends bigint NOT NULL
   );
   CREATE INDEX login_failures_by_end ON inkwell.login_failures (ends);`,
+  // Random, because after a failover a lost version number could be given again.
+  `ALTER TABLE inkwell.articles ALTER COLUMN version SET DEFAULT (random() * 9e15)::bigint;`,
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */
 export const migrationSeconds = 600;
+/**
+ * How long a migration waits for a table that is being read, as `pg_dump` does: statements of other
+ * nodes wait behind it. It fails then, and is tried again.
+ */
+const tableLockMilliseconds = 500;
 
 /** One number for all nodes: "Inkw". */
 const migrationLock = 0x49_6e_6b_77;
@@ -158,9 +166,9 @@ const refused = 'IW001';
  * Migrates the database to the newest step. The text is sent at once, so that PostgreSQL runs it as
  * one transaction; the lock admits one node at a time.
  */
-export async function migrate(sql: Client): Promise<void> {
+export async function migrate(connection: Connection): Promise<void> {
   try {
-    await sql.unsafe(migration());
+    await connection.runScript(migration());
   } catch (error) {
     if (codeOf(error) !== refused) throw error;
     throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
@@ -178,7 +186,9 @@ function migration(): string {
     END $step$;`,
   );
   return `
+    SET LOCAL lock_timeout = 0;
     SELECT pg_advisory_xact_lock(${migrationLock});
+    SET LOCAL lock_timeout = ${tableLockMilliseconds};
     DO $check$ BEGIN
       IF current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'the encoding of the database is %, and has to be UTF8: '
@@ -200,10 +210,10 @@ function migration(): string {
 }
 
 /**
- * Adds the initial records to a new database in one statement: one node does it, others find it
- * done. A command may have added an account and its author before.
+ * Adds the initial records to a new database: one node does it, others find it done. A command may
+ * have added an account and its author before.
  */
-export async function fill(sql: Client, initial: InitialData): Promise<void> {
+export function toFill(initial: InitialData): Statement {
   const tables = toInitialRows(initial);
   const inserts = tables.map(
     ([table], at) => `, filled_${table} AS (
@@ -211,23 +221,23 @@ export async function fill(sql: Client, initial: InitialData): Promise<void> {
       FROM first, ${rowsOf(table, at + 1)} ORDER BY ordinality ON CONFLICT DO NOTHING
     )`,
   );
-  await sql.unsafe(
-    `WITH first AS (
+  return {
+    text: `WITH first AS (
       UPDATE inkwell.schema_state SET is_filled = true WHERE NOT is_filled RETURNING 1
     )${inserts.join('')} SELECT FROM first`,
-    tables.map(([, rows]) => JSON.stringify(rows)),
-  );
+    values: tables.map(([, rows]) => JSON.stringify(rows)),
+  };
 }
 
 /** Accounts are given at every start (R20); each is also an author with the same id. */
-export async function keepAuthors(sql: Client, initial: InitialData): Promise<void> {
+export function toAuthors(initial: InitialData): Statement {
   const rows = authorsOfAccounts(initial).map(toRow);
-  await sql.unsafe(
-    `INSERT INTO inkwell.authors (${columnsOf.authors})
+  return {
+    text: `INSERT INTO inkwell.authors (${columnsOf.authors})
     SELECT ${columnsOf.authors} FROM ${rowsOf('authors', 1)} ORDER BY id
     ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
-    [JSON.stringify(rows)],
-  );
+    values: [JSON.stringify(rows)],
+  };
 }
 
 /** The rows of a table from a parameter with JSON, with their positions. */

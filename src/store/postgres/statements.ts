@@ -1,9 +1,8 @@
 /** The parts of the shared statements that are specific to PostgreSQL. */
 
 import { type PageQuery, pageBytesMax, type RowPage, type Sql } from '../sql/sql.ts';
-import type { Table, Value } from '../sql/rows.ts';
-import { createListShare } from './list-share.ts';
-import type { Pool, Statement } from './pool.ts';
+import type { Table } from '../sql/rows.ts';
+import type { Pool } from './pool.ts';
 
 /** The size of a row's texts in bytes, which PostgreSQL knows without reading them. */
 const sizeOf: Readonly<Partial<Record<Table, string>>> = {
@@ -13,12 +12,7 @@ const sizeOf: Readonly<Partial<Record<Table, string>>> = {
   articles: 'octet_length(document)',
 };
 
-export function createStatements(pool: Pool, connectionsMax: number): Sql {
-  const inShare = createListShare(connectionsMax);
-  const toStatement =
-    (text: string, values: readonly Value[]): Statement =>
-    (sql) =>
-      sql.unsafe(text, [...values], { prepare: true });
+export function createStatements(pool: Pool): Sql {
   return {
     schema: 'inkwell.',
     // A subselect is evaluated once, not for each row.
@@ -39,15 +33,15 @@ export function createStatements(pool: Pool, connectionsMax: number): Sql {
         WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
         ORDER BY ${column} ${order}, seq ${order} LIMIT ${hidden('$3', 'bigint')}`;
     },
-    read: (text, values) => pool.read(toStatement(text, values)),
-    write: (_table, text, values) => pool.write(toStatement(text, values)),
+    read: (text, values) => pool.read({ text, values }),
+    write: (_table, text, values) => pool.write({ text, values }),
     async readPage(query: PageQuery): Promise<RowPage> {
       const { table, text, values, order, bytesMax = pageBytesMax } = query;
       const page = `SELECT * FROM (
           SELECT page.*, sum(${sizeOf[table]}) OVER (ORDER BY place ${order}) AS bytes
           FROM (${text}) AS page
         ) AS sized WHERE bytes - (${sizeOf[table]}) < ${bytesMax} ORDER BY place ${order}`;
-      const rows = await inShare(table, () => pool.read(toStatement(page, values)));
+      const rows = await pool.read({ text: page, values });
       return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= bytesMax };
     },
   };

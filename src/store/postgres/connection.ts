@@ -1,0 +1,200 @@
+/** Connections to PostgreSQL. Only this file knows the package. */
+
+import type pg from 'pg';
+import { toReason } from '../../errors.ts';
+import type { Row, Value } from '../sql/rows.ts';
+
+export interface Statement {
+  /** One text for all executions: each connection prepares a text once, and keeps its plan. */
+  readonly text: string;
+  readonly values: readonly Parameter[];
+}
+
+/** A list becomes an array. */
+export type Parameter = Value | readonly Value[];
+
+/** The values in a template become parameters: ``sql`SELECT ${1}` ``. */
+export function sql(texts: TemplateStringsArray, ...values: readonly Parameter[]): Statement {
+  const text = texts.reduce((before, next, at) => `${before}$${at}${next}`);
+  return { text, values };
+}
+
+/** A database server, at one address. */
+export interface Server {
+  /** Host and port, for the log. */
+  readonly address: string;
+  /** False if each statement may run in another session (see `hasSessions`). */
+  readonly hasSessions: boolean;
+  connect(options: ConnectOptions): Promise<Connection>;
+}
+
+export interface ConnectOptions {
+  readonly statementSeconds: number;
+  /** How long a statement waits for its answer; default: as long as the connection is open. */
+  readonly answerMilliseconds?: number;
+  /** Called for each NOTIFY on a channel that the connection listens to. */
+  readonly onNotification?: (payload: string) => void;
+  /** Called once when the connection was closed, for any reason. */
+  readonly onClosed?: () => void;
+}
+
+export interface Connection {
+  /** One statement at a time. `done` gets an error of the server, of the network or the package. */
+  run(statement: Statement, done: (error: unknown, rows: readonly Row[]) => void): void;
+  /** Runs several statements without parameters as one transaction. */
+  runScript(text: string): Promise<void>;
+  /** Closes the connection. A statement under way fails. */
+  end(): Promise<void>;
+}
+
+/** Resolves with the rows of a statement. */
+export function run(connection: Connection, statement: Statement): Promise<readonly Row[]> {
+  return new Promise((resolve, reject) => {
+    connection.run(statement, (error, rows) =>
+      error instanceof Error ? reject(error) : resolve(rows),
+    );
+  });
+}
+
+const connectMilliseconds = 5_000;
+const endMilliseconds = 1_000;
+/** Time limit for waiting for a lock. */
+const lockMilliseconds = 1_000;
+
+/** Loads the package. Throws an Error of one line that names STORE_URL. */
+export async function createServer(url: string): Promise<Server> {
+  const connectionString = readUrl(url).href;
+  const { Client } = await importPackage();
+  const withSessions = hasSessions(url);
+  const names = new Map<string, string>();
+  /** The name that a text is prepared under; undefined: it is not prepared. */
+  const nameOf = (text: string): string | undefined => {
+    if (!withSessions) return undefined;
+    const name = names.get(text) ?? `s${names.size}`;
+    names.set(text, name);
+    return name;
+  };
+  const createClient = ({ statementSeconds, answerMilliseconds }: ConnectOptions): pg.Client => {
+    const client = new Client({
+      connectionString,
+      application_name: 'inkwell',
+      enableChannelBinding: true,
+      keepAlive: true,
+      ...(withSessions && {
+        statement_timeout: statementSeconds * 1000,
+        lock_timeout: lockMilliseconds,
+      }),
+      ...(answerMilliseconds !== undefined && { query_timeout: answerMilliseconds }),
+    });
+    // The package would verify a certificate for `localhost` if the host is an address.
+    const tls: unknown = client.ssl;
+    if (typeof tls === 'object') Object.assign(tls ?? {}, { host: client.host });
+    return client;
+  };
+  const { host, port } = checked(() => createClient({ statementSeconds: 1 }));
+  return {
+    address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    hasSessions: withSessions,
+    async connect(options) {
+      const client = createClient(options);
+      const closed = new Promise<void>((resolve) => client.once('end', resolve));
+      // A lost connection also ends; the error of a statement goes to its caller.
+      client.on('error', () => undefined);
+      client.on('notification', ({ payload }) => options.onNotification?.(payload ?? ''));
+      await connectInTime(client, withSessions);
+      void closed.then(options.onClosed);
+      return {
+        run({ text, values }, done) {
+          const query = { name: nameOf(text), text, values: [...values] };
+          client.query<Row>(query, (error, result) => done(error, result?.rows));
+        },
+        async runScript(text) {
+          await client.query(text);
+        },
+        async end() {
+          const timer = setTimeout(() => client.connection.stream.destroy(), endMilliseconds);
+          await Promise.all([client.end(), closed]);
+          clearTimeout(timer);
+        },
+      };
+    },
+  };
+}
+
+/** Every statement is one transaction, for which the driver was written (see `articles.ts`). */
+const readCommitted = "SET default_transaction_isolation = 'read committed'";
+
+async function connectInTime(client: pg.Client, withSessions: boolean): Promise<void> {
+  const late = new Error(`no connection within ${connectMilliseconds / 1000} s`);
+  const timer = setTimeout(() => client.connection.stream.destroy(late), connectMilliseconds);
+  try {
+    await client.connect();
+    if (withSessions) await client.query(readCommitted);
+  } catch (error) {
+    client.connection.stream.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The files that a URL names are read for each connection. */
+function checked(createClient: () => pg.Client): pg.Client {
+  try {
+    return createClient();
+  } catch (error) {
+    throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
+  }
+}
+
+async function importPackage(): Promise<typeof pg> {
+  try {
+    return (await import('pg')).default;
+  } catch (error) {
+    const needed = 'postgres:// needs one more package: npm install pg';
+    throw new Error(`STORE_URL: ${needed}`, { cause: error });
+  }
+}
+
+/**
+ * False with `?prepare=false`: as behind PgBouncer in transaction mode, each statement may run in
+ * another session, so that session settings and LISTEN have no effect.
+ */
+export function hasSessions(url: string): boolean {
+  return !/[?&]prepare=false(?:&|$)/.test(url);
+}
+
+/** `…//user:password@host` with more than one host, which libpq tries one after the other. */
+const severalHosts = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#]*,/;
+
+/**
+ * Gives the parameters of TLS the meaning that they have for libpq. Throws an Error of one line
+ * that names STORE_URL.
+ */
+export function readUrl(text: string): URL {
+  if (severalHosts.test(text)) {
+    throw new Error(
+      'STORE_URL: it names several hosts, and has to name one: an address, a proxy or a name ' +
+        'that leads to the primary.',
+    );
+  }
+  const url = parse(text);
+  const { searchParams } = url;
+  const binding = searchParams.get('channel_binding');
+  const root = searchParams.get('sslrootcert');
+  // The package cannot require channel binding. A verified certificate excludes the same attack.
+  if (binding === 'require' || root === 'system') searchParams.set('sslmode', 'verify-full');
+  if (root === 'system') searchParams.delete('sslrootcert');
+  // Otherwise the package verifies the certificate for every mode but `disable`.
+  searchParams.set('uselibpqcompat', 'true');
+  return url;
+}
+
+function parse(text: string): URL {
+  try {
+    return new URL(text);
+  } catch (error) {
+    // The reason does not repeat the URL, which may contain a password.
+    throw new Error(`STORE_URL: ${toReason(error)} of a PostgreSQL database.`, { cause: error });
+  }
+}

@@ -1,0 +1,97 @@
+/** A primary and its standby, at an address that leads to the one that is the primary. */
+
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type PostgresServer, startPostgres } from './postgres.js';
+
+/** A copy of a server that follows it, until `detach` or its promotion. */
+function startStandby(
+  { port }: PostgresServer,
+  settings?: readonly string[],
+): Promise<PostgresServer> {
+  return startPostgres(settings, async (program) => {
+    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'inkwell'];
+    await program('pg_basebackup', [...from, '-D', 'data', '-R', '-c', 'fast', '--no-sync']);
+  });
+}
+
+export interface Pair {
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+  /** Of an empty database, at an address that leads to the primary, and its name. */
+  readonly url: string;
+  readonly database: string;
+  /** Makes a primary of the standby, and the address lead to it. */
+  promote(): Promise<void>;
+}
+
+/** Gone with the test that asked for them. */
+export async function startPair(context: {
+  after(end: () => Promise<void>): unknown;
+}): Promise<Pair> {
+  const primary = await startPostgres();
+  context.after(() => primary.remove());
+  const database = new URL(await primary.createDatabase()).pathname.slice(1);
+  const standby = await startStandby(primary);
+  context.after(() => standby.remove());
+  let { port } = primary;
+  const address = await startFront(context, (near) => {
+    const far = connect(port, '127.0.0.1');
+    near.pipe(far).pipe(near);
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      socket.on('error', () => other.destroy()).on('close', () => other.destroy());
+    }
+  });
+  return {
+    primary,
+    standby,
+    database,
+    url: `postgres://inkwell@${address}/${database}`,
+    async promote() {
+      await standby.query(standby.url('postgres'), 'SELECT pg_promote()');
+      ({ port } = standby);
+    },
+  };
+}
+
+/** Takes connections in the place of a server. Returns its host and port. */
+export async function startFront(
+  context: { after(end: () => Promise<void>): unknown },
+  connected: (socket: Socket) => void,
+): Promise<string> {
+  const sockets = new Set<Socket>();
+  const front = createServer((socket) => {
+    sockets.add(socket.on('close', () => sockets.delete(socket)));
+    connected(socket);
+  }).listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  context.after(async () => {
+    front.close();
+    for (const socket of sockets) socket.destroy();
+    await once(front, 'close');
+  });
+  return `127.0.0.1:${(front.address() as AddressInfo).port}`;
+}
+
+/** From now on the standby misses what is written: it lags. */
+export async function detach(standby: PostgresServer): Promise<void> {
+  const url = standby.url('postgres');
+  await standby.query(url, "ALTER SYSTEM SET primary_conninfo = ''");
+  await standby.query(url, 'SELECT pg_reload_conf()');
+  while ((await standby.query(url, 'SELECT FROM pg_stat_wal_receiver')).length > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** Waits until the standby has what was written before. */
+export async function catchUp(primary: PostgresServer, standby: PostgresServer): Promise<void> {
+  const url = primary.url('postgres');
+  const [at] = await primary.query(url, 'SELECT pg_current_wal_insert_lsn()::text AS lsn');
+  const behind = `SELECT WHERE pg_last_wal_replay_lsn() < '${String(at?.['lsn'])}'`;
+  while ((await standby.query(standby.url('postgres'), behind)).length > 0) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
