@@ -27,7 +27,6 @@ const secondsOf = new Map(
     'handlers/reference': 7,
     'commands/accounts': 7,
     'handlers/health': 5,
-    'graphql/parts': 2,
     'store/database-memory': 5,
     'store/postgres-tls': 4,
     'store/plans': 4,

@@ -20,8 +20,10 @@ import {
  */
 export const connectionBytes = 65_536;
 
-/** Size of the caches of GraphQL documents, by text and by hash: more than an application uses. */
-export const documentsKeptMax = 500;
+/** Memory of the parsed GraphQL documents that are cached: hundreds of usual ones. */
+export const documentsBytesMax = 24 * MiB;
+/** Memory of the texts of persisted queries. */
+export const persistedTextsBytesMax = 2 * MiB;
 
 /** In the order in which docs/settings.md lists them. */
 export const limitSettings = {
@@ -97,7 +99,7 @@ export const limitSettings = {
     meaning: 'Levels of fields in an operation, fragments spread.',
   }),
   graphqlObjectsMax: integer('GRAPHQL_OBJECTS_MAX', {
-    fallback: 100_000,
+    fallback: 25_000,
     min: 100,
     meaning: 'Objects that one request, batch or event may produce.',
   }),

@@ -1,6 +1,6 @@
 /** The maximum memory of the process: the sum of all limits, each with its cost. */
 
-import { connectionBytes, documentsKeptMax } from './config-limits.ts';
+import { connectionBytes, documentsBytesMax, persistedTextsBytesMax } from './config-limits.ts';
 import type { Config } from './config.ts';
 import { adminPoolBytes } from './memory-pool.ts';
 import { MiB } from './settings.ts';
@@ -9,8 +9,6 @@ import { MiB } from './settings.ts';
 const programBytes = 190 * MiB;
 /** Two password checks; a hash with the largest parameters takes 128 MiB instead. */
 const passwordBytes = 2 * 16 * MiB;
-/** A cached document of average length: 200 bytes per character when parsed, and its text. */
-const documentBytes = 256 * 200 + 1_024;
 /** Connections to ADMIN_PORT: monitoring needs few. */
 export const adminConnectionsMax = 100;
 /** Names and index entries of a stored file. */
@@ -37,7 +35,8 @@ export function sumOfBounds(config: Config, newSpace: number): number {
     (config.adminPort === undefined ? 0 : adminBytes) +
     (isInMemory ? config.memoryStoreBytesMax : driverBytes) +
     config.answerCacheBytesMax +
-    documentsKeptMax * documentBytes +
+    documentsBytesMax +
+    persistedTextsBytesMax +
     config.storedFilesMax * fileBytes
   );
 }

@@ -1,30 +1,64 @@
 /**
- * Shares the event loop between long tasks. Each yields after a few milliseconds, and one waiting
- * task continues in each iteration of the loop, so that other requests run in between.
+ * Shares the event loop between long tasks: one that waits continues in each turn of the loop, so
+ * that other requests are served in between.
  */
 
 export interface Scheduler {
+  /**
+   * Call it before an operation. Undefined if operations have used less than `turnMilliseconds` in
+   * this turn of the loop, and none waits: the operation may then run at once. Otherwise it
+   * resolves in a later turn, first come, first served.
+   */
+  turn(): Promise<void> | undefined;
+  /** The turns in which an operation has started, to tell whether two are in the same one. */
+  readonly turns: number;
   /** Resolves in a later iteration of the loop; one caller in each, first come, first served. */
   yield(): Promise<void>;
 }
 
-/** How long a task may run before it yields. */
-export const sliceMilliseconds = 5;
+/** How long tasks may run in one turn of the loop. */
+export const turnMilliseconds = 5;
 
 export function createScheduler(): Scheduler {
   const waiting: (() => void)[] = [];
+  /** When no further operation may start in this turn; undefined if none has started. */
+  let end: number | undefined;
+  let isScheduled = false;
+  let turns = 0;
 
-  const wake = (): void => {
+  const schedule = (): void => {
+    if (!isScheduled) setImmediate(beginTurn);
+    isScheduled = true;
+  };
+  const beginTurn = (): void => {
+    isScheduled = false;
+    end = undefined;
     const resolve = waiting.shift();
-    if (waiting.length > 0) setImmediate(wake);
-    resolve?.();
+    if (resolve === undefined) return;
+    open();
+    resolve();
+  };
+  const open = (): void => {
+    end = performance.now() + turnMilliseconds;
+    turns += 1;
+    schedule();
+  };
+  const later = (): Promise<void> => {
+    schedule();
+    return new Promise((resolve) => void waiting.push(resolve));
   };
 
   return {
-    yield: () =>
-      new Promise((resolve) => {
-        if (waiting.push(resolve) === 1) setImmediate(wake);
-      }),
+    get turns() {
+      return turns;
+    },
+    yield: later,
+    turn() {
+      if (waiting.length > 0) return later();
+      if (end === undefined) open();
+      else if (performance.now() >= end) return later();
+      return undefined;
+    },
   };
 }
 
@@ -55,7 +89,7 @@ export class Pace {
   }
 
   #open(now: number): void {
-    this.#end = now + sliceMilliseconds;
+    this.#end = now + turnMilliseconds;
     this.#isOpen = true;
     this.#iteration += 1;
     setImmediate(() => {

@@ -1,6 +1,5 @@
 /** What resolvers can use: one context for each operation. */
 
-import type { GraphQLResolveInfo } from 'graphql';
 import type { AddComment } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
@@ -12,9 +11,6 @@ import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
 import { Loaders } from './schema/loaders.ts';
 import { readList, type ReadTools } from './schema/read-list.ts';
-import { isOnlyField, Parts } from './parts.ts';
-import { sliceLength, Slices } from './slices.ts';
-import type { Scheduler } from '../scheduler.ts';
 
 /** Dependencies that all operations share. */
 export interface ContextDeps {
@@ -39,12 +35,6 @@ export interface RequestScope {
   readonly budget: Budget;
 }
 
-/** Tools that all operations share. */
-export interface ContextTools {
-  readonly scheduler: Scheduler;
-  readonly countFields: CountFields;
-}
-
 /** Approximate memory of a field in a result, without a long text, in bytes. */
 const fieldBytes = 32;
 
@@ -53,19 +43,16 @@ export class GraphqlContext {
   readonly deps: Omit<ContextDeps, 'store'>;
   readonly records: Records;
   readonly scope: RequestScope;
-  readonly #tools: ContextTools;
-  readonly #keepsObjects: boolean;
-  /** Undefined if the operation is executed at once. */
-  parts: Parts | undefined;
-  #slices: Slices | undefined;
+  readonly #readTools: ReadTools;
+  readonly #countFields: CountFields;
   #loaders: Loaders | undefined;
 
-  constructor(deps: ContextDeps, scope: RequestScope, tools: ContextTools) {
+  constructor(deps: ContextDeps, scope: RequestScope, countFields: CountFields) {
     this.deps = deps;
     this.records = scope.records ?? deps.store;
-    this.#keepsObjects = deps.store.keepsObjects;
     this.scope = scope;
-    this.#tools = tools;
+    this.#readTools = { budget: scope.budget, keepsObjects: deps.store.keepsObjects };
+    this.#countFields = countFields;
   }
 
   get loaders(): Loaders {
@@ -77,58 +64,22 @@ export class GraphqlContext {
     return readList(list, this.#readTools, range);
   }
 
-  get #readTools(): ReadTools {
-    const { scheduler } = this.#tools;
-    return { budget: this.scope.budget, scheduler, keepsObjects: this.#keepsObjects };
-  }
-
   /** Charges the budget for one object and its selected fields. Throws a BudgetError. */
   chargeObject(selection: Selection): void {
-    this.scope.budget.charge(1, this.#tools.countFields(selection) * fieldBytes);
+    this.scope.budget.charge(1, this.#countFields(selection) * fieldBytes);
   }
 
-  /**
-   * The same for the objects of a list. Returns the list that the resolver must return.
-   * `areLeaves`: their type has no fields of other records.
-   */
-  chargeList<T>(
-    list: readonly T[] = [],
-    selection: Selection,
-    areLeaves = false,
-  ): MaybePromise<readonly MaybePromise<T>[]> {
-    const fields = this.#charge(list, selection);
-    return (this.#slices ??= new Slices(this.#tools.scheduler)).of(list, { fields, areLeaves });
-  }
-
-  /** The same for a root field. Returns the first part if the operation is executed in parts. */
-  chargeRootList(
-    list: readonly unknown[],
-    info: Selection & Pick<GraphQLResolveInfo, 'operation'>,
-  ): MaybePromise<readonly unknown[]> {
-    if (list.length <= sliceLength || !isOnlyField(info)) return this.chargeList(list, info);
-    this.#charge(list, info);
-    this.parts = new Parts(list);
-    return this.parts.next();
-  }
-
-  /** Returns the next part of the list; undefined if none has been charged. */
-  nextPart(): readonly unknown[] | undefined {
-    // Each part has a limit of its own.
-    this.#slices = undefined;
-    return this.parts?.next();
-  }
-
-  /** Returns the number of fields of all objects together. */
-  #charge(list: readonly unknown[], selection: Selection): number {
-    const fields = list.length * this.#tools.countFields(selection);
+  /** The same for the objects of a list, which it returns. */
+  chargeList<T>(list: readonly T[] = [], selection: Selection): readonly T[] {
+    const fields = list.length * this.#countFields(selection);
     this.scope.budget.charge(list.length, fields * fieldBytes);
-    return fields;
+    return list;
   }
 
   /** Charges the budget for a text, and returns it. Throws a BudgetError. */
   chargeText(text: string): string {
     // A short text is included in `fieldBytes`.
-    if (text.length > fieldBytes) this.scope.budget.charge(0, text.length);
+    this.scope.budget.charge(0, text.length > fieldBytes ? text.length : 0);
     return text;
   }
 }

@@ -5,17 +5,17 @@
 
 import type { Config } from '../config.ts';
 import type { Observer } from '../http/server/observe.ts';
+import type { GraphqlMetrics } from '../watch/service-metrics.ts';
 import { createEngine, type EngineDeps } from './engine.ts';
+import { createSubscriptions } from './events/subscriptions.ts';
 import { createRunner, type Runner, type RunnerDeps } from './http/runner.ts';
 import { createEventStreams } from './http/sse.ts';
-import { createSubscriptions } from './events/subscriptions.ts';
-import type { GraphqlMetrics } from '../watch/service-metrics.ts';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface GraphqlEndpoint extends Runner {
   readonly upgrade: WebSocketEndpoint['upgrade'];
   count(): GraphqlCounts;
-  /** Ends event streams, subscriptions and sockets. Resolves when the sockets are closed. */
+  /** Ends event streams, and WebSockets with 1001. Resolves when the sockets are closed. */
   close(): Promise<void>;
 }
 

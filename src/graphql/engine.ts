@@ -1,7 +1,7 @@
 /**
  * The GraphQL engine, independent of HTTP and WebSocket. A decoded request is prepared (parsed,
- * checked against the limits, validated), then executed or subscribed to. In results, errors have a
- * code (R24), internal errors are masked, and their number and length are limited.
+ * checked against the limits, validated), then executed or subscribed to. Errors have a code (R24),
+ * internal errors are masked, and their number and length are limited.
  */
 
 import {
@@ -16,12 +16,21 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
-import type { JsonBody } from '../http/response-cache.ts';
+import { toStack } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import { Budget } from './budget.ts';
+import type { GraphqlMetrics } from '../watch/service-metrics.ts';
+import { createScheduler, type Scheduler } from '../scheduler.ts';
+import { Budget, toBudgetLimits } from './budget.ts';
 import { type ContextDeps, GraphqlContext, type RequestScope } from './context.ts';
 import { createDocuments } from './documents/documents.ts';
+import type { DocumentLimits } from './documents/limits.ts';
+import {
+  type DocumentSource,
+  findPersisted,
+  findTrusted,
+  type TrustedDocuments,
+} from './documents/persisted.ts';
 import {
   errorsMax,
   type GraphqlError,
@@ -29,33 +38,24 @@ import {
   refuseRequest,
   RequestError,
   toFieldErrors,
+  toPlainError,
 } from './errors.ts';
+import {
+  type GraphqlResult,
+  isEmpty,
+  outcomeOf,
+  serialize,
+  type SerializedResult,
+} from './result.ts';
 import { createFieldCounts } from './schema/fields.ts';
-import {
-  aliasesMax,
-  directivesMax,
-  type DocumentLimits,
-  type DocumentMeasures,
-  hasTooManyValues,
-  measureIntrospection,
-} from './documents/limits.ts';
-import {
-  type DocumentSource,
-  findPersisted,
-  findTrusted,
-  type TrustedDocuments,
-} from './documents/persisted.ts';
-import { type GraphqlResult, isEmpty, outcomeOf } from './result.ts';
 import { createSchema } from './schema/schema.ts';
-import { serializeParts } from './parts.ts';
-import { serialize, type SerializedResult, toBudgetRefusal } from './serialize.ts';
-import { createScheduler, type Scheduler } from '../scheduler.ts';
-import type { GraphqlMetrics } from '../watch/service-metrics.ts';
 
-/** A decoded request for one operation: each member has its type or is absent. */
+/** A decoded request for one operation. */
 export interface GraphqlRequest extends DocumentSource {
   readonly operationName?: string | undefined;
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
+  /** True if the variables were dropped because they held too many values. */
+  readonly hasTooManyVariables?: boolean;
 }
 
 /** A request that was parsed, is within the limits and is valid, so that it can run. */
@@ -65,7 +65,8 @@ export interface ReadyOperation {
   readonly document: DocumentNode;
   readonly operationName: string | undefined;
   readonly variables: Readonly<Record<string, unknown>> | undefined;
-  readonly measures: DocumentMeasures;
+  /** Objects that introspection adds to the result. */
+  readonly introspectionObjects: number;
 }
 
 /** A request that cannot run, with at least one error. */
@@ -82,34 +83,26 @@ export type Subscription =
       readonly kind: 'stream';
       /** `return()` ends the source at once; `next()` rejects with the error of the source. */
       readonly events: AsyncIterator<unknown>;
-      /**
-       * Executes one event and returns its JSON, within the subscription's budget. The caller
-       * releases that when the JSON was delivered. Throws or rejects as `Engine.execute` does.
-       */
-      readonly toJson: (event: unknown) => MaybePromise<JsonBody>;
+      /** Executes one event, within a budget of its own, and returns its JSON. Never rejects. */
+      readonly toJson: (event: unknown) => MaybePromise<string>;
     }
   | RefusedRequest;
 
 export interface Engine {
   readonly schema: GraphQLSchema;
-  /** Shared by all long tasks. */
+  /** An operation waits for its turn here before it is executed. */
   readonly scheduler: Scheduler;
-  /** Creates the budget of one request, batch or subscription; the caller releases it. */
+  /** Creates the budget of one request or batch; the caller releases it. */
   createBudget(): Budget;
-  /** Never throws because of what a client sent. */
+  /** Never throws: internal errors are masked and logged. */
   prepare(request: GraphqlRequest): Prepared;
   /**
    * Executes a query or mutation, and serialises its result within the same budget; without a
-   * promise if every resolver returns values and the result is small. `showCost` adds
-   * `extensions.cost`. Throws, or rejects with, `overloaded` if all requests hold too much memory.
+   * promise if every resolver returns values.
    */
-  execute(
-    operation: ReadyOperation,
-    scope: RequestScope,
-    showCost?: boolean,
-  ): MaybePromise<SerializedResult>;
-  /** Starts a subscription, or rejects. The budget of `scope` is its own, renewed per event. */
-  subscribe(operation: ReadyOperation, scope: RequestScope): Promise<Subscription>;
+  execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<SerializedResult>;
+  /** Starts a subscription. Rejects if the source cannot be opened. */
+  subscribe(operation: ReadyOperation, scope: Omit<RequestScope, 'budget'>): Promise<Subscription>;
 }
 
 export interface EngineDeps extends ContextDeps {
@@ -121,53 +114,39 @@ export interface EngineDeps extends ContextDeps {
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
-/** The limit for one result, batch or event, unless a quarter of the memory for all is less. */
-const resultBytesMax = 16 * 1024 * 1024;
+/** Approximate memory of an object of an introspection result, in bytes. */
+const introspectionObjectBytes = 128;
 
 export function createEngine(deps: EngineDeps): Engine {
   const { config, pool, metrics } = deps;
   const schema = createSchema();
-  const scheduler = createScheduler();
-  const execution = createExecution(deps, schema, scheduler);
-  const limits = {
-    objectsMax: config.graphqlObjectsMax,
-    bytesMax: Math.min(resultBytesMax, Math.floor(config.waitingBytesMax / 4)),
-    pool,
-  };
+  const { toArgs, toResult, run } = createExecution(deps, schema);
+  const limits = toBudgetLimits(config.graphqlObjectsMax, config.waitingBytesMax);
 
   return {
     schema,
-    scheduler,
-    createBudget: () => new Budget(limits),
+    scheduler: createScheduler(),
+    createBudget: () => new Budget({ ...limits, pool }),
     prepare: createPrepare(schema, deps),
-    execute(operation, scope, showCost = false) {
-      const context = execution.createContext(scope);
-      const run = (): MaybePromise<GraphqlResult> => execution.run(operation, context);
-      const toExtensions = () => (showCost ? toCost(operation, scope, config) : undefined);
-      const { budget } = scope;
+    execute(operation, scope) {
       const startedAt = performance.now();
-      return andThen(run(), (result) => {
-        metrics?.operation(operation.operation, outcomeOf(result), performance.now() - startedAt);
-        const { parts } = context;
-        if (parts !== undefined) {
-          return serializeParts(result, { parts, run, toExtensions, budget, scheduler });
-        }
-        const extensions = toExtensions();
-        return serialize(extensions ? { ...result, extensions } : result, budget, scheduler);
+      return andThen(run(operation, scope), (serialized) => {
+        const outcome = outcomeOf(serialized.result);
+        metrics?.operation(operation.operation, outcome, performance.now() - startedAt);
+        return serialized;
       });
     },
     async subscribe(operation, scope) {
-      const source = await execution.openSource(operation, scope);
-      if ('kind' in source) return source;
+      const opening = { ...scope, budget: new Budget(limits) };
+      const source = await createSourceEventStream(toArgs(operation, opening));
+      if (!(Symbol.asyncIterator in source)) {
+        return { kind: 'refused', errors: toResult(source, scope.requestId).errors ?? [] };
+      }
       return {
         kind: 'stream',
         events: source[Symbol.asyncIterator](),
-        toJson(event) {
-          scope.budget.renew();
-          const context = execution.createContext(scope);
-          return andThen(execution.run(operation, context, event), (result) =>
-            andThen(serialize(result, scope.budget, scheduler), ({ json }) => json),
-          );
+        async toJson(event) {
+          return (await run(operation, { ...scope, budget: new Budget(limits) }, event)).json;
         },
       };
     },
@@ -175,60 +154,42 @@ export function createEngine(deps: EngineDeps): Engine {
 }
 
 /** Runs graphql-js within the budget of an operation. */
-function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Scheduler) {
-  const tools = { scheduler, countFields: createFieldCounts() };
-  const createContext = (scope: RequestScope): GraphqlContext =>
-    new GraphqlContext(deps, scope, tools);
-
+function createExecution(deps: EngineDeps, schema: GraphQLSchema) {
+  const countFields = createFieldCounts();
+  /** `rootValue`: the event of a subscription. */
   const toArgs = (
-    operation: ReadyOperation,
-    contextValue: GraphqlContext,
+    { document, operationName, variables: variableValues }: ReadyOperation,
+    scope: RequestScope,
     rootValue?: unknown,
   ): ExecutionArgs => {
-    return {
-      schema,
-      document: operation.document,
-      rootValue,
-      operationName: operation.operationName,
-      variableValues: operation.variables,
-      contextValue,
-      options: { maxCoercionErrors: errorsMax },
-      hideSuggestions: true,
-    };
+    const contextValue = new GraphqlContext(deps, scope, countFields);
+    const options = { maxCoercionErrors: errorsMax };
+    const values = { rootValue, contextValue, variableValues, options };
+    return { schema, document, operationName, ...values, hideSuggestions: true };
   };
-  const toResult = ({ data, errors }: ExecutionResult, scope: RequestScope): GraphqlResult => {
-    const { budget, requestId } = scope;
-    // A partial result is dropped: the operation is refused as a whole.
-    if (budget.refusal !== undefined) return toBudgetRefusal(budget.refusal);
+  const toResult = ({ data, errors }: ExecutionResult, requestId: string): GraphqlResult => {
     if (errors === undefined) return data === undefined ? {} : { data };
     const found = toFieldErrors(errors, { requestId, log: deps.log });
-    // If the store failed and every root field is null, the operation is refused as a whole too.
+    // If the store failed and every root field is null, the operation is refused as a whole.
     if (data === undefined || (isEmpty(data) && found.every(isOutage))) return { errors: found };
     return { errors: found, data };
   };
-
   return {
-    createContext,
-    /** `event`: the root value, for an event of a subscription. */
-    run(
-      operation: ReadyOperation,
-      context: GraphqlContext,
-      event?: unknown,
-    ): MaybePromise<GraphqlResult> {
-      const { scope } = context;
-      const { objects, bytes } = measureIntrospection(operation.measures);
-      if (!scope.budget.covers(objects, bytes)) return toBudgetRefusal(scope.budget.refusal);
-      const executed = execute(toArgs(operation, context, event));
-      return andThen(executed, (result) => toResult(result, scope));
-    },
-    /** Rejects if the topic behind the subscription fails. */
-    async openSource(
+    toArgs,
+    toResult,
+    run: (
       operation: ReadyOperation,
       scope: RequestScope,
-    ): Promise<AsyncIterable<unknown> | RefusedRequest> {
-      const source = await createSourceEventStream(toArgs(operation, createContext(scope)));
-      if (Symbol.asyncIterator in source) return source;
-      return { kind: 'refused', errors: toResult(source, scope).errors ?? [] };
+      event?: unknown,
+    ): MaybePromise<SerializedResult> => {
+      const { budget, requestId } = scope;
+      const { introspectionObjects: objects } = operation;
+      if (!budget.covers(objects, objects * introspectionObjectBytes)) return serialize({}, budget);
+      return andThen(execute(toArgs(operation, scope, event)), (executed) => {
+        // If the budget was exceeded, the partial result is dropped: all of it is refused.
+        const isWhole = budget.refusal === undefined;
+        return serialize(isWhole ? toResult(executed, requestId) : {}, budget);
+      });
     },
   };
 }
@@ -236,20 +197,19 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema, scheduler: Sch
 /** Creates `Engine.prepare`: text and variables → an operation that can run. */
 function createPrepare(
   schema: GraphQLSchema,
-  { config, trustedDocuments, metrics }: EngineDeps,
+  { config, trustedDocuments, metrics, log }: EngineDeps,
 ): Engine['prepare'] {
   const readDocument = createDocuments(schema, config);
   const findText = trustedDocuments ? findTrusted(trustedDocuments) : findPersisted();
 
   const toReady = (request: GraphqlRequest): ReadyOperation => {
     const { operationName, variables } = request;
-    const { document, measures } = readDocument(findText(request));
+    const { document, introspectionObjects } = readDocument(findText(request));
     const definition = getOperationAST(document, operationName);
     if (definition == null) {
       throw refuseRequest('BAD_USER_INPUT', 'The request must name one operation of its document.');
     }
-    // graphql-js repeats the input in each error about it: 60,000 members take it a second.
-    if (hasTooManyValues(variables)) {
+    if (request.hasTooManyVariables === true) {
       throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
     }
     return {
@@ -258,7 +218,7 @@ function createPrepare(
       document,
       operationName,
       variables: toKept(definition, variables),
-      measures,
+      introspectionObjects,
     };
   };
   return (request) => {
@@ -266,9 +226,11 @@ function createPrepare(
     try {
       return toReady(request);
     } catch (error) {
-      if (!(error instanceof RequestError)) throw error;
       metrics?.operation('unknown', 'refused', performance.now() - startedAt);
-      return { kind: 'refused', errors: error.errors };
+      if (error instanceof RequestError) return { kind: 'refused', errors: error.errors };
+      log('error', 'graphql request failed', { reason: toStack(error) });
+      const masked = toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error');
+      return { kind: 'refused', errors: [masked] };
     }
   };
 }
@@ -281,20 +243,4 @@ function toKept(
   if (operation !== OperationTypeNode.SUBSCRIPTION || variables === undefined) return variables;
   const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
   return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
-}
-
-/** The cost of an operation and its limits. The operations of a batch share the objects (R26). */
-function toCost(
-  { measures: { depth, aliases, directives } }: ReadyOperation,
-  { budget }: RequestScope,
-  { graphqlObjectsMax, graphqlDepthMax }: EngineDeps['config'],
-): Readonly<Record<string, unknown>> {
-  return {
-    cost: {
-      objects: { spent: budget.spent, max: graphqlObjectsMax },
-      depth: { spent: depth, max: graphqlDepthMax },
-      aliases: { spent: aliases, max: aliasesMax },
-      directives: { spent: directives, max: directivesMax },
-    },
-  };
 }

@@ -1,6 +1,6 @@
 /** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28). Loads the engine on first use. */
 
-import { AppError } from '../errors.ts';
+import { AppError, toStack } from '../errors.ts';
 import type { EndpointDeps, GraphqlCounts, GraphqlEndpoint } from '../graphql/endpoint.ts';
 import { typeDefs } from '../graphql/schema/type-defs.ts';
 import { createEtag } from '../http/etag.ts';
@@ -8,36 +8,38 @@ import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
 import type { Handler } from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
-import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { WritingGuard } from './accounts.ts';
 
-export interface GraphqlHandlers {
+export interface GraphqlHandlers extends Pick<GraphqlEndpoint, 'get' | 'count' | 'close'> {
   /** One operation, a batch, or a multipart request. */
   readonly post: Handler;
-  /** A query. */
-  readonly get: Handler;
   /** The schema as a file. */
   readonly schema: Handler;
   readonly upgrade: UpgradeListener;
-  count(): GraphqlCounts;
-  /** Ends every event stream, and every WebSocket with 1001; resolves when the sockets are gone. */
-  close(): Promise<void>;
 }
 
 export function createGraphqlHandlers(
   deps: EndpointDeps & { readonly writing: WritingGuard },
 ): GraphqlHandlers {
-  const { config, log, writing } = deps;
-  let endpoint: MaybePromise<GraphqlEndpoint> | undefined;
-  let closed = false;
+  const { log, writing } = deps;
+  let endpoint: GraphqlEndpoint | undefined;
+  let loading: Promise<GraphqlEndpoint> | undefined;
+  let isClosed = false;
 
   const load = async (): Promise<GraphqlEndpoint> => {
-    const { createEndpoint } = await import('../graphql/endpoint.ts');
-    const loaded = createEndpoint(deps);
-    if (closed) void loaded.close();
-    return (endpoint = loaded);
+    try {
+      const { createEndpoint } = await import('../graphql/endpoint.ts');
+      endpoint = createEndpoint(deps);
+      if (isClosed) void endpoint.close();
+      return endpoint;
+    } catch (error) {
+      // Such as a shortage of file descriptors: the next request tries again.
+      loading = undefined;
+      log('error', 'the GraphQL endpoint cannot be loaded', { reason: toStack(error) });
+      throw new AppError('internal_error', 'The server failed.');
+    }
   };
-  const open = (): MaybePromise<GraphqlEndpoint> => (endpoint ??= load());
+  const open = (): GraphqlEndpoint | Promise<GraphqlEndpoint> => endpoint ?? (loading ??= load());
 
   /** R23: a token is checked before the first byte of an upload is stored. */
   const postMultipart = writing(async (request) => (await open()).postMultipart(request));
@@ -45,32 +47,26 @@ export function createGraphqlHandlers(
   return {
     async post(request) {
       const contentType = request.header('content-type');
-      if (isJsonType(contentType)) {
-        const body = await request.readBody(config.bodyBytesMax);
-        return andThen(open(), (opened) => opened.post(body, request));
-      }
+      if (isJsonType(contentType)) return (await open()).post(request);
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
       return postMultipart(request);
     },
-    get: (request) => andThen(open(), (opened) => opened.get(request)),
+    get: async (request) => (await open()).get(request),
     schema: schemaFile,
     upgrade(incoming, socket, head) {
-      const upgraded = andThen(open(), (opened) => opened.upgrade(incoming, socket, head));
-      if (!isPromise(upgraded)) return;
-      upgraded.catch((error: unknown) => {
-        log('error', 'the GraphQL endpoint cannot be loaded', { reason: String(error) });
-        refuse(socket, new AppError('internal_error', 'The server failed.'));
-      });
+      if (endpoint !== undefined) endpoint.upgrade(incoming, socket, head);
+      else {
+        Promise.resolve(open()).then(
+          (opened) => opened.upgrade(incoming, socket, head),
+          (error: unknown) => refuse(socket, error as AppError), // see `load`
+        );
+      }
     },
-    count() {
-      if (endpoint === undefined || isPromise(endpoint)) return nothing;
-      return endpoint.count();
-    },
+    count: () => endpoint?.count() ?? nothing,
     async close() {
-      closed = true;
-      // If loading failed, there is nothing to close.
-      const opened = await Promise.resolve(endpoint).catch(() => undefined);
-      await opened?.close();
+      isClosed = true;
+      await loading?.catch(() => undefined);
+      await endpoint?.close();
     },
   };
 }

@@ -38,6 +38,10 @@ export type Keep = (response: HttpResponse) => HttpResponse;
 export interface ResponseCache<R extends CurrentOrNot> {
   /** Opens a reading of the present records, for one response. */
   readonly read: () => R;
+  /** Returns the cached response for `key`, if nothing that it read has been written to since. */
+  find(key: string | undefined): HttpResponse | undefined;
+  /** Caches a response, and returns it as it is cached: with a long text as bytes. */
+  store(key: string, records: R, response: HttpResponse): HttpResponse;
   /**
    * Returns the cached response for `key` (Latin-1 text), or the result of `make`, which must
    * depend on nothing but `records`. Without a key nothing is cached.
@@ -67,11 +71,23 @@ export function createResponseCache<R extends CurrentOrNot>({
     entries.set(Buffer.from(key, 'latin1').toString('latin1'), { response, reading }, bytes);
   };
 
+  const find = (key: string | undefined): HttpResponse | undefined => {
+    const known = key === undefined ? undefined : entries.get(key);
+    return known?.reading.isCurrent() === true ? known.response : undefined;
+  };
+
   return {
     read,
+    find,
+    store(key, records, response) {
+      const { body } = response;
+      const kept = typeof body === 'string' ? { ...response, body: toJsonBody(body) } : response;
+      keep(key, records, kept);
+      return kept;
+    },
     get(key, make) {
-      const known = key === undefined ? undefined : entries.get(key);
-      if (known?.reading.isCurrent() === true) return known.response;
+      const known = find(key);
+      if (known !== undefined) return known;
       const reading = read();
       return make(reading, (response) => {
         if (key !== undefined) keep(key, reading, response);

@@ -25,7 +25,7 @@ async function run(length: number, milliseconds: number) {
     },
   } as unknown as Engine;
   const requests = Array.from({ length }, () => ({ query: '{a}' }));
-  const call = { scope: {}, readsOnly: false, showCost: false } as never;
+  const call = { scope: {}, readsOnly: false } as never;
   let going = true;
   const other = (): void => {
     others += 1;
@@ -34,9 +34,7 @@ async function run(length: number, milliseconds: number) {
   setImmediate(other);
   const { json } = await runBatch(engine, requests, call);
   going = false;
-  const seen = (JSON.parse(json.toString()) as { data: { others: number } }[]).map(
-    ({ data }) => data.others,
-  );
+  const seen = (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
   return seen;
 }
 

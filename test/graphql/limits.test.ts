@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { getIntrospectionQuery } from 'graphql';
 import {
   codesOf,
   countStatements,
@@ -9,7 +10,6 @@ import {
   startGraphql,
   type TestGraphql,
 } from '../support/graphql.js';
-import { isLong } from '../support/long.js';
 import { assertSoon } from '../support/pace.js';
 import { allOf } from '../support/lists.js';
 
@@ -195,8 +195,7 @@ test('the cycle of the schema is cut by the budget, as a whole and quickly', asy
 
 test('the cycle is cut too where the store answers with promises', async () => {
   const wrap = countStatements([]);
-  const env = { GRAPHQL_OBJECTS_MAX: isLong ? '100000' : '10000' };
-  const { run } = startGraphql({ posts: 100, authors: 2, wrap, env });
+  const { run } = startGraphql({ posts: 100, authors: 2, wrap });
   await assertSoon(2_000, async () => {
     assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
   });
@@ -229,12 +228,41 @@ test('a quarter of WAITING_BYTES_MAX: texts and fields count, aliases and fragme
   assert.deepEqual(codesOf(await many.run(hidden)), ['PAYLOAD_TOO_LARGE']);
 });
 
-test('answers about the schema count by what their aliases can multiply', async () => {
+test('introspection counts as the objects that it results in, aliases and fragments too', async () => {
   const { run } = startGraphql({ env: { GRAPHQL_OBJECTS_MAX: '1000' } });
-  dataOf(await run('{ __schema { queryType { name } } }'));
-  const thrice =
-    '{ a: __schema { description } b: __schema { description } c: __type(name: "Post") { name } }';
-  assert.deepEqual(codesOf(await run(thrice)), ['PAYLOAD_TOO_LARGE']);
+  const few = (count: number): string => times(count, (at) => `a${at}: queryType { name }`);
+  for (const query of [
+    getIntrospectionQuery(),
+    `{ __schema { ${few(6)} } x: __type(name: "Post") { fields { name } } }`,
+    `{ ...A } ${times(40, (at) => `fragment A${at || ''} on Query { ...A${at + 1} ...A${at + 1} }`)}
+     fragment A40 on Query { __schema { types { name } } }`,
+  ]) {
+    dataOf(await run(query));
+  }
+  const all = (inner: string): string => times(8, (at) => `a${at}: types { ${inner} }`);
+  for (const query of [
+    `{ __schema { ${all('fields { name args { name } type { name } }')} } }`,
+    `{ ...A } fragment A on Query { b: __schema { ...B } }
+     fragment B on __Schema { ${all('...C')} } fragment C on __Type { fields { name args { name } type { name } } }`,
+  ]) {
+    assert.deepEqual(codesOf(await run(query)), ['PAYLOAD_TOO_LARGE']);
+  }
+});
+
+test('line ends of a document are limited before it is parsed, whatever they are', async () => {
+  const { run } = startGraphql();
+  for (const end of ['\n', '\r', '\u2028\n']) {
+    dataOf(await run(`${end.repeat(10_000)}{ allPosts { id } }`.replaceAll('\u2028', ',')));
+  }
+  for (const document of [
+    `${'\n'.repeat(10_001)}{ allPosts { id } }`,
+    `{ allPosts { id } }${'\r'.repeat(10_001)}`,
+    `{ postById(postId: """${'\n'.repeat(10_001)}""") { id } }`,
+  ]) {
+    const { errors = [] } = await run(document);
+    assert.match(errors[0]?.message ?? '', /10001 line ends; at most 10000/);
+    assert.deepEqual(codesOf({ errors }), ['GRAPHQL_PARSE_FAILED']);
+  }
 });
 
 test('operations that share a budget are refused once it is spent', async () => {

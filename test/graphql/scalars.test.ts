@@ -79,7 +79,8 @@ test('any String field that carries @uppercase is returned in upper case', async
     inner: { text: 'é' },
   };
   const document = parse('{ own later plain number list none inner { text } }');
-  const result: ExecutionResult = await execute({ schema, document, rootValue });
+  const contextValue = { chargeText: (text: string) => text };
+  const result: ExecutionResult = await execute({ schema, document, rootValue, contextValue });
   assert.deepEqual(structuredClone(result.data), {
     own: 'OWN',
     later: 'LATER',

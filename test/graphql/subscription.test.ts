@@ -29,7 +29,7 @@ async function stream(
       if (done === true) return { value: undefined, done };
       const json = await toJson(value);
       scope.budget.release();
-      return { value: JSON.parse(json.toString()) as GraphqlResult, done: false };
+      return { value: JSON.parse(json) as GraphqlResult, done: false };
     },
     async return() {
       await events.return?.();

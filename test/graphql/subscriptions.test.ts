@@ -188,7 +188,7 @@ test('closing tells every member, and lets nobody in afterwards', async () => {
 });
 
 test('what a group keeps is counted, and refused where the pool has less left', async () => {
-  const { subscriptions, pool } = createBench(undefined, { poolBytesMax: 5_000 });
+  const { subscriptions, pool } = createBench(undefined, { poolBytesMax: 10_000 });
   const leave = subscriptions.join(one, new Reader());
   assert.ok(pool.bytes > 0);
   const large = operationOf(`subscription { ${'a '.repeat(20)} }`);

@@ -74,8 +74,8 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     );
   const ask = (query: string): Promise<string> => {
     const body = Buffer.from(query.startsWith('[') ? query : JSON.stringify({ query }));
-    const request = { id: 'test', method: 'POST', header: () => undefined };
-    return textOf(async () => graphql.post(body, request as unknown as HttpRequest));
+    const request = { id: 'test', method: 'POST', header: () => undefined, readBody: () => body };
+    return textOf(async () => graphql.post(request as unknown as HttpRequest));
   };
   return ({ post, comment, todo }) =>
     Promise.all([

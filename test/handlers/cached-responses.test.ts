@@ -102,14 +102,6 @@ describe('answers that are kept', () => {
     }
   });
 
-  it('are not given to who asks for the cost, and do not hold it', async () => {
-    const body = { query: '{ allPosts { title } }' };
-    await ask(body);
-    const withCost = (await (await ask(body, { 'GraphQL-Cost': '1' })).json()) as object;
-    assert.ok('extensions' in withCost);
-    assert.ok(!('extensions' in (await askFor(body))));
-  });
-
   it('cannot be reached by a body that looks like the key of another', async () => {
     await server.fetch('/posts');
     for (const text of ['GET /posts', '/posts', 'POST application/json {}']) {

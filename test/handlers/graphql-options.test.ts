@@ -1,4 +1,4 @@
-/** Beside plain operations: costs, the newer draft, the schema, trusted documents. */
+/** Beside plain operations: the newer draft, the schema, trusted documents. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -13,23 +13,6 @@ const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostI
 
 const start = (context: TestContext, env: Record<string, string> = {}): Promise<TestServer> =>
   startServer(context, { env });
-
-test('the cost is shown to who asks for it', async (context) => {
-  const server = await start(context);
-  const { body } = await post(
-    server,
-    { query: '{ allPosts { a: title } }' },
-    { 'GraphQL-Cost': '1' },
-  );
-  assert.deepEqual((body as { extensions: unknown }).extensions, {
-    cost: {
-      objects: { spent: 3, max: 100_000 },
-      depth: { spent: 2, max: 20 },
-      aliases: { spent: 1, max: 50 },
-      directives: { spent: 0, max: 50 },
-    },
-  });
-});
 
 test('the newer draft has 422 for what is wrong, 294 for a part', async (context) => {
   const server = await start(context, { GRAPHQL_HTTP_DRAFT: '2026-08' });

@@ -82,31 +82,6 @@ test('in a variable of another type a file shows nothing of itself', async (cont
   }
 });
 
-test('without a map a variable of type Upload names its part', async (context) => {
-  const server = await startServer(context);
-  const operations = { query: upload, variables: { file: 'photo' } };
-  const response = await send(server, [
-    ['operations', operations],
-    ['photo', 'x', 'p.svg', 'image/svg+xml'],
-  ]);
-  assert.deepEqual(response.body, { data: { upload: true } });
-  assert.deepEqual(await stored(server), { 'p.svg': 'x' });
-});
-
-test('without a map a text that equals the name of a part stays a text', async (context) => {
-  const server = await startServer(context);
-  const query = 'query ($id: String!) { postById(postId: $id) { id } }';
-  const operations = [
-    { query, variables: { id: 'photo' } },
-    { query: upload, variables: { file: 'photo' } },
-  ];
-  const { body } = await send(server, [
-    ['operations', operations],
-    ['photo', 'x', 'p.txt'],
-  ]);
-  assert.deepEqual(body, [{ data: { postById: null } }, { data: { upload: true } }]);
-});
-
 test('a batch takes a file for each of its operations', async (context) => {
   const server = await startServer(context);
   const { body } = await send(server, [
@@ -148,6 +123,7 @@ test('what is no GraphQL multipart request is refused, and nothing stays', async
   const file: Part = ['0', 'x', 'a.txt'];
   const map = { '0': ['variables.file'] };
   const refused: readonly (readonly Part[])[] = [
+    [['operations', one], file],
     [['map', map], file],
     [['operations', '{'], ['map', map], file],
     [['operations', one], ['operations', one], ['map', map], file],

@@ -183,7 +183,7 @@ async function serve(
     );
     const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
     try {
-      return await streams.run({ query }, { scope, readsOnly: false, showCost: false });
+      return await streams.run({ query }, { scope, readsOnly: false });
     } finally {
       scope.budget.release();
     }

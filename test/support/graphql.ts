@@ -5,6 +5,7 @@ import { createAddComment } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
+import { decodeRequest } from '../../dist/graphql/http/params.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
 import type { TrustedDocuments } from '../../dist/graphql/documents/persisted.js';
@@ -90,12 +91,9 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     return { requestId: 'r-1', viewer, budget: engine.createBudget() };
   };
   const run: TestGraphql['run'] = (query, variables) => {
-    const prepared = engine.prepare({ query, variables });
+    const prepared = engine.prepare(decodeRequest({ query, variables }));
     if (prepared.kind === 'refused') return { errors: prepared.errors };
-    // A list that was executed in parts is only in the JSON.
-    return andThen(engine.execute(prepared, scope()), ({ json }) => {
-      return JSON.parse(json.toString()) as GraphqlResult;
-    });
+    return andThen(engine.execute(prepared, scope()), ({ result }) => result);
   };
   return { engine, store, topic, config, pool, posts, authors, logged, scope, run };
 }

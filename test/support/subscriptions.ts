@@ -44,7 +44,6 @@ export function createBench(
   };
   let opened = 0;
   const engine = {
-    createBudget: () => ({ release: () => undefined }) as never,
     scheduler: createScheduler(),
     subscribe: () => {
       opened += 1;

@@ -5,17 +5,17 @@
 
 import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql';
 import { BoundedMap } from '../../bounded-map.ts';
-import { documentsKeptMax } from '../../config-limits.ts';
+import { documentsBytesMax } from '../../config-limits.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
-import { type DocumentLimits, type DocumentMeasures, measureDocument } from './limits.ts';
+import { countIntrospection } from './introspection.ts';
+import { checkDocument, checkText, type DocumentLimits } from './limits.ts';
 
 export interface ValidDocument {
   readonly document: DocumentNode;
-  readonly measures: DocumentMeasures;
+  /** Objects that introspection adds to the result of an operation. */
+  readonly introspectionObjects: number;
 }
 
-/** The average length of the cached documents, in characters, for which the cache has room. */
-const textLengthAverage = 256;
 /** A limit of its own, because comments are not counted as tokens. */
 const commentsMax = 1_000;
 
@@ -24,26 +24,43 @@ export function createDocuments(
   schema: GraphQLSchema,
   limits: DocumentLimits,
 ): (text: string) => ValidDocument {
-  const kept = new BoundedMap<ValidDocument>(documentsKeptMax * textLengthAverage);
+  const cache = new BoundedMap<ValidDocument>(documentsBytesMax);
   return (text) => {
-    const known = kept.use(text);
+    const known = cache.use(text);
     if (known !== undefined) return known;
     const valid = readDocument(text, schema, limits);
-    kept.set(text, valid, Math.max(text.length, textLengthAverage));
+    cache.set(text, valid, bytesOfDocument(valid.document));
     return valid;
   };
+}
+
+/** Memory of a token, and of the nodes that are made of it: measured, and rounded up. */
+const tokenBytes = 600;
+const documentBytes = 2_048;
+
+/** Approximate memory of a parsed document and its text, in bytes. */
+export function bytesOfDocument({ loc }: DocumentNode): number {
+  let bytes = documentBytes + 2 * (loc?.source.body.length ?? 0);
+  // Comments are tokens too.
+  for (let token = loc?.startToken; token != null; token = token.next ?? undefined) {
+    bytes += tokenBytes;
+  }
+  return bytes;
 }
 
 function readDocument(text: string, schema: GraphQLSchema, limits: DocumentLimits): ValidDocument {
   let code: 'GRAPHQL_PARSE_FAILED' | 'GRAPHQL_VALIDATION_FAILED' = 'GRAPHQL_PARSE_FAILED';
   try {
+    checkText(text);
     const document = parse(text, { maxTokens: limits.graphqlTokensMax, maxComments: commentsMax });
     code = 'GRAPHQL_VALIDATION_FAILED';
-    const measures = measureDocument(document, limits);
+    checkDocument(document, limits);
     const options = { maxErrors: errorsMax, hideSuggestions: true };
     const errors = validate(schema, document, undefined, options);
-    if (errors.length === 0) return { document, measures };
-    throw new RequestError(errors.map((error) => toRequestError(error, code)));
+    if (errors.length > 0)
+      throw new RequestError(errors.map((error) => toRequestError(error, code)));
+    const introspectionObjects = countIntrospection(schema, document, limits.graphqlObjectsMax);
+    return { document, introspectionObjects };
   } catch (error) {
     if (error instanceof GraphQLError) throw new RequestError([toRequestError(error, code)]);
     // The document is nested deeper than the stack allows: the configured limits are too high.

@@ -5,8 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
-import { documentsKeptMax } from '../../config-limits.ts';
-import { isObject } from '../../http/json.ts';
+import { persistedTextsBytesMax } from '../../config-limits.ts';
 import { refuseRequest } from '../errors.ts';
 
 /** Hash, or another id that clients use → text of a document. */
@@ -15,23 +14,22 @@ export type TrustedDocuments = ReadonlyMap<string, string>;
 /** How a request identifies its document: by text, or by hash. */
 export interface DocumentSource {
   readonly query?: string | undefined;
-  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
+  /** `extensions.persistedQuery.sha256Hash`; empty if that extension is malformed. */
+  readonly documentHash?: string | undefined;
 }
 
 /** Returns the text of the document that a request identifies. Throws a RequestError. */
 export type FindText = (source: DocumentSource) => string;
 
-/** The average length of the kept documents, in characters, for which there is room. */
-const textLengthAverage = 512;
+/** Memory of an entry without its text, in bytes. */
+const entryBytes = 256;
 
 /** Finds every document that comes as text, or whose text came with its hash before. */
 export function findPersisted(): FindText {
-  const kept = new BoundedMap<string>(documentsKeptMax * textLengthAverage);
-  return ({ query, extensions }) => {
-    const named = extensions?.['persistedQuery'];
-    if (named === undefined) return requireText(query);
-    const hash = readHash(named);
-    if (hash === undefined) {
+  const kept = new BoundedMap<string>(persistedTextsBytesMax);
+  return ({ query, documentHash: hash }) => {
+    if (hash === undefined) return requireText(query);
+    if (hash === '') {
       throw refuseRequest('BAD_USER_INPUT', 'persistedQuery needs version 1 and a sha256Hash.');
     }
     if (query === undefined) {
@@ -43,7 +41,7 @@ export function findPersisted(): FindText {
     if (createHash('sha256').update(query).digest('hex') !== hash) {
       throw refuseRequest('BAD_USER_INPUT', 'The sha256Hash is not that of the query.');
     }
-    kept.set(hash, query, Math.max(query.length, textLengthAverage));
+    kept.set(hash, query, entryBytes + 2 * query.length);
     return query;
   };
 }
@@ -51,9 +49,8 @@ export function findPersisted(): FindText {
 /** Finds only the documents of the manifest. */
 export function findTrusted(trusted: TrustedDocuments): FindText {
   const texts = new Set(trusted.values());
-  return ({ query, extensions }) => {
-    const named = extensions?.['persistedQuery'];
-    const text = named === undefined ? requireText(query) : trusted.get(readHash(named) ?? '');
+  return ({ query, documentHash }) => {
+    const text = documentHash === undefined ? requireText(query) : trusted.get(documentHash);
     if (text !== undefined && texts.has(text) && (query ?? text) === text) return text;
     // Not PERSISTED_QUERY_NOT_FOUND: the client would send the text, which cannot help.
     throw refuseRequest('BAD_USER_INPUT', 'Only documents of the manifest can run here.');
@@ -63,11 +60,4 @@ export function findTrusted(trusted: TrustedDocuments): FindText {
 function requireText(query: string | undefined): string {
   if (query === undefined) throw refuseRequest('BAD_USER_INPUT', 'The request has no query.');
   return query;
-}
-
-/** Returns the hash of `{version: 1, sha256Hash}`, or undefined. */
-function readHash(given: unknown): string | undefined {
-  if (!isObject(given)) return undefined;
-  const { version, sha256Hash } = given;
-  return version === 1 && typeof sha256Hash === 'string' ? sha256Hash.toLowerCase() : undefined;
 }

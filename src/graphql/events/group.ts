@@ -4,7 +4,6 @@ import { AppError } from '../../errors.ts';
 import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
-import type { Budget } from '../budget.ts';
 import type { Subscription } from '../engine.ts';
 import { isOverload } from '../errors.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
@@ -16,8 +15,6 @@ export interface GroupDeps {
   /** Shared by all groups. */
   readonly queue: EventQueue;
   readonly pool: Pick<MemoryPool, 'open'>;
-  /** The budget for one event of this group at a time. */
-  readonly budget: Pick<Budget, 'release'>;
   /** Called once, when the group ends. */
   readonly forget: () => void;
   readonly metrics?: GraphqlMetrics | undefined;
@@ -94,17 +91,12 @@ export class Group {
   }
 
   async #announce(toJson: () => MaybePromise<JsonBody>): Promise<void> {
-    const { budget, pool } = this.#deps;
-    try {
-      const json = await toJson();
-      this.#isHeavy = json.length > lightBytesMax;
-      const iteration = this.#deps.queue.iteration();
-      const isFurther = iteration === this.#iteration;
-      this.#iteration = iteration;
-      await this.#deliver(new SharedEvent(toBytes(json), pool, isFurther));
-    } finally {
-      budget.release();
-    }
+    const json = await toJson();
+    this.#isHeavy = json.length > lightBytesMax;
+    const iteration = this.#deps.queue.iteration();
+    const isFurther = iteration === this.#iteration;
+    this.#iteration = iteration;
+    await this.#deliver(new SharedEvent(toBytes(json), this.#deps.pool, isFurther));
   }
 
   /** Members that join during the delivery do not get the event. */

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
+import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
@@ -34,7 +35,7 @@ export interface Subscriptions {
 }
 
 export interface SubscriptionsDeps {
-  readonly engine: Pick<Engine, 'subscribe' | 'createBudget' | 'scheduler'>;
+  readonly engine: Pick<Engine, 'subscribe' | 'scheduler'>;
   /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
   /** Accounts for the operations of groups, and for events queued for slow members. */
@@ -53,20 +54,18 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
 
   const open = (key: string, operation: ReadyOperation): Group => {
     const kept = pool.open();
-    if (groups.size >= distinctMax || !kept.grow(bytesOf(operation))) {
+    if (groups.size >= distinctMax || !kept.grow(bytesOfDocument(operation.document))) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
-    const budget = engine.createBudget();
     const forget = (): void => {
       groups.delete(key);
-      budget.release();
       kept.release();
     };
-    const group = new Group({ queue, pool, budget, forget, metrics });
+    const group = new Group({ queue, pool, forget, metrics });
     groups.set(key, group);
     opened += 1;
     // Without a token: the events of a group must not depend on its first member.
-    const scope = { requestId: `subscription-${opened}`, viewer: () => undefined, budget };
+    const scope = { requestId: `subscription-${opened}`, viewer: () => undefined };
     group.read(engine.subscribe(operation, scope), (reason) => {
       log('error', 'subscription failed', { requestId: scope.requestId, reason });
     });
@@ -101,13 +100,4 @@ function toKey({ document, operationName, variables }: ReadyOperation): string {
   const text = document.loc?.source.body;
   const parts = JSON.stringify([text, operationName, variables ?? {}]);
   return createHash('sha256').update(parts).digest('base64');
-}
-
-/** Approximate memory of a parsed token of a document, in bytes. */
-const tokenBytes = 400;
-
-/** Approximate memory of a group's operation: the text and the parsed document. */
-function bytesOf({ document }: ReadyOperation): number {
-  const length = document.loc?.source.body.length ?? 0;
-  return length + (document.tokenCount ?? 0) * tokenBytes;
 }

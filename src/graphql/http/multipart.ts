@@ -1,23 +1,19 @@
 /**
- * GraphQL multipart requests (R26): `operations` as JSON and files as parts, in any order. Files
- * are assigned to variables by `map` (version 2 of that specification) or, without `map`, by a
- * variable of type Upload whose value is the name of the part (draft of version 3).
+ * GraphQL multipart requests (R26): `operations` as JSON, files as parts, and a `map` that assigns
+ * the files to variables, in any order.
  */
 
 import type { Config } from '../../config.ts';
 import { type ReceivedFile, receiveFile } from '../../domain/files.ts';
 import { parseJson } from '../../http/json.ts';
-import type { HttpResponse, HttpRequest } from '../../http/message.ts';
+import type { HttpRequest } from '../../http/message.ts';
 import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Upload, Uploads } from '../../store/uploads.ts';
-import type { Engine } from '../engine.ts';
 import { UploadedFile } from '../schema/uploaded-file.ts';
-import { invalidRequest } from './params.ts';
-import { placeByMap, placeByName } from './multipart-places.ts';
+import { decodeBody, invalidRequest, type Requests } from './params.ts';
+import { placeFiles } from './place-files.ts';
 
 export interface MultipartDeps {
-  readonly engine: Engine;
   readonly uploads: Uploads;
   /** Names files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
@@ -26,33 +22,29 @@ export interface MultipartDeps {
 
 /**
  * Receives all parts, then calls `run` with the operations, in which each file is an UploadedFile.
- * Files that `run` does not keep are removed when it ends. Throws AppErrors for an invalid
+ * Files that no operation stores are removed when it ends. Throws AppErrors for an invalid
  * multipart request.
  */
-export async function runMultipart(
+export async function withOperations<T>(
   request: HttpRequest,
   deps: MultipartDeps,
-  run: (body: unknown) => MaybePromise<HttpResponse>,
-): Promise<HttpResponse> {
+  run: (requests: Requests) => Promise<T>,
+): Promise<T> {
   const upload = deps.uploads.begin();
   let isOpen = true;
   try {
     const parts = await receiveParts(request, upload, deps);
-    if (parts.operations === undefined) throw invalidRequest('The part operations is missing.');
     const files = new Map<string, UploadedFile>();
-    for (const [name, file] of parts.files) {
-      // A file can be used in several places: it is kept once.
-      let kept: Promise<void> | undefined;
-      const keep = (): Promise<void> => {
-        if (!isOpen) throw new Error('a file was asked for after its request was over');
-        return (kept ??= upload.commit([file.written]));
+    for (const [name, { facts, written }] of parts.files) {
+      // A file can be used in several places: it is stored once.
+      let stored: Promise<void> | undefined;
+      const store = (): Promise<void> => {
+        if (!isOpen) throw new Error('an operation stored a file after the end of its request');
+        return (stored ??= upload.commit([written]));
       };
-      files.set(name, new UploadedFile(file.facts, keep));
+      files.set(name, new UploadedFile(facts, store));
     }
-    const body = parseJson(parts.operations);
-    if (parts.map === undefined) placeByName(body, files, deps.engine);
-    else placeByMap(body, files, parseJson(parts.map));
-    return await run(body);
+    return await run(decodeParts(parts, files));
   } finally {
     isOpen = false;
     await upload.close();
@@ -83,4 +75,15 @@ async function receiveParts(
     parts.files.set(name, await receiveFile(upload, { ...head, content }, createUuid));
   });
   return parts;
+}
+
+/** Nothing is awaited while the parsed parts are in memory. */
+function decodeParts(
+  { operations, map }: Parts,
+  files: ReadonlyMap<string, UploadedFile>,
+): Requests {
+  if (operations === undefined) throw invalidRequest('The part operations is missing.');
+  const body = parseJson(operations);
+  placeFiles(body, files, map === undefined ? {} : parseJson(map));
+  return decodeBody(body);
 }

@@ -1,29 +1,25 @@
 /** Runs one operation, or a batch of operations in sequence (R26), for one HTTP request. */
 
 import { AppError } from '../../errors.ts';
-import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, Prepared } from '../engine.ts';
 import { toRefusal } from '../errors.ts';
-import type { SerializedResult } from '../serialize.ts';
-import { Pace } from '../../scheduler.ts';
-import { decodeRequest } from './params.ts';
+import { type SerializedResult, toSerialized } from '../result.ts';
 
 /** The execution options of one HTTP request. */
 export interface Call {
   readonly scope: RequestScope;
   /** True for GET, which must not change anything (RFC 9110 §9.2.1). */
   readonly readsOnly: boolean;
-  /** True if the client asked for `extensions.cost`. */
-  readonly showCost: boolean;
 }
 
 /** What to send, and whether it stays the same for equal requests until something is written. */
-export interface Outcome extends Pick<SerializedResult, 'json'> {
+export interface Outcome {
+  readonly json: string;
   /** Absent for a batch, which has several. */
   readonly result?: SerializedResult['result'];
-  readonly repeatable: boolean;
+  readonly isRepeatable: boolean;
 }
 
 /** Throws an AppError for an operation that must not run over this method. */
@@ -35,19 +31,19 @@ export function runOperation(
   const prepared = engine.prepare(request);
   const isQuery = prepared.kind === 'ready' && prepared.operation === 'query';
   // Requests that register a persisted query are never answered from the cache.
-  const isPure = isQuery && request.extensions === undefined;
+  const isPure = isQuery && request.documentHash === undefined;
   return andThen(runPrepared(engine, prepared, call), ({ result, json }) => {
-    return { result, json, repeatable: isPure && result.errors === undefined };
+    return { result, json, isRepeatable: isPure && result.errors === undefined };
   });
 }
 
-/** Like `runOperation`, for a prepared request. */
+/** Like `runOperation`, for a prepared request. Throws `overloaded` too. */
 export function runPrepared(
   engine: Pick<Engine, 'execute'>,
   prepared: Prepared,
-  { scope, readsOnly, showCost }: Call,
+  { scope, readsOnly }: Call,
 ): MaybePromise<SerializedResult> {
-  if (prepared.kind === 'refused') return refused({ errors: prepared.errors });
+  if (prepared.kind === 'refused') return toSerialized({ errors: prepared.errors });
   if (prepared.operation === 'subscription') {
     throw new AppError(
       'invalid_graphql_request',
@@ -57,42 +53,41 @@ export function runPrepared(
   if (prepared.operation === 'mutation' && readsOnly) {
     throw new AppError('method_not_allowed', 'A mutation is sent with POST.', { allow: 'POST' });
   }
-  return engine.execute(prepared, scope, showCost);
+  return andThen(engine.execute(prepared, scope), (serialized) => {
+    if (serialized.overload !== undefined) throw serialized.overload;
+    return serialized;
+  });
 }
 
 /** Returns the results in order. An error of one operation is part of its result. */
 export async function runBatch(
   engine: Engine,
-  requests: readonly unknown[],
+  requests: readonly (GraphqlRequest | AppError)[],
   call: Call,
 ): Promise<Outcome> {
-  const pace = new Pace(engine.scheduler);
   const outcomes: Outcome[] = [];
   for (const request of requests) {
-    await pace.wait();
+    const turn = engine.scheduler.turn();
+    if (turn !== undefined) await turn;
     outcomes.push(await runInBatch(engine, request, call));
   }
   return {
-    json: toList(outcomes.map(({ json }) => json)),
-    repeatable: outcomes.every(({ repeatable }) => repeatable),
+    json: `[${outcomes.map(({ json }) => json).join(',')}]`,
+    isRepeatable: outcomes.every(({ isRepeatable }) => isRepeatable),
   };
 }
 
-async function runInBatch(engine: Engine, request: unknown, call: Call): Promise<Outcome> {
+async function runInBatch(
+  engine: Engine,
+  request: GraphqlRequest | AppError,
+  call: Call,
+): Promise<Outcome> {
   try {
-    return await runOperation(engine, decodeRequest(request), call);
+    if (request instanceof AppError) throw request;
+    return await runOperation(engine, request, call);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { ...refused({ errors: [toRefusal(error)] }), repeatable: false };
+    const { result, json } = toSerialized({ errors: [toRefusal(error)] });
+    return { result, json, isRepeatable: false };
   }
-}
-
-/** Joins JSON texts to a JSON array. */
-function toList(items: readonly JsonBody[]): Buffer {
-  const pieces = items.flatMap((json, index) => [index === 0 ? '[' : ',', json]);
-  return Buffer.concat([...pieces, ']'].map(toBytes));
-}
-
-function refused(result: SerializedResult['result']): SerializedResult {
-  return { result, json: JSON.stringify(result) };
 }

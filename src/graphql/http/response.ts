@@ -1,7 +1,6 @@
 /** GraphQL over HTTP, responses: media type, status and body (R25). */
 
 import { type AppError, httpStatusOf } from '../../errors.ts';
-import type { JsonBody } from '../../http/response-cache.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
@@ -37,7 +36,7 @@ interface ResultOutcome {
 }
 
 export function resultResponse(
-  body: JsonBody,
+  body: string,
   type: ResponseType,
   { status, errors = [] }: ResultOutcome,
 ): HttpResponse {

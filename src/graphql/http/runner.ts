@@ -1,130 +1,128 @@
-/** Runs HTTP requests: one operation, a batch, or a stream of events. */
+/** Answers HTTP requests: one operation, a batch, or a stream of events. */
 
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import type { ResponseCache } from '../../http/response-cache.ts';
 import { parseJson } from '../../http/json.ts';
-import type { HttpResponse, HttpRequest } from '../../http/message.ts';
-import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { Handler, HttpRequest, HttpResponse } from '../../http/message.ts';
+import type { ResponseCache } from '../../http/response-cache.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Reading } from '../../store/reading.ts';
-import type { Records } from '../../store/store.ts';
-import { type MultipartDeps, runMultipart } from './multipart.ts';
-import { type Call, type Outcome, runBatch, runOperation } from './operations.ts';
-import { decodeRequest, invalidRequest, parseQueryString } from './params.ts';
+import type { Engine } from '../engine.ts';
+import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
+import { type MultipartDeps, withOperations } from './multipart.ts';
+import { type Outcome, runBatch, runOperation } from './operations.ts';
+import { decodeBody, parseQueryString, type Requests } from './params.ts';
 import {
-  resultResponse,
-  type ResponseType,
   negotiateType,
   refusalResponse,
+  type ResponseType,
+  resultResponse,
   statusOf,
 } from './response.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
-import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 
 export interface Runner {
   /** Runs one operation or a batch, given as JSON. */
-  post(body: Buffer, request: HttpRequest): MaybePromise<HttpResponse>;
+  readonly post: Handler;
   /** Runs one operation or a batch with files, given as a multipart request. */
-  postMultipart(request: HttpRequest): MaybePromise<HttpResponse>;
+  readonly postMultipart: Handler;
   /** Runs a query, given as a query string. */
-  get(request: HttpRequest): MaybePromise<HttpResponse>;
+  readonly get: Handler;
 }
 
 export interface RunnerDeps extends MultipartDeps {
+  readonly engine: Engine;
   readonly streams: EventStreams;
-  readonly metrics?: GraphqlMetrics | undefined;
   readonly responses: ResponseCache<Reading>;
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
+  readonly metrics?: GraphqlMetrics | undefined;
   readonly config: MultipartDeps['config'] & Pick<Config, 'graphqlHttpDraft'>;
-}
-
-export function createRunner(deps: RunnerDeps): Runner {
-  const { engine, streams, responses, viewerOf, config, metrics } = deps;
-
-  const toCall = (request: HttpRequest, records: Records): Call => {
-    const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
-    return {
-      scope: { requestId: request.id, viewer, records, budget: engine.createBudget() },
-      readsOnly: request.method !== 'POST',
-      showCost: showsCost(request),
-    };
-  };
-  /** Requests with equal `key` have equal responses until something is written. */
-  const run = (value: () => unknown, request: HttpRequest, key?: string) => {
-    let isKept = true;
-    const response = responses.get(key, (records, keep) => {
-      isKept = false;
-      const body = value();
-      const type = typeFor(request);
-      const toResponse = ({ json, repeatable, result }: Outcome): HttpResponse => {
-        // A batch has several results but one status.
-        const status = result ? statusOf(result, type, config.graphqlHttpDraft) : 200;
-        const made = resultResponse(json, type, { status, errors: result?.errors });
-        return repeatable ? keep(made) : made;
-      };
-      if (Array.isArray(body)) {
-        checkBatch(body);
-        return held(toCall(request, records), (call) =>
-          andThen(runBatch(engine, body, call), toResponse),
-        );
-      }
-      const decoded = decodeRequest(body);
-      return held(toCall(request, records), (call) =>
-        wantsEvents(request)
-          ? streams.run(decoded, call)
-          : andThen(runOperation(engine, decoded, call), toResponse),
-      );
-    });
-    if (isKept) metrics?.responseFromCache();
-    return response;
-  };
-
-  return {
-    post: (body, request) =>
-      refusable(request, () => {
-        const isKept = !showsCost(request) && !wantsEvents(request) && body.length <= keyBytesMax;
-        const key = isKept ? `POST ${typeFor(request)} ${body.toString('latin1')}` : undefined;
-        return run(() => parseJson(body), request, key);
-      }),
-    postMultipart: (request) =>
-      refusable(request, () => runMultipart(request, deps, (body) => run(() => body, request))),
-    get: (request) => {
-      const response = refusable(request, () => {
-        if (!wantsEvents(request) && negotiateType(request.header('accept')) === undefined) {
-          throw new AppError('not_acceptable', 'No media type of the response is accepted.');
-        }
-        return run(() => parseQueryString(request.query), request);
-      });
-      // The response to a GET can be cached, and depends on `Accept`.
-      return andThen(response, varyByAccept);
-    },
-  };
-}
-
-function varyByAccept(response: HttpResponse): HttpResponse {
-  return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
-}
-
-function showsCost(request: HttpRequest): boolean {
-  return request.header('graphql-cost') !== undefined;
-}
-
-/** Runs a call and releases its budget, whether it succeeds or fails. */
-function held(call: Call, run: (call: Call) => MaybePromise<HttpResponse>) {
-  const { budget } = call.scope;
-  let response: MaybePromise<HttpResponse> | undefined;
-  try {
-    response = run(call);
-  } finally {
-    if (response === undefined || !isPromise(response)) budget.release();
-  }
-  return isPromise(response) ? response.finally(() => budget.release()) : response;
 }
 
 /** Responses to longer bodies are not cached: the lookup costs more than it is likely to save. */
 const keyBytesMax = 65_536;
+
+export function createRunner(deps: RunnerDeps): Runner {
+  const { engine, streams, responses, viewerOf, config, metrics } = deps;
+
+  /** Requests with equal `key` have equal responses until something is written. */
+  const run = async (
+    requests: Requests,
+    request: HttpRequest,
+    key?: string,
+  ): Promise<HttpResponse> => {
+    const records = responses.read();
+    const budget = engine.createBudget();
+    const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
+    const scope = { requestId: request.id, viewer, records, budget };
+    const call = { scope, readsOnly: request.method !== 'POST' };
+    try {
+      if (!isBatch(requests) && wantsEvents(request)) return await streams.run(requests, call);
+      const outcome = isBatch(requests)
+        ? await runBatch(engine, requests, call)
+        : await runOperation(engine, requests, call);
+      const response = toResponse(outcome, request);
+      if (key === undefined || !outcome.isRepeatable) return response;
+      return responses.store(key, records, response);
+    } finally {
+      budget.release();
+    }
+  };
+  const toResponse = ({ json, result }: Outcome, request: HttpRequest): HttpResponse => {
+    const type = typeFor(request);
+    // A batch has several results but one status.
+    const status = result ? statusOf(result, type, config.graphqlHttpDraft) : 200;
+    return resultResponse(json, type, { status, errors: result?.errors });
+  };
+
+  return {
+    async post(request) {
+      const body = await request.readBody(config.bodyBytesMax);
+      const key = wantsEvents(request) ? undefined : toKey(body, request);
+      const cached = responses.find(key);
+      if (cached !== undefined) {
+        metrics?.responseFromCache();
+        return cached;
+      }
+      return refusable(request, async () => {
+        const turn = engine.scheduler.turn();
+        if (turn !== undefined) await turn;
+        return run(decodeBody(parseJson(body)), request, key);
+      });
+    },
+    postMultipart: (request) =>
+      refusable(request, () =>
+        withOperations(request, deps, async (requests) => {
+          const turn = engine.scheduler.turn();
+          if (turn !== undefined) await turn;
+          return run(requests, request);
+        }),
+      ),
+    async get(request) {
+      const response = await refusable(request, async () => {
+        if (!wantsEvents(request) && negotiateType(request.header('accept')) === undefined) {
+          throw new AppError('not_acceptable', 'No media type of the response is accepted.');
+        }
+        const turn = engine.scheduler.turn();
+        if (turn !== undefined) await turn;
+        return run(parseQueryString(request.query), request);
+      });
+      // The response to a GET can be cached, and depends on `Accept`.
+      return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
+    },
+  };
+}
+
+function isBatch(requests: Requests): requests is Extract<Requests, readonly unknown[]> {
+  return Array.isArray(requests);
+}
+
+function toKey(body: Buffer, request: HttpRequest): string | undefined {
+  if (body.length > keyBytesMax) return undefined;
+  return `POST ${typeFor(request)} ${body.toString('latin1')}`;
+}
 
 /** A POST is not refused because of its `Accept` (R6). */
 function typeFor(request: HttpRequest): ResponseType {
@@ -132,25 +130,14 @@ function typeFor(request: HttpRequest): ResponseType {
 }
 
 /** Errors before the execution have the form of a GraphQL response too. */
-function refusable(request: HttpRequest, make: () => MaybePromise<HttpResponse>) {
-  const refuse = (error: unknown): HttpResponse => {
+async function refusable(
+  request: HttpRequest,
+  make: () => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  try {
+    return await make();
+  } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return refusalResponse(error, typeFor(request));
-  };
-  try {
-    const response = make();
-    return isPromise(response) ? response.catch(refuse) : response;
-  } catch (error) {
-    return refuse(error);
-  }
-}
-
-/** Operations of a batch (R26). They share one budget, whatever their number. */
-const operationsMax = 20;
-
-function checkBatch(requests: readonly unknown[]): void {
-  if (requests.length === 0) throw invalidRequest('A batch has at least one operation.');
-  if (requests.length > operationsMax) {
-    throw new AppError('content_too_large', `A batch has at most ${operationsMax} operations.`);
   }
 }

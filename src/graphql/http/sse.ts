@@ -6,7 +6,6 @@
 import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
-import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpResponse, HttpRequest } from '../../http/message.ts';
@@ -126,10 +125,8 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   };
 }
 
-function toResponse(json: JsonBody): HttpResponse {
-  const pieces = [nextPrefix, json, nextSuffix, complete];
-  const body = Buffer.concat(pieces.map(toBytes));
-  return { status: 200, headers, body };
+function toResponse(json: string): HttpResponse {
+  return { status: 200, headers, body: `${nextPrefix}${json}${nextSuffix}${complete}` };
 }
 
 /** The bytes of an event. A short one is copied; all streams and sockets share a long one. */

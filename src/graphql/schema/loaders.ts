@@ -7,7 +7,7 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Author, Comment, Post } from '../../store/model.ts';
 import type { Records } from '../../store/store.ts';
-import { hold, readList, type ReadTools } from './read-list.ts';
+import { chargeRecords, readList, type ReadTools } from './read-list.ts';
 
 /** Loads related records, for one operation. */
 export class Loaders {
@@ -19,12 +19,12 @@ export class Loaders {
     const { related } = store;
     const { budget } = tools;
     const held = <T>(found: Batch<readonly T[]>): typeof found => {
-      for (const list of found?.values() ?? []) hold(list, tools);
+      for (const list of found?.values() ?? []) chargeRecords(list, tools);
       return found;
     };
     this.#comments = new Loader(
       (id) => readList(store.comments.ofPost(id), tools),
-      related && ((ids) => andThen(related.commentsOfPosts(ids, budget.left), held)),
+      related && ((ids) => andThen(related.commentsOfPosts(ids, budget.objectsLeft), held)),
     );
     this.#authors = new Loader(
       (id) => store.authors.find(id),
@@ -43,7 +43,7 @@ export class Loaders {
         }),
       related &&
         ((ids) =>
-          andThen(related.postsOfAuthors(ids, budget.left), (found) => {
+          andThen(related.postsOfAuthors(ids, budget.objectsLeft), (found) => {
             for (const list of found?.values() ?? []) this.expectPosts(list);
             return held(found);
           })),

@@ -1,62 +1,49 @@
-/** Reads lists of the store for GraphQL: the whole range, or an error before too much is read. */
+/** Reads lists of the store for GraphQL: the whole range, or an error once that is too much. */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { List, Page, Range } from '../../store/list.ts';
 import type { Budget } from '../budget.ts';
-import type { Scheduler } from '../../scheduler.ts';
 
 /** What reading needs from its operation. */
 export interface ReadTools {
-  readonly budget: Pick<Budget, 'left' | 'refuseList' | 'holdRecords'>;
-  readonly scheduler: Scheduler;
+  readonly budget: Pick<Budget, 'objectsLeft' | 'charge' | 'chargeRecords'>;
   /** False if the store creates records anew for each read: they then count for the request. */
   readonly keepsObjects: boolean;
 }
 
 /**
  * Returns the records of the range: as many as its limit, or all that there are. Returns a value if
- * the store does and one page is enough. Throws, or rejects with, a BudgetError if there is no
- * limit and the list exceeds the budget; then at most one page was read.
+ * the store does. Throws, or rejects with, a BudgetError if they exceed the budget.
  */
 export function readList<T>(
   list: List<T>,
   tools: ReadTools,
   range: Range = {},
 ): MaybePromise<readonly T[]> {
+  const { budget } = tools;
+  const { limit = Number.POSITIVE_INFINITY } = range;
+  const readOn = (page: Page<T>, earlier: readonly T[]): MaybePromise<readonly T[]> => {
+    chargeRecords(page.records, tools);
+    const records = earlier.length === 0 ? page.records : [...earlier, ...page.records];
+    if (records.length > budget.objectsLeft) budget.charge(records.length, 0);
+    // The store ends a page early if its records are long.
+    if (page.next === undefined || records.length >= limit) return records;
+    return andThen(page.next(), (next) => readOn(next, records));
+  };
   // Throws if the request was already refused, so that nothing more is read.
-  tools.budget.holdRecords(0);
+  budget.charge(0, 0);
   return andThen(list.read(range), (page) => {
-    hold(page.records, tools);
-    return page.next === undefined || page.records.length === range.limit
-      ? page.records
-      : readOn(list, page, { ...tools, limit: range.limit });
+    const records = readOn(page, []);
+    return page.next === undefined ? records : andThen(records, (all) => all.slice(0, limit));
   });
 }
 
 /** Charges records that were read for this request alone. Throws a BudgetError. */
-export function hold(records: readonly unknown[], { budget, keepsObjects }: ReadTools): void {
-  if (!keepsObjects) budget.holdRecords(records.reduce(addLengths, 0));
-}
-
-async function readOn<T>(
-  list: List<T>,
-  first: Page<T>,
-  { limit, ...tools }: ReadTools & Pick<Range, 'limit'>,
-): Promise<readonly T[]> {
-  // Counting takes milliseconds too, so operations of a batch must not count in the same iteration.
-  await tools.scheduler.yield();
-  if (limit === undefined && (await list.exceeds(tools.budget.left))) tools.budget.refuseList();
-  const records = [...first.records];
-  // The store ends a page early if its records are long.
-  const isFull = (): boolean => limit !== undefined && records.length >= limit;
-  for (let page = first; page.next !== undefined && !isFull();) {
-    await tools.scheduler.yield();
-    page = await page.next();
-    records.push(...page.records);
-    hold(page.records, tools);
-    if (records.length > tools.budget.left) tools.budget.refuseList();
-  }
-  return records.slice(0, limit);
+export function chargeRecords(
+  records: readonly unknown[],
+  { budget, keepsObjects }: ReadTools,
+): void {
+  if (!keepsObjects) budget.chargeRecords(records.reduce(addLengths, 0));
 }
 
 /** Adds the length of the texts of a record to `sum`. */

@@ -34,10 +34,9 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, args, context, info]: Call<unknown, PageArgs>) =>
-      context.nextPart() ??
       andThen(context.readList(context.records.posts.all, toRange(args)), (posts) => {
         context.loaders.expectPosts(posts);
-        return context.chargeRootList(posts, info);
+        return context.chargeList(posts, info);
       }),
     postById(...[, { postId }, context, info]: Call<unknown, { readonly postId: string }>) {
       const id = toId(postId);
@@ -53,12 +52,9 @@ export const resolvers: Resolvers = {
   Subscription: { commentAdded: (comment: Comment) => comment },
 
   Post: {
-    title: ({ title }: Post, _args: unknown, context) => context.chargeText(title),
     content: ({ content }: Post, _args: unknown, context) => context.chargeText(content),
     comments: (...[post, , context, info]: Call<Post>) =>
-      andThen(context.loaders.comments(post), (comments) =>
-        context.chargeList(comments, info, true),
-      ),
+      andThen(context.loaders.comments(post), (comments) => context.chargeList(comments, info)),
     author(...[post, , context, info]: Call<Post>) {
       context.chargeObject(info);
       return context.loaders.author(post);
@@ -128,7 +124,7 @@ function upload(
 ): MaybePromise<boolean> {
   const { deps, scope } = context;
   return andThen(checkWriter(context), () =>
-    andThen(file.keep(), () => {
+    andThen(file.store(), () => {
       deps.log('info', 'file uploaded', { requestId: scope.requestId, ...file.facts });
       return true;
     }),

@@ -9,11 +9,11 @@ import type { MaybePromise } from '../../maybe-promise.ts';
  */
 export class UploadedFile {
   readonly #facts: LogFacts;
-  readonly #keep: () => MaybePromise<void>;
+  readonly #store: () => MaybePromise<void>;
 
-  constructor(facts: LogFacts, keep: () => MaybePromise<void>) {
+  constructor(facts: LogFacts, store: () => MaybePromise<void>) {
     this.#facts = facts;
-    this.#keep = keep;
+    this.#store = store;
   }
 
   /**
@@ -24,9 +24,9 @@ export class UploadedFile {
     return this.#facts;
   }
 
-  /** Stores the file. Files that are not kept are removed at the end of the request. */
-  keep(): MaybePromise<void> {
-    return this.#keep();
+  /** Stores the file. Files that are not stored are removed at the end of the request. */
+  store(): MaybePromise<void> {
+    return this.#store();
   }
 
   /** What graphql prints in an error about the value. */

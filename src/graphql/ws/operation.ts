@@ -1,13 +1,14 @@
 /** One operation of a socket, from `start` or `subscribe` to `complete`. */
 
 import { AppError } from '../../errors.ts';
+import { toJsonBody } from '../../http/response-cache.ts';
 import type { Log } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import { isOverload, toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
 import type { Ending, Member } from '../events/member.ts';
-import type { SerializedResult } from '../serialize.ts';
+import type { SerializedResult } from '../result.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import {
@@ -143,6 +144,7 @@ export class Operation implements Member {
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
+      await engine.scheduler.turn();
       const result = await engine.execute(operation, scope);
       // Waits while earlier messages are queued; the budget accounts for the result meanwhile.
       if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();
@@ -160,7 +162,7 @@ export class Operation implements Member {
     // Without `data` the operation did not run (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);
     else {
-      this.#port.sendResult(json, this.#prefix);
+      this.#port.sendResult(toJsonBody(json), this.#prefix);
       this.#complete();
     }
   }
