@@ -42,13 +42,9 @@ export const limitSettings = {
     min: 1024,
     meaning: 'A body that is read into memory (JSON); an article, also after a patch.',
   }),
-  requestTimeoutSeconds: seconds('REQUEST_TIMEOUT_SECONDS', {
-    fallback: 300,
-    meaning: 'Until a request has arrived whole.',
-  }),
   idleTimeoutSeconds: seconds('IDLE_TIMEOUT_SECONDS', {
     fallback: 30,
-    meaning: 'Idle time allowed during a request or response.',
+    meaning: 'A request or response may stand still for so long; less while memory is short.',
   }),
   keepAliveSeconds: seconds('KEEP_ALIVE_SECONDS', {
     fallback: 5,

@@ -58,12 +58,6 @@ describe('a start', { concurrency: true }, () => {
     assert.equal((await server.ended()).code, 1);
     assert.match(server.errors(), /^inkwell: HOST, PORT: .*\n$/);
   });
-
-  test('takes a limit of the request below that of its headers', async (t) => {
-    const env = { REQUEST_TIMEOUT_SECONDS: '1' };
-    const server = await run(t, { env });
-    await server.listening();
-  });
 });
 
 describe('a stop', { concurrency: true }, () => {

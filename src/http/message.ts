@@ -6,7 +6,7 @@
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { MemoryPool } from '../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
 
 /** One request. Its values do not change. */
 export interface HttpRequest {
@@ -32,28 +32,13 @@ export interface HttpRequest {
    */
   readBody(bytesMax: number): MaybePromise<Buffer>;
   /**
-   * Passes the body to `sink` as it arrives, for endpoints that must not hold it in memory. The
-   * sink is not called before this returns.
+   * Returns what arrived of the body since the last call, and waits if nothing did; empty at the
+   * end. The client is paused until it is called again. For endpoints that must not hold the body
+   * in memory. Fails with ClientGone if the body ends early, or with `request_timeout`.
    */
-  streamBody(sink: BodySink): BodyFlow;
-}
-
-/** Receives a body in chunks. Its methods must not throw. */
-export interface BodySink {
-  take(bytes: Buffer): void;
-  /** The body is complete. No call follows. */
-  end(): void;
-  /** The client went away before the body was complete. No call follows. */
-  cut(): void;
-}
-
-/** Controls the flow of a body to its sink. */
-export interface BodyFlow {
-  /** Stops reading from the client. Until `resume`, only `cut` may be called. */
-  pause(): void;
-  resume(): void;
-  /** The sink is not called any more, and the rest of the body is discarded. */
-  leave(): void;
+  readChunk(): MaybePromise<Buffer>;
+  /** For memory that the handler needs beside the body. Released with the response. */
+  readonly room: Reservation;
 }
 
 /** One response. `headers` is flat: name, value, name, value; without `Content-Length`. */

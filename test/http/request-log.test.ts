@@ -226,7 +226,7 @@ test('a refused handshake is a line with its status, and the id that its respons
 test('bytes that are no request are a line', async (t) => {
   const server = await startServer(t, all);
   // A server of its own: on a loaded machine its time may be over before other bytes are read.
-  const hasty = await startServer(t, { env: { ...all.env, REQUEST_TIMEOUT_SECONDS: '1' } });
+  const hasty = await startServer(t, { env: { ...all.env, IDLE_TIMEOUT_SECONDS: '1' } });
   for (const [to, bytes, status] of [
     [server, 'nonsense\r\n\r\n', 400],
     [server, `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],

@@ -33,21 +33,17 @@ describe('a chunked body', () => {
   const ends: (() => Promise<void>)[] = [];
   let seen = gate();
   let port = 0;
-  const readStream = (request: HttpRequest): Promise<Buffer> =>
-    new Promise((resolve, reject) => {
-      const found: Buffer[] = [];
-      const flow = request.streamBody({
-        take(bytes) {
-          found.push(bytes);
-          seen.open();
-          // As a slow disk: the rest waits until the next turn.
-          flow.pause();
-          setImmediate(() => flow.resume());
-        },
-        end: () => resolve(Buffer.concat(found)),
-        cut: () => reject(new Error('cut')),
-      });
-    });
+  const readStream = async (request: HttpRequest): Promise<Buffer> => {
+    const found: Buffer[] = [];
+    for (;;) {
+      const chunk = await request.readChunk();
+      if (chunk.length === 0) return Buffer.concat(found);
+      found.push(chunk);
+      seen.open();
+      // As a slow disk: the rest waits until the next turn.
+      await turn();
+    }
+  };
   before(async () => {
     const echo = (body: Buffer): HttpResponse => ({ status: 200, headers: [], body });
     const server = await startHttp(

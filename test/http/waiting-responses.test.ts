@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { type HttpRequest, textResponse } from '../../dist/http/message.js';
-import type { Request } from '../../dist/http/server/request.js';
+import { textResponse } from '../../dist/http/message.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { startHttp } from '../support/http-kit.js';
 import { patient } from '../support/pace.js';
@@ -41,26 +40,6 @@ test('a response is counted until it is taken, and a second one is refused meanw
   await until(() => pool.bytes <= 0);
   other.send(get('/large'));
   assert.equal((await other.response()).status, 200);
-});
-
-test('where room is scarce, a client is waited for less long, and a response that is made is not', async (t) => {
-  const routes = {
-    'POST /': async (request: HttpRequest) => {
-      const { socket } = (request as Request).incoming;
-      await until(() => Boolean(socket.timeout));
-      return textResponse(200, `${socket.timeout}`);
-    },
-  };
-  const { port, pool } = await startHttp(t, { routes, env: { IDLE_TIMEOUT_SECONDS: '77' } });
-  pool.open().set(0.6 * pool.bytesMax);
-  for (const [sent, timeout] of [
-    ['whole', '77000'],
-    ['in', '5000'],
-  ] as const) {
-    const client = await connectRaw(t, port);
-    client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n${sent}`);
-    assert.equal((await client.response()).body.toString(), timeout);
-  }
 });
 
 test('a response with room of its own is given whatever clients hold', async (t) => {

@@ -20,7 +20,6 @@ export const smallStore = {
   STORED_FILES_MAX: '50',
   // What waits for the rest of a request ends soon.
   IDLE_TIMEOUT_SECONDS: '2',
-  REQUEST_TIMEOUT_SECONDS: '2',
   KEEP_ALIVE_SECONDS: '1',
 };
 

@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import type { ByteSource } from '../../dist/byte-source.js';
-import type { BodyFlow, BodySink, HttpRequest } from '../../dist/http/message.js';
+import type { HttpRequest } from '../../dist/http/message.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import type { PartHead } from '../../dist/http/multipart/head.js';
+import { ClientGone } from '../../dist/http/server/body.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { withCode } from './errors.js';
 
@@ -51,29 +53,25 @@ export interface ReadPart extends PartHead {
   readonly bytes: Buffer;
 }
 
-/** The bytes of a stream, as those of a request come. */
-function flow(source: Readable, sink: BodySink): BodyFlow {
-  const take = (bytes: Buffer): void => sink.take(bytes);
-  const end = (): void => {
-    detach();
-    sink.end();
-  };
-  const fail = (): void => {
-    detach();
-    sink.cut();
-  };
-  const detach = (): void => {
-    source.off('data', take).off('end', end).off('error', fail).off('close', fail);
-  };
-  source.on('data', take).on('end', end).on('error', fail).on('close', fail);
-  return {
-    pause: () => void source.pause(),
-    resume: () => void source.resume(),
-    leave() {
+/** Chunks of a stream, as those of a request come. */
+function readChunk(source: Readable): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const detach = (): void => {
+      source.pause().off('data', give).off('end', end).off('error', fail).off('close', fail);
+    };
+    const give = (chunk: Buffer): void => {
       detach();
-      source.resume();
-    },
-  };
+      resolve(chunk);
+    };
+    const end = (): void => give(Buffer.alloc(0));
+    const fail = (): void => {
+      detach();
+      reject(new ClientGone('cut'));
+    };
+    if (source.readableEnded) end();
+    else if (source.destroyed) fail();
+    else source.on('data', give).on('end', end).on('error', fail).on('close', fail).resume();
+  });
 }
 
 export function toRequest(source: Readable, headers: Record<string, string> = {}): HttpRequest {
@@ -88,7 +86,8 @@ export function toRequest(source: Readable, headers: Record<string, string> = {}
     host: '',
     header: (name) => all.get(name),
     readBody: () => Promise.reject(new Error('not used')),
-    streamBody: (sink) => flow(source, sink),
+    readChunk: () => readChunk(source),
+    room: new MemoryPool(1e9).open(),
   };
 }
 

@@ -7,11 +7,10 @@ import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
 import type { ByteSource } from '../../byte-source.ts';
 import { AppError } from '../../errors.ts';
-import { ClientGone } from '../server/body.ts';
 import { type OwnOrigins, refuseForeign } from '../cross-site.ts';
 import { GatheredBytes } from '../server/gathered-bytes.ts';
 import { parseMediaType } from '../media-type.ts';
-import type { BodyFlow, BodySink, HttpRequest } from '../message.ts';
+import type { HttpRequest } from '../message.ts';
 import { Batches } from './batches.ts';
 import { busboyBoundary, MultipartGuard } from './guard.ts';
 import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
@@ -46,6 +45,7 @@ export async function readMultipart(
     throw tooLarge('The multipart body', rules.uploadBytesMax);
   }
   const reading = new MultipartReading(request, boundary, rules);
+  void reading.receive();
   try {
     for (let batch = await reading.parts.next(); batch.length > 0;) {
       for (const { head, content } of batch) {
@@ -104,9 +104,11 @@ const batchBytesMax = 1024 * 1024;
 const batchChunksMax = 256;
 
 /** The reading of one body: source → guard → busboy → `parts`. */
-class MultipartReading implements BodySink {
+class MultipartReading {
   readonly parts: Batches<Part>;
-  readonly #source: BodyFlow;
+  readonly #request: HttpRequest;
+  /** Resumes the reading of the body. */
+  #goOn: (() => void) | undefined;
   readonly #rules: MultipartRules;
   readonly #guard: MultipartGuard;
   readonly #busboy: Busboy;
@@ -119,6 +121,7 @@ class MultipartReading implements BodySink {
   #failure: Error | undefined;
 
   constructor(request: HttpRequest, boundary: string, rules: MultipartRules) {
+    this.#request = request;
     this.#rules = rules;
     // The source pauses while a part waits.
     this.parts = new Batches({ countMax: 1, bytesMax: Infinity, onTaken: this.#resume });
@@ -136,33 +139,30 @@ class MultipartReading implements BodySink {
       head: (block) => this.#announce(block),
       write: (bytes) => this.#busboy.write(bytes),
     });
-    this.#source = request.streamBody(this);
   }
 
   /** Stops the reading with this error. Returns the error of the first call. */
   stop(error: unknown): Error {
     if (this.#failure !== undefined) return this.#failure;
     this.#failure = error instanceof Error ? error : new Error('a part was refused');
-    this.#source.leave();
+    this.#goOn?.();
     this.#content?.fail(this.#failure);
     this.parts.fail(this.#failure);
     return this.#failure;
   }
 
-  take(chunk: Buffer): void {
+  /** Reads the body, as fast as the parts are read. */
+  async receive(): Promise<void> {
     try {
-      this.#bodyBytes += chunk.length;
-      const { uploadBytesMax } = this.#rules;
-      if (this.#bodyBytes > uploadBytesMax) throw tooLarge('The multipart body', uploadBytesMax);
-      this.#guard.push(chunk);
-      if (this.#failure === undefined && this.#mustWait()) this.#source.pause();
-    } catch (error) {
-      this.stop(error);
-    }
-  }
-
-  end(): void {
-    try {
+      for (;;) {
+        const chunk = await this.#request.readChunk();
+        if (this.#failure !== undefined) return;
+        if (chunk.length === 0) break;
+        this.#take(chunk);
+        while (this.#failure === undefined && this.#mustWait()) {
+          await new Promise<void>((resolve) => (this.#goOn = resolve));
+        }
+      }
       this.#guard.end();
       this.#busboy.end();
     } catch (error) {
@@ -170,14 +170,14 @@ class MultipartReading implements BodySink {
     }
   }
 
-  /** The connection broke: no response is possible, but the parts must be released. */
-  cut(): void {
-    this.stop(new ClientGone('The request ended early.'));
+  #take(chunk: Buffer): void {
+    this.#bodyBytes += chunk.length;
+    const { uploadBytesMax } = this.#rules;
+    if (this.#bodyBytes > uploadBytesMax) throw tooLarge('The multipart body', uploadBytesMax);
+    this.#guard.push(chunk);
   }
 
-  readonly #resume = (): void => {
-    if (this.#failure === undefined && !this.#mustWait()) this.#source.resume();
-  };
+  readonly #resume = (): void => this.#goOn?.();
 
   #mustWait(): boolean {
     const isBusy = this.#busboy.writableLength > 0;
@@ -199,6 +199,7 @@ class MultipartReading implements BodySink {
     const content = new Batches<Buffer>({
       countMax: batchChunksMax,
       bytesMax: batchBytesMax,
+      room: this.#request.room,
       onTaken: this.#resume,
     });
     // Never paused: the source pauses when the batch is full.

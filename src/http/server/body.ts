@@ -1,10 +1,9 @@
-/** The body of a request: read whole within a limit, or passed on as a stream. */
+/** The body of a request: read whole within a limit, or chunk by chunk. */
 
 import type { IncomingMessage } from 'node:http';
-import { AppError } from '../../errors.ts';
+import { AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { uncountedBytesMax } from '../../memory-pool.ts';
-import type { BodyFlow, BodySink } from '../message.ts';
+import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
 
 /** True if a body follows the head (RFC 9112 §6.3). */
@@ -24,48 +23,48 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
-/** Reserves memory for a body. Throws `overloaded` if there is no room. */
-export type TakeRoom = (bytes: number) => void;
+/**
+ * The memory that a JSON body can take: its bytes, its text, and its values. A value takes up to 22
+ * times its text, and 80 bytes; `jsonValuesMax` limits their number.
+ */
+function memoryOf(length: number): number {
+  return 3 * length + Math.min(22 * length, parsedBytesMax);
+}
 
-/** The memory of parsed JSON values, as a multiple of the bytes of the text. */
-const parsedBytesPerByte = 8;
+const parsedBytesMax = 4 * 1024 * 1024;
 
-/** Bytes that are read of a body before a handler takes it. */
+/** Bytes that are received before a handler asks for them. */
 const aheadBytesMax = 16_384;
-/** Chunks smaller than this are passed on together, after the packets of this iteration. */
-const smallPieceBytes = 1_024;
-
-interface Limits {
-  readonly bytesMax: number;
-  readonly takeRoom: TakeRoom;
-}
-
-interface Reader extends Limits {
-  readonly resolve: (body: Buffer) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /**
  * A body that is being received. It is copied together from the start, also while its request
  * waits: Node would keep each chunk as an object, and a client can send each byte separately.
  */
-export class RequestBody implements BodyFlow {
+export class RequestBody {
   readonly #incoming: IncomingMessage;
   readonly #bytes = new GatheredBytes();
-  /** The handler that waits for the whole body, or takes it as a stream. */
-  #reader: Reader | undefined;
-  #sink: BodySink | undefined;
-  #state: 'unread' | 'coming' | 'whole' | 'cut' | 'left' = 'unread';
+  #state: 'unread' | 'coming' | 'whole' = 'unread';
+  /** Why no more can be read. */
+  #error: Error | undefined;
+  /** Resumes the reader that waits for more. */
+  #wake: (() => void) | undefined;
   #start: (() => void) | undefined;
-  #roomTaken = 0;
+  /** While the body is read whole, reading never stops. */
+  #aheadBytesMax = aheadBytesMax;
   #isPaused = false;
-  #isFlushDue = false;
+  readonly #pool: MemoryPool;
+  #room: Reservation | undefined;
 
-  constructor(incoming: IncomingMessage) {
+  constructor(incoming: IncomingMessage, pool: MemoryPool) {
     this.#incoming = incoming;
-    if (!hasBody(incoming)) this.#state = 'whole';
+    this.#pool = pool;
     // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
-    else if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
+    if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
+  }
+
+  /** True while a handler waits for bytes of the client. */
+  get isAwaited(): boolean {
+    return this.#wake !== undefined;
   }
 
   /**
@@ -80,6 +79,7 @@ export class RequestBody implements BodyFlow {
       const bytes = incoming.read() as Buffer | null;
       if (bytes !== null) this.#bytes.add(bytes);
       this.#state = 'whole';
+      this.#countAhead();
     } else this.#listen();
     this.#start?.();
   }
@@ -93,39 +93,114 @@ export class RequestBody implements BodyFlow {
     else start();
   }
 
+  /**
+   * Reads the whole body; returns a promise only if it is not whole yet. Fails with
+   * `content_too_large` for a declared length over `bytesMax`, before more is read, and for a
+   * chunked body as soon as it is longer; with `overloaded` if there is no memory for a large one;
+   * with ClientGone if the body ends early.
+   */
+  read(bytesMax: number): MaybePromise<Buffer> {
+    if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
+    return this.#takeWhole(bytesMax) ?? this.#readOn(bytesMax);
+  }
+
+  /** Returns what arrived since the last call; waits if nothing did. Empty at the end. */
+  readChunk(): MaybePromise<Buffer> {
+    this.#resume();
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#bytes.length > 0 || this.#state === 'whole') {
+      this.release();
+      return this.#bytes.take();
+    }
+    return this.#arrival().then(() => this.readChunk());
+  }
+
+  /** Discards the rest. A reader gets the error. */
+  leave(error: Error = new ClientGone('The body is not read further.')): void {
+    if (this.#error !== undefined) return;
+    this.#error = error;
+    this.#bytes.take();
+    if (this.#state !== 'whole') {
+      this.#resume();
+      this.#incoming.resume();
+    }
+    this.#wakeReader();
+  }
+
+  /** Returns its memory to the pool. */
+  release(): void {
+    this.#room?.release();
+  }
+
+  async #readOn(bytesMax: number): Promise<Buffer> {
+    this.#aheadBytesMax = Infinity;
+    this.#resume();
+    for (;;) {
+      await this.#arrival();
+      const body = this.#takeWhole(bytesMax);
+      if (body !== undefined) return body;
+    }
+  }
+
+  /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
+  #takeWhole(bytesMax: number): Buffer | undefined {
+    const { length, capacity } = this.#bytes;
+    const isWhole = this.#state === 'whole';
+    if (length > bytesMax) this.leave(tooLarge(bytesMax));
+    else if (length > uncountedBytesMax) {
+      const room = this.#reserve();
+      const missing = (isWhole ? memoryOf(length) : capacity) - room.bytes;
+      if (missing > 0 && !room.grow(missing)) this.leave(poolIsFull());
+    }
+    if (this.#error !== undefined) throw this.#error;
+    return isWhole ? this.#bytes.take() : undefined;
+  }
+
+  /** Resolves when more has arrived, or nothing more will. */
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #wakeReader(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
   #listen(): void {
     this.#state = 'coming';
     this.#incoming
       .on('data', (piece: Buffer) => this.#add(piece))
-      .on('end', () => this.#finish('whole'))
-      .on('close', () => this.#finish('cut'));
+      .on('end', () => {
+        this.#state = 'whole';
+        this.#wakeReader();
+      })
+      .on('close', () => {
+        if (this.#state !== 'whole') this.leave(new ClientGone('The request ended early.'));
+      });
   }
 
-  /**
-   * Reads the whole body; returns a promise only if it is not whole yet. Fails with
-   * `content_too_large` for a declared length over `bytesMax`, before more is read, and for a
-   * chunked body as soon as it is longer. Calls `takeRoom` before a large body is held, and fails
-   * with what that throws. Fails with ClientGone if the body ends early.
-   */
-  read(bytesMax: number, takeRoom: TakeRoom): MaybePromise<Buffer> {
-    if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
-    const limits = { bytesMax, takeRoom };
-    const body = this.#check(limits);
-    if (body !== undefined) return body;
-    return new Promise((resolve, reject) => {
-      this.#reader = { ...limits, resolve, reject };
-      this.resume();
-    });
+  #add(piece: Buffer): void {
+    if (this.#error !== undefined) return;
+    this.#bytes.add(piece);
+    this.#wakeReader();
+    if (this.#bytes.length <= this.#aheadBytesMax) return;
+    this.#countAhead();
+    this.#pause();
   }
 
-  /** For handlers that must not hold it in memory. The sink is not called before this returns. */
-  stream(sink: BodySink): BodyFlow {
-    this.#sink = sink;
-    this.resume();
-    return this;
+  /** What no handler has asked for yet is in memory already, and cannot be refused. */
+  #countAhead(): void {
+    const { capacity } = this.#bytes;
+    if (capacity > uncountedBytesMax) this.#reserve().set(capacity);
   }
 
-  pause(): void {
+  #reserve(): Reservation {
+    return (this.#room ??= this.#pool.open());
+  }
+
+  #pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
     // Deferred: after each chunk, Node 20 resumes the socket in a tick of its own.
@@ -136,92 +211,10 @@ export class RequestBody implements BodyFlow {
     });
   }
 
-  resume(): void {
-    this.#flushSoon();
+  #resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     if (!this.#incoming.complete) this.#incoming.socket.resume();
-  }
-
-  leave(): void {
-    this.#state = 'left';
-    this.#sink = undefined;
-    this.#bytes.take();
-    this.resume();
-    this.#incoming.resume();
-  }
-
-  #add(piece: Buffer): void {
-    if (this.#state === 'left') return;
-    const isSmall = piece.length < smallPieceBytes;
-    if (!isSmall) this.#flush();
-    this.#bytes.add(piece);
-    if (this.#reader !== undefined) this.#advance(this.#reader);
-    else if (this.#sink === undefined) {
-      if (this.#bytes.length > aheadBytesMax) this.pause();
-    } else if (isSmall) this.#flushSoon();
-    else this.#flush();
-  }
-
-  #finish(state: 'whole' | 'cut'): void {
-    if (this.#state !== 'coming') return;
-    this.#state = state;
-    if (this.#reader === undefined) this.#flush();
-    else this.#advance(this.#reader);
-  }
-
-  /** Passes on what was received. The sink may pause or leave when it gets it. */
-  #flush(): void {
-    if (this.#state === 'cut') this.#endSink()?.cut();
-    if (this.#isPaused) return;
-    if (this.#bytes.length > 0) this.#sink?.take(this.#bytes.take());
-    if (this.#state === 'whole' && !this.#isPaused) this.#endSink()?.end();
-  }
-
-  #flushSoon(): void {
-    if (this.#isFlushDue || (this.#bytes.length === 0 && this.#state === 'coming')) return;
-    this.#isFlushDue = true;
-    setImmediate(() => {
-      this.#isFlushDue = false;
-      this.#flush();
-    });
-  }
-
-  #endSink(): BodySink | undefined {
-    const sink = this.#sink;
-    this.#sink = undefined;
-    return sink;
-  }
-
-  /** May settle the promise again, which has no effect. */
-  #advance(reader: Reader): void {
-    try {
-      const body = this.#check(reader);
-      if (body !== undefined) reader.resolve(body);
-    } catch (error) {
-      reader.reject(error);
-    }
-  }
-
-  /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
-  #check({ bytesMax, takeRoom }: Limits): Buffer | undefined {
-    const { length, capacity } = this.#bytes;
-    try {
-      if (length > bytesMax) throw tooLarge(bytesMax);
-      if (this.#state === 'cut') throw new ClientGone('The request ended early.');
-      const isWhole = this.#state === 'whole';
-      this.#takeRoom(isWhole ? length * (1 + parsedBytesPerByte) : capacity, takeRoom);
-      return isWhole ? this.#bytes.take() : undefined;
-    } catch (error) {
-      this.leave();
-      throw error;
-    }
-  }
-
-  #takeRoom(bytes: number, takeRoom: TakeRoom): void {
-    if (this.#bytes.length <= uncountedBytesMax || bytes <= this.#roomTaken) return;
-    takeRoom(bytes - this.#roomTaken);
-    this.#roomTaken = bytes;
   }
 }
 
@@ -230,6 +223,7 @@ export class RequestBody implements BodyFlow {
  * in one iteration of the event loop begin together, before `done` is called.
  */
 export function createBodyReceiver(
+  pool: MemoryPool,
   done: () => void,
 ): (incoming: IncomingMessage) => RequestBody | undefined {
   let arriving: RequestBody[] = [];
@@ -241,7 +235,7 @@ export function createBodyReceiver(
   };
   return (incoming) => {
     if (!hasBody(incoming)) return undefined;
-    const body = new RequestBody(incoming);
+    const body = new RequestBody(incoming, pool);
     if (arriving.push(body) === 1) setImmediate(begin);
     return body;
   };
@@ -249,4 +243,9 @@ export function createBodyReceiver(
 
 function tooLarge(bytesMax: number): AppError {
   return new AppError('content_too_large', `The body has more than ${bytesMax} bytes.`);
+}
+
+/** The pool is full; a later request may succeed. */
+export function poolIsFull(): AppError {
+  return overloaded('The server is serving too much at once.');
 }

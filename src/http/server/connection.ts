@@ -6,7 +6,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
-import { hasBody } from './body.ts';
+import { AppError } from '../../errors.ts';
+import { hasBody, type RequestBody } from './body.ts';
+import { type Awaited, type DataRate, Patience } from './data-rate.ts';
 
 /** Memory of a waiting request: objects of Node, and the strings of each header. */
 const waitingRequestBytes = 4_096;
@@ -18,7 +20,7 @@ const waitingRequestsMax = 4_096;
 
 export class Connection {
   readonly socket: Socket;
-  /** True when the socket no longer carries HTTP, and has limits of its own. */
+  /** True when the socket no longer carries HTTP. */
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
@@ -27,6 +29,9 @@ export class Connection {
   #last: ServerResponse | undefined;
   /** The response to the request that is running. */
   #current: ServerResponse | undefined;
+  /** The body of the last request received. */
+  #body: RequestBody | undefined;
+  readonly #patience = new Patience();
   #waiting = 0;
   /** Created with the first request that waits: most connections never have one. */
   #reservation: Reservation | undefined;
@@ -42,17 +47,38 @@ export class Connection {
     return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
   }
 
-  /** Releases a response that was sent. */
-  releaseSent(): void {
-    this.#last = this.pending;
-    if (this.#last === undefined) this.#current = undefined;
+  /** Call it once a second. Closes the connection of a client that is too slow. */
+  sweep(rate: DataRate): void {
+    const { socket } = this;
+    const awaited = this.#awaited;
+    const bytes =
+      awaited === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
+    const isOver = this.#patience.isOver(awaited, bytes, rate);
+    if (awaited === 'nothing') {
+      this.#last = undefined;
+      this.#current = undefined;
+      this.#body = undefined;
+    }
+    if (!isOver) return;
+    // The handler that reads the body gets the error, which becomes the response.
+    if (awaited === 'body' && this.#body?.isAwaited === true) this.#body.leave(tooSlow());
+    else socket.destroy();
+  }
+
+  get #awaited(): Awaited {
+    const { socket, pending } = this;
+    if (socket.writableLength > 0) return 'output';
+    const isComing = this.#last?.req.complete === false && !socket.isPaused();
+    if (pending === undefined) return isComing ? 'body' : 'nothing';
+    return isComing && this.#body?.isAwaited === true ? 'body' : 'response';
   }
 
   /** Calls `run` when the request may start; never, if the connection ends before. */
-  enter(outgoing: ServerResponse, run: () => void): void {
+  enter(outgoing: ServerResponse, body: RequestBody | undefined, run: () => void): void {
     // The last response ended the connection; what follows until it is closed is ignored.
     if (!this.socket.writable) return;
     this.#last = outgoing;
+    this.#body = body;
     // Node assigns the socket to a response when the one before it was written completely.
     if (outgoing.socket === null) this.#wait(outgoing, run);
     else {
@@ -74,15 +100,14 @@ export class Connection {
 
   /**
    * Like `afterResponses`, after Node has detached the socket (upgrade, CONNECT): the pending
-   * responses still need its `drain` events, and the idle limit must end them.
+   * responses still need its `drain` events.
    */
   afterResponsesDetached(act: () => void): void {
     const { socket } = this;
     const tell = (): void => void this.#current?.emit('drain');
-    const end = (): void => void socket.destroy();
-    socket.on('drain', tell).on('timeout', end);
+    socket.on('drain', tell);
     this.afterResponses(() => {
-      socket.off('drain', tell).off('timeout', end);
+      socket.off('drain', tell);
       act();
     });
   }
@@ -134,6 +159,10 @@ export class Connection {
     this.#reservation?.set(this.#reservation.bytes - bytes);
     if (this.#waiting === 0) this.socket.resume();
   }
+}
+
+function tooSlow(): AppError {
+  return new AppError('request_timeout', 'The body did not arrive in time.', { close: true });
 }
 
 function bytesOf(request: IncomingMessage): number {

@@ -89,14 +89,14 @@ export function createListener(deps: ListenerDeps): Listener {
       fail(request, error);
     }
   };
-  const receiveBody = createBodyReceiver(() => batch.flush());
+  const receiveBody = createBodyReceiver(pool, () => batch.flush());
 
   return {
     respond(connection, message) {
       const body = receiveBody(message.incoming);
       // Copying the message into a new object would take a sixth of the time of a small request.
       const start = (): void => run(new Request(nextId(), message, { body, pool }));
-      connection.enter(message.outgoing, body ? () => body.whenBegun(start) : start);
+      connection.enter(message.outgoing, body, body ? () => body.whenBegun(start) : start);
     },
     refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
     announceStop() {

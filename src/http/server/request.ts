@@ -1,13 +1,12 @@
 /** A request as handlers see it, backed by Node's message. */
 
 import type { ServerResponse } from 'node:http';
-import { type AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Params } from '../../router.ts';
-import { declaredLength, RequestBody } from './body.ts';
+import { declaredLength, type RequestBody } from './body.ts';
 import type { Incoming } from './incoming.ts';
-import type { BodyFlow, BodySink, Endpoint, HttpRequest } from '../message.ts';
+import type { Endpoint, HttpRequest } from '../message.ts';
 
 /** A message from Node, and the response to it. */
 export interface Message {
@@ -20,14 +19,11 @@ export interface Message {
 interface Reception {
   /** Undefined if the message has none. */
   readonly body: RequestBody | undefined;
-  /** Accounts for the memory of the body. */
+  /** Accounts for the memory of the request. */
   readonly pool: MemoryPool;
 }
 
 const noBody = Buffer.alloc(0);
-
-/** Memory of a streamed body, in bytes: batches for the disk, and what arrives meanwhile. */
-const streamedBytesMax = 2 * 1024 * 1024;
 
 /** The listener sets the empty properties before the handler runs. */
 export class Request implements HttpRequest {
@@ -73,33 +69,26 @@ export class Request implements HttpRequest {
     // A body that is declared too long is refused before the client sends it.
     const isWaiting = this.expectation === 'continue';
     if (isWaiting && declaredLength(this.incoming) <= bytesMax) this.invite();
-    return this.body?.read(bytesMax, (bytes) => this.take(bytes)) ?? noBody;
+    return this.body?.read(bytesMax) ?? noBody;
   }
 
-  streamBody(sink: BodySink): BodyFlow {
-    const { 'content-length': length } = this.incoming.headers;
-    this.take(length === undefined ? streamedBytesMax : Math.min(Number(length), streamedBytesMax));
+  readChunk(): MaybePromise<Buffer> {
     if (this.expectation === 'continue') this.invite();
-    return (this.body ?? new RequestBody(this.incoming)).stream(sink);
+    return this.body?.readChunk() ?? noBody;
   }
 
-  /** Releases the memory of the body. */
+  get room(): Reservation {
+    return (this.#room ??= this.#pool.open());
+  }
+
+  /** Returns its memory to the pool. */
   release(): void {
     this.#room?.release();
-  }
-
-  private take(bytes: number): void {
-    this.#room ??= this.#pool.open();
-    if (!this.#room.grow(bytes)) throw poolIsFull();
+    this.body?.release();
   }
 
   private invite(): void {
     this.expectation = 'none';
     this.outgoing.writeContinue();
   }
-}
-
-/** The pool is full; a later request may succeed. */
-export function poolIsFull(): AppError {
-  return overloaded('The server is serving too much at once.');
 }

@@ -4,10 +4,10 @@ import type { ServerResponse } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
-import { ClientGone } from './body.ts';
+import { ClientGone, poolIsFull } from './body.ts';
 import type { Cors } from '../cors.ts';
 import type { HttpResponse } from '../message.ts';
-import { poolIsFull, type Request } from './request.ts';
+import type { Request } from './request.ts';
 
 /** What all responses of a server share. */
 export interface SendContext {
@@ -28,6 +28,7 @@ export function sendResponse(
   context: SendContext,
 ): number {
   const { outgoing } = request;
+  const isHead = request.incoming.method === 'HEAD';
   const { body } = response;
   if (outgoing.destroyed || outgoing.headersSent) {
     if (body instanceof Readable) body.destroy();
@@ -53,7 +54,7 @@ export function sendResponse(
     return 0;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
-  const isLarge = length > uncountedBytesMax;
+  const isLarge = length > uncountedBytesMax && !isHead;
   const room = isLarge ? (response.pool ?? context.pool).open() : undefined;
   if (room?.hasRoom(length) === false) throw poolIsFull();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
@@ -62,13 +63,14 @@ export function sendResponse(
   // Encoded, because a socket counts a queued string in characters, not in bytes.
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
   if (unread) endSlowly(content, request);
+  else if (isLarge && length > pieceBytes) endInPieces(content as Buffer, outgoing);
   else endWhole(content, outgoing);
   // Usually the socket takes the whole response at once, and no memory is held.
   if (room !== undefined && outgoing.writableLength > 0) {
     room.set(length);
     releaseAfter(outgoing, room);
   }
-  return request.incoming.method === 'HEAD' ? 0 : length;
+  return isHead ? 0 : length;
 }
 
 const noSniff = ['X-Content-Type-Options', 'nosniff'];
@@ -92,6 +94,22 @@ function endWhole(body: string | Buffer | undefined, outgoing: ServerResponse): 
   socket.cork();
   outgoing.write(body);
   socket.uncork();
+  outgoing.end();
+}
+
+/** A client that takes 64 KiB/s takes a piece in two seconds. */
+const pieceBytes = 131_072;
+
+/** Piece by piece: what a client has taken of one large write cannot be seen (R39). */
+function endInPieces(body: Buffer, outgoing: ServerResponse, start = 0): void {
+  let next = start;
+  while (next < body.length) {
+    const hasRoom = outgoing.write(body.subarray(next, next + pieceBytes));
+    next += pieceBytes;
+    if (hasRoom || next >= body.length) continue;
+    outgoing.once('drain', () => endInPieces(body, outgoing, next));
+    return;
+  }
   outgoing.end();
 }
 

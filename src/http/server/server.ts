@@ -11,6 +11,7 @@ import { endGently } from './raw-response.ts';
 import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
 import type { Listener } from './listener.ts';
+import { createDataRate } from './data-rate.ts';
 import type { Message } from './request.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
@@ -21,10 +22,7 @@ export interface HttpServerDeps {
   readonly upgrade: UpgradeListener;
   /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
-  readonly config: Pick<
-    Config,
-    'connectionsMax' | 'requestTimeoutSeconds' | 'idleTimeoutSeconds' | 'keepAliveSeconds'
-  >;
+  readonly config: Pick<Config, 'connectionsMax' | 'idleTimeoutSeconds' | 'keepAliveSeconds'>;
   /** How long requests in flight may take after the stop; default: eight seconds. */
   readonly drainSeconds?: number;
 }
@@ -59,11 +57,11 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const server = createServer({
     IncomingMessage: Incoming,
     maxHeaderSize: headerBytesMax,
-    // Node requires headersTimeout to be at most requestTimeout.
-    headersTimeout: Math.min(headersTimeoutSeconds, config.requestTimeoutSeconds) * 1000,
-    requestTimeout: config.requestTimeoutSeconds * 1000,
+    headersTimeout: Math.min(headersTimeoutSeconds, config.idleTimeoutSeconds) * 1000,
+    // A body may take as long as it needs at the minimum data rate.
+    requestTimeout: 0,
     keepAliveTimeout: config.keepAliveSeconds * 1000,
-    // Node's default is to check the two timeouts every 30 s.
+    // Node's default is to check the timeout of headers every 30 s.
     connectionsCheckingInterval: 500,
     // `checkMessage` checks it: it allows HTTP/1.0 without Host, and reports errors as in R5.
     requireHostHeader: false,
@@ -76,8 +74,11 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   const connections = watchConnections(server, pool);
-  const limit = config.idleTimeoutSeconds * 1000;
-  const timer = setInterval(() => limitIdleTime(connections, pool, limit), 1_000).unref();
+  const nextRate = createDataRate(pool, config.idleTimeoutSeconds);
+  const timer = setInterval(() => {
+    const rate = nextRate();
+    for (const connection of connections.values()) connection.sweep(rate);
+  }, 1_000).unref();
   server.once('close', () => clearInterval(timer));
   // Node can still emit events for a connection that is closed.
   const of = (socket: Socket): Connection =>
@@ -154,29 +155,6 @@ async function settle(server: Server, connections: Connections, max: number): Pr
   const end = performance.now() + max;
   const isOpen = ({ isUpgraded }: Connection): boolean => !isUpgraded;
   while (performance.now() < end && [...connections.values()].some(isOpen)) await pause(20);
-}
-
-/** Idle limit while more than half of the pool is in use. */
-const scarceMilliseconds = 5_000;
-
-/**
- * Sets the idle timeout of connections with a pending response. Node would set and reset it for
- * every request, although most are answered long before. Between requests, and until a request is
- * complete, other limits apply. `limit`: milliseconds.
- */
-function limitIdleTime(connections: Connections, pool: MemoryPool, limit: number): void {
-  const isScarce = pool.isShort;
-  for (const connection of connections.values()) {
-    const { socket } = connection;
-    connection.releaseSent();
-    if (connection.isUpgraded) continue;
-    const { pending } = connection;
-    if (pending === undefined && socket.writableLength === 0) continue;
-    // Not while the server makes the response: under load that may take longer.
-    const isAwaited = socket.writableLength > 0 || pending?.req.complete === false;
-    const milliseconds = isScarce && isAwaited ? Math.min(limit, scarceMilliseconds) : limit;
-    if (socket.timeout !== milliseconds) socket.setTimeout(milliseconds);
-  }
 }
 
 interface Drain extends Required<Pick<HttpServerDeps, 'listener' | 'drainSeconds'>> {

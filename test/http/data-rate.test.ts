@@ -1,0 +1,128 @@
+/** The minimum data rate (R39): who moves keeps its connection, whatever others need. */
+
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { MemoryPool } from '../../dist/memory-pool.js';
+import { readMultipart } from '../../dist/http/multipart/read.js';
+import { type HttpRequest, textResponse } from '../../dist/http/message.js';
+import { type Awaited, createDataRate, Patience } from '../../dist/http/server/data-rate.js';
+import { startHttp } from '../support/http-kit.js';
+import { boundary, limits, multipartType } from '../support/multipart.js';
+import { connectRaw, get } from '../support/raw-client.js';
+import { until } from '../support/until.js';
+
+/** How many seconds a client keeps its connection that moves so many bytes in each of them. */
+function endure(awaited: Awaited, bytesEach: readonly number[], isShort = false): number {
+  const pool = new MemoryPool(100);
+  if (isShort) pool.open().set(51);
+  const nextRate = createDataRate(pool, 30);
+  const patience = new Patience();
+  let bytes = 0;
+  for (let second = 1; second <= 1_000; second += 1) {
+    bytes += bytesEach[(second - 1) % bytesEach.length] ?? 0;
+    if (patience.isOver(awaited, bytes, nextRate())) return second;
+  }
+  return Infinity;
+}
+
+test('each byte that moves buys time, more where there is memory than where it is short', () => {
+  for (const [awaited, bytesEach, seconds, secondsShort] of [
+    ['body', [0], 6, 6],
+    ['body', [200], 20, 6],
+    ['body', [260], Infinity, 6],
+    ['body', [0, 0, 0, 1_040], Infinity, 6],
+    ['body', [2_000], Infinity, 9],
+    ['body', [20_000], Infinity, Infinity],
+    ['body', [0, 0, 0, 400_000], Infinity, Infinity],
+    ['output', [0], 31, 6],
+    ['output', [256], Infinity, 6],
+    // As the kernel takes more of a slow client's output: seldom, and much at once.
+    ['output', [8_000, ...Array.from({ length: 24 }, () => 0)], Infinity, 6],
+    ['output', [20_000], Infinity, Infinity],
+    ['response', [0], 31, 31],
+    ['response', [1, ...Array.from({ length: 20 }, () => 0)], Infinity, Infinity],
+    ['nothing', [0], Infinity, Infinity],
+  ] as const) {
+    const found = [endure(awaited, bytesEach), endure(awaited, bytesEach, true)];
+    assert.deepEqual(found, [seconds, secondsShort], `${awaited} ${bytesEach.join(' ')}`);
+  }
+});
+
+const env = { IDLE_TIMEOUT_SECONDS: '1' };
+const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${multipartType}\r\nContent-Length: `;
+
+/** Answers with the number of bytes of what it reads. */
+const readers = {
+  'read whole': async (request: HttpRequest) => {
+    const body = await request.readBody(1e7);
+    return textResponse(200, `${body.length}`);
+  },
+  'read in parts': async (request: HttpRequest) => {
+    let length = 0;
+    await readMultipart(request, limits, async (_head, content) => {
+      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+        for (const chunk of batch) length += chunk.length;
+      }
+    });
+    return textResponse(200, `${length}`);
+  },
+};
+
+describe('a client that is too slow', { concurrency: true }, () => {
+  for (const [how, reader] of Object.entries(readers)) {
+    test(`with a body that is ${how} gets 408, and its memory is free`, async (t) => {
+      const { port, pool } = await startHttp(t, { env, routes: { 'POST /': reader } });
+      const client = await connectRaw(t, port);
+      client.send(`${head}900000\r\n\r\n--${boundary}\r\nContent-Disposition: form-data; name="a"`);
+      client.send(`\r\n\r\n${'x'.repeat(200_000)}`);
+      const { status, headers } = await client.response();
+      assert.deepEqual([status, headers.get('connection')], [408, 'close']);
+      await client.ended();
+      await until(() => pool.bytes === 0);
+    });
+  }
+
+  test('with a body that nobody reads loses its connection', async (t) => {
+    const { port } = await startHttp(t, { env, routes: {} });
+    const client = await connectRaw(t, port);
+    client.send(`${head}1000\r\n\r\n`);
+    assert.equal((await client.response()).status, 404);
+    await client.ended();
+  });
+
+  test('with its response loses its connection, and the memory is free', async (t) => {
+    const routes = { 'GET /large': () => textResponse(200, 'x'.repeat(30_000_000)) };
+    const { port, pool } = await startHttp(t, { env, routes });
+    const client = await connectRaw(t, port);
+    client.socket.pause();
+    client.send(get('/large'));
+    await until(() => pool.bytes > 0);
+    await until(() => pool.bytes === 0);
+  });
+});
+
+/** Most of the memory is reserved by others. */
+async function startShort(t: TestContext, routes: Parameters<typeof startHttp>[1]['routes']) {
+  const server = await startHttp(t, { env, routes });
+  server.pool.open().set(server.pool.bytesMax);
+  return server;
+}
+
+describe('while memory is short', { concurrency: true }, () => {
+  test('an upload goes on, as fast as its client sends', async (t) => {
+    const { port } = await startShort(t, { 'POST /': readers['read in parts'] });
+    const client = await connectRaw(t, port);
+    const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;
+    const end = `\r\n--${boundary}--\r\n`;
+    const piece = Buffer.alloc(100_000, 'x');
+    client.send(`${head}${start.length + 30 * piece.length + end.length}\r\n\r\n${start}`);
+    for (let count = 0; count < 30; count += 1) {
+      client.send(piece);
+      await wait(100);
+    }
+    client.send(end);
+    const { status, body } = await client.response();
+    assert.deepEqual([status, body.toString()], [200, `${30 * piece.length}`]);
+  });
+});
