@@ -65,6 +65,35 @@ describe('the examples', () => {
     for (const name of set) assert.ok(names.has(name ?? ''), name);
   });
 
+  it('keep idle connections for longer than the proxy does', () => {
+    const texts = [compose, kubernetes, unit];
+    for (const text of texts) {
+      const [, seconds] = /KEEP_ALIVE_SECONDS(?:=|: '|, value: ')(\d+)/.exec(text) ?? [];
+      assert.ok(Number(seconds) >= 75, `${seconds}`);
+    }
+  });
+
+  it('fix no address that another container may get', () => {
+    assert.match(compose, /ipv4_address: 172\.28\.0\.2\n/);
+    assert.match(compose, /TRUSTED_PROXIES: 172\.28\.0\.2\n/);
+    assert.match(compose, /ip_range: 172\.28\.0\.128\/25\n/);
+  });
+
+  it('wait for a stop with its delay before they kill', () => {
+    const delays = /DRAIN_DELAY_SECONDS: '(\d+)'[^]*stop_grace_period: (\d+)s/.exec(compose) ?? [];
+    assert.ok(Number(delays[2]) > Number(delays[1]) + 9);
+    const [, delay] = /DRAIN_DELAY_SECONDS, value: '(\d+)'/.exec(kubernetes) ?? [];
+    const [, grace] = /terminationGracePeriodSeconds: (\d+)/.exec(kubernetes) ?? [];
+    assert.ok(Number(grace) > Number(delay) + 9);
+  });
+
+  it('alert on metrics that there are', () => {
+    const alerts = read('deploy/alerts.yaml').matchAll(/\binkwell_\w+/g);
+    const used = new Set(Array.from(alerts, ([name]) => name.replace(/_(?:count|bucket)$/, '')));
+    assert.ok(used.size > 4);
+    for (const name of used) assert.ok(read('docs/production.md').includes(`\`${name}\``), name);
+  });
+
   it('give no secret in an environment variable', () => {
     for (const { name } of secretSettings)
       assert.doesNotMatch(compose, new RegExp(`^ +${name}:`, 'm'));
