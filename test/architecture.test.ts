@@ -20,7 +20,7 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const alone = 'maybe-promise memory-pool bounded-map json-measure scheduler errors'.split(' ');
+const alone = 'maybe-promise memory-pool bounded-map json-limits scheduler errors'.split(' ');
 const ground = [...alone, 'byte-source'];
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */

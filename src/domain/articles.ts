@@ -2,14 +2,19 @@
  * The rules of articles: open documents with typed known members (R14), and what a patch may do.
  */
 
-import { invalidBody, type FieldError } from '../errors.ts';
-import type { Article, ArticleDraft, Json } from '../store/model.ts';
-import { checkDocument, isJsonArray, isJsonObject } from './json-value.ts';
+import { AppError, invalidBody, type FieldError } from '../errors.ts';
+import { jsonValuesMax } from '../json-limits.ts';
+import type { Article, ArticleDraft, Json, JsonObject } from '../store/model.ts';
+import { countValues, isJsonArray, isJsonObject, toDocumentText } from './json-value.ts';
 import { parseLocalDateTime } from './local-date-time.ts';
+import type { Patch } from './patch.ts';
 import { isBlank } from './text.ts';
 
 /** Faults listed in one response. */
 const faultsMax = 20;
+
+/** The values of all articles that one patch may use: reading them takes some 0.1 s at worst. */
+const patchedValuesMax = 2 * jsonValuesMax;
 
 /**
  * Checks an article to be stored, with or without an id. Throws `invalid_body` with a pointer to
@@ -17,57 +22,76 @@ const faultsMax = 20;
  */
 export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraft {
   const value = body as Json; // validated by `http/json.ts`
-  checkAll([{ value, at: '' }], bytesMax);
-  return value as ArticleDraft; // it was checked
+  checkAll([{ value, at: '' }]);
+  return { id: idOf(value), json: toDocumentText(value, bytesMax) };
 }
 
-/** Checks what a patch made of `before`: it must be an article with the same id (R16). */
-export function toPatchedArticle(before: Article, after: Json, bytesMax: number): Article {
-  checkAll([{ value: after, at: '', before }], bytesMax);
-  return after as Article; // it was checked
+/** Applies a patch, which must leave an article with the same id (R16). */
+export function patchArticle({ id, json }: Article, patch: Patch, bytesMax: number): Article {
+  const value = patch.apply(JSON.parse(json) as Json);
+  checkAll([{ value, at: '', id }]);
+  return { id, json: toDocumentText(value, bytesMax) };
 }
 
 /**
- * The same for a patch of all articles: none may be added, removed or moved (R16). An article that
- * the patch did not change is the same object, and is not checked again.
+ * The same for a patch of the array of all articles: none may be added, removed or moved (R16).
+ * Returns the same object for an article that the patch does not use; it is not even parsed.
  */
-export function toPatchedArticles(
-  before: readonly Article[],
-  after: Json,
+export function patchArticles(
+  articles: readonly Article[],
+  patch: Patch,
   bytesMax: number,
 ): readonly Article[] {
-  if (after === null || !isJsonArray(after) || after.length !== before.length) {
+  const isUsed = (index: number): boolean => patch.items?.has(index) ?? true;
+  let values = 0;
+  const documents = articles.map(({ json }, index) => {
+    if (!isUsed(index)) return null;
+    const document = JSON.parse(json) as Json;
+    values += countValues(document);
+    if (values <= patchedValuesMax) return document;
+    throw new AppError('content_too_large', 'The articles to be patched have too many values.');
+  });
+  const after = patch.apply(documents);
+  if (after === null || !isJsonArray(after) || after.length !== articles.length) {
     throw invalidBody([{ pointer: '', message: 'must hold the same articles' }]);
   }
-  const patched = after
-    .map((value, index) => ({ value, at: `/${index}`, before: before[index] as Article }))
-    .filter((article) => article.value !== article.before);
-  checkAll(patched, bytesMax);
-  return after as readonly Article[]; // each was checked, now or when it was stored
+  const used = articles
+    .map(({ id }, index) => ({ value: after[index] as Json, at: `/${index}`, id, index }))
+    .filter(({ index }) => isUsed(index));
+  checkAll(used);
+  const texts = new Map(used.map(({ value, id }) => [id, toDocumentText(value, bytesMax)]));
+  return articles.map((article) => {
+    const json = texts.get(article.id) ?? article.json;
+    return json === article.json ? article : { id: article.id, json };
+  });
 }
 
 interface Checked {
   readonly value: Json;
   /** JSON Pointer to the value. */
   readonly at: string;
-  /** The article before the patch. */
-  readonly before?: Article;
+  /** The id of the article before the patch. */
+  readonly id?: number;
 }
 
-function checkAll(articles: readonly Checked[], bytesMax: number): void {
+function checkAll(articles: readonly Checked[]): void {
   const faults: FieldError[] = [];
   for (const article of articles) checkArticle(article, faults);
   if (faults.length > 0) throw invalidBody(faults);
-  for (const { value } of articles) checkDocument(value, bytesMax);
+}
+
+/** The id of a checked article. */
+function idOf(article: Json): number | undefined {
+  return (article as JsonObject)['id'] as number | undefined;
 }
 
 /** R14: the members that the specification names have its types. Only the title is required. */
-function checkArticle({ value, at, before }: Checked, faults: FieldError[]): void {
+function checkArticle({ value, at, id: before }: Checked, faults: FieldError[]): void {
   if (!isJsonObject(value)) {
     fault(faults, at, 'must be an object');
     return;
   }
-  if (before !== undefined && value['id'] !== before.id) {
+  if (before !== undefined && value['id'] !== before) {
     fault(faults, `${at}/id`, 'must stay as it is');
     return;
   }
@@ -82,10 +106,8 @@ function checkArticle({ value, at, before }: Checked, faults: FieldError[]): voi
   checkText(content, `${at}/content`, faults);
   if (tags !== undefined) checkTags(tags, `${at}/tags`, faults);
   // Choice: a date-time is checked, but stored as it was sent. An article is an open document, and
-  // a client reads back what it wrote (R14, R17). One that a patch did not change was checked when
-  // it came; checking it again costs more than the other members.
-  const isNew = publishedAt !== undefined && publishedAt !== before?.['publishedAt'];
-  if (isNew && !isLocalDateTime(publishedAt)) {
+  // a client reads back what it wrote (R14, R17).
+  if (publishedAt !== undefined && !isLocalDateTime(publishedAt)) {
     fault(faults, `${at}/publishedAt`, 'must be a local date-time');
   }
 }

@@ -1,23 +1,12 @@
 /**
  * JSON Patch (RFC 6902), applied by `fast-json-patch`. What the package accepts wrongly is refused
  * first: unknown operations, loose pointers and indices, inherited members, unlimited copies.
- *
- * A document is never changed in place. The objects and arrays on the path to a target are copied
- * once per patch, the rest is shared with the previous document: a small patch of a large document
- * costs little, and the stored document does not change.
  */
 
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import { AppError } from '../errors.ts';
 import type { Json, JsonObject } from '../store/model.ts';
-import {
-  type CopyBudget,
-  copyJson,
-  copyMembers,
-  isEqualJson,
-  isJsonArray,
-  isJsonObject,
-} from './json-value.ts';
+import { type CopyBudget, copyJson, isEqualJson, isJsonArray, isJsonObject } from './json-value.ts';
 import {
   findChild,
   findValue,
@@ -35,8 +24,27 @@ export type PatchOperation =
   | { readonly op: 'remove'; readonly path: JsonPointer }
   | { readonly op: 'move' | 'copy'; readonly from: JsonPointer; readonly path: JsonPointer };
 
-/** Operations of one patch: each copies the objects on the path to its target. */
+/** Operations of one patch. */
 const operationsMax = 1_000;
+
+/**
+ * The indices that a patch of an array begins its pointers with; undefined if it needs every item,
+ * because it moves items or uses the array as a whole.
+ */
+export function itemsOf(operations: readonly PatchOperation[]): ReadonlySet<number> | undefined {
+  const items = new Set<number>();
+  for (const operation of operations) {
+    const pointers = 'from' in operation ? [operation.path, operation.from] : [operation.path];
+    for (const { tokens } of pointers) {
+      const [first = ''] = tokens;
+      const isWithin = tokens.length > 1 || operation.op === 'replace' || operation.op === 'test';
+      const index = isWithin ? toIndex(first) : undefined;
+      if (index === undefined) return undefined;
+      items.add(index);
+    }
+  }
+  return items;
+}
 
 /**
  * Validates a patch document. Throws `invalid_patch` if it is malformed, and `content_too_large`
@@ -100,19 +108,21 @@ class NotApplicable extends Error {}
 const noTarget = 'its target does not exist';
 
 /**
- * Applies all operations in order, or throws: `patch_not_applicable` for a missing target or a
- * failed test, `content_too_large` if the copies exceed `copyBytesMax` together. This bounds the
- * document, however often operations double its parts: previous size, patch and `copyBytesMax`.
+ * Applies all operations in order to the document itself, and returns it or its replacement.
+ * Throws `patch_not_applicable` for a missing target or a failed test, and `content_too_large` if
+ * the copies have more than `copyLengthMax` characters together. This bounds the document, however
+ * often operations double its parts: previous length, patch and `copyLengthMax`.
  */
 export function applyJsonPatch(
   document: Json,
   operations: readonly PatchOperation[],
-  copyBytesMax: number,
+  copyLengthMax: number,
 ): Json {
-  const patching = new Patching(document, copyBytesMax);
+  const copying = { left: copyLengthMax };
+  let patched = document;
   for (const [index, operation] of operations.entries()) {
     try {
-      patching.apply(operation);
+      patched = apply(patched, operation, copying);
     } catch (error) {
       if (!(error instanceof NotApplicable)) throw error;
       const { message } = error;
@@ -122,107 +132,74 @@ export function applyJsonPatch(
       });
     }
   }
-  return patching.document;
+  return patched;
 }
 
-type Write = 'add' | 'replace' | 'remove';
-
-/** The state of one patch while it is applied. */
-class Patching {
-  document: Json;
-  /** The objects and arrays that this patch has copied, and may therefore change. */
-  readonly #own = new Set<Readonly<Container>>();
-  readonly #copying: CopyBudget;
-
-  constructor(document: Json, copyBytesMax: number) {
-    this.document = document;
-    // Counted as memory: a character takes two bytes.
-    this.#copying = { left: 2 * copyBytesMax };
-  }
-
-  /** Moves and copies are expressed by other operations (RFC 6902 §4.4, §4.5). */
-  apply(operation: PatchOperation): void {
-    const { op, path } = operation;
-    switch (op) {
-      case 'add':
-      case 'replace':
-        this.#write(op, path, operation.value);
-        break;
-      case 'remove':
-        this.#write(op, path);
-        break;
-      case 'move': {
-        const value = this.#getValue(operation.from);
-        this.#write('remove', operation.from);
-        this.#write('add', path, value);
-        break;
-      }
-      case 'copy':
-        this.#write('add', path, copyJson(this.#getValue(operation.from), this.#copying));
-        break;
-      case 'test':
-        if (!isEqualJson(this.#getValue(path), operation.value)) {
-          throw new NotApplicable('the value there is another one');
-        }
-        break;
+/** Moves and copies are expressed by other operations (RFC 6902 §4.4, §4.5). */
+function apply(document: Json, operation: PatchOperation, copying: CopyBudget): Json {
+  const { op, path } = operation;
+  switch (op) {
+    case 'add':
+    case 'replace':
+      return write(document, { op, path, value: toOwn(operation.value) });
+    case 'remove':
+      return write(document, { op, path });
+    case 'move': {
+      const value = getValue(document, operation.from);
+      const rest = write(document, { op: 'remove', path: operation.from });
+      return write(rest, { op: 'add', path, value });
     }
-  }
-
-  #write(op: Write, path: JsonPointer, value?: Json): void {
-    const last = path.tokens.at(-1);
-    if (last === undefined) {
-      this.document = edit(this.document, { op, path: '', value });
-      return;
+    case 'copy': {
+      const value = copyJson(getValue(document, operation.from), copying);
+      return write(document, { op: 'add', path, value });
     }
-    const parent = this.#getOwnParent(path);
-    checkTarget(parent, last, op);
-    // The library gets only what it changes: the parent, and the last token of the path.
-    edit(parent, { op, path: path.text.slice(path.text.lastIndexOf('/')), value });
+    case 'test':
   }
+  if (!isEqualJson(getValue(document, path), operation.value)) {
+    throw new NotApplicable('the value there is another one');
+  }
+  return document;
+}
 
-  /** Returns the object or array that holds the target, after copying it and its ancestors. */
-  #getOwnParent({ tokens }: JsonPointer): Container {
-    let container = this.#toOwn(this.document);
-    this.document = container;
-    for (let at = 0; at < tokens.length - 1; at += 1) {
-      const token = tokens[at] as string; // within its length
-      const own = this.#toOwn(findChild(container, token));
-      // An array accepts its index as text; `findChild` has validated it.
-      (container as Record<string, Json>)[token] = own;
-      container = own;
-    }
-    return container;
-  }
+/** A copy: later operations may change the value, and the patch may be applied again. */
+function toOwn(value: Json): Json {
+  return isContainer(value) ? copyJson(value, { left: Infinity }) : value;
+}
 
-  #toOwn(value: Json | undefined): Container {
-    if (!isContainer(value)) throw new NotApplicable(noTarget);
-    if (this.#own.has(value)) return value as Container; // made below, in this patch
-    const copy = isJsonArray(value) ? value.slice() : copyMembers(value);
-    this.#own.add(copy);
-    return copy;
-  }
+interface Write {
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly path: JsonPointer;
+  readonly value?: Json;
+}
 
-  #getValue(pointer: JsonPointer): Json {
-    const value = findValue(this.document, pointer);
-    if (value === undefined) throw new NotApplicable(noTarget);
-    return value;
-  }
+function write(document: Json, { op, path, value }: Write): Json {
+  const last = path.tokens.at(-1);
+  if (last === undefined) return edit(document, { op, path: '', value });
+  const parent = findValue(document, path.tokens.slice(0, -1));
+  if (!isContainer(parent)) throw new NotApplicable(noTarget);
+  checkTarget(parent, last, op);
+  // The library gets only what it changes: the parent, and the last token of the path.
+  edit(parent, { op, path: path.text.slice(path.text.lastIndexOf('/')), value });
+  return document;
 }
 
 /**
  * Changes `target` and returns it, or its replacement. The library's validation and its ban on
  * names are off: the checks here are stricter, and a member may be called `constructor`.
  */
-function edit(
-  target: Json | Container,
-  operation: { op: Write; path: string; value: unknown },
-): Json {
+function edit(target: Json, operation: { op: string; path: string; value: unknown }): Json {
   const given = operation as Operation; // a removal ignores its value
   return jsonPatch.applyOperation<Json>(target, given, false, true, false).newDocument;
 }
 
+function getValue(document: Json, { tokens }: JsonPointer): Json {
+  const value = findValue(document, tokens);
+  if (value === undefined) throw new NotApplicable(noTarget);
+  return value;
+}
+
 /** An `add` needs no existing member, and may append to an array. */
-function checkTarget(parent: Container, token: string, op: Write): void {
+function checkTarget(parent: Container, token: string, op: Write['op']): void {
   if (op !== 'add') {
     if (findChild(parent, token) === undefined) throw new NotApplicable(noTarget);
   } else if (isJsonArray(parent) && token !== '-') {

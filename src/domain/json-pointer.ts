@@ -1,6 +1,6 @@
 /** JSON Pointer (RFC 6901): strict pointers and array indices, own members only. */
 
-import type { Json } from '../store/model.ts';
+import type { Json, JsonObject } from '../store/model.ts';
 import { isJsonArray } from './json-value.ts';
 
 export interface JsonPointer {
@@ -9,8 +9,8 @@ export interface JsonPointer {
   readonly tokens: readonly string[];
 }
 
-/** An object or array. It may be changed: it is always a copy, never the stored value. */
-export type Container = Json[] | Record<string, Json>;
+/** An object or array. */
+export type Container = readonly Json[] | JsonObject;
 
 /** Parses a pointer (RFC 6901 §3); undefined if it is malformed. */
 export function parsePointer(text: string): JsonPointer | undefined {
@@ -32,10 +32,10 @@ export function isBelow(inner: JsonPointer, outer: JsonPointer): boolean {
   return inner.text.startsWith(`${outer.text}/`);
 }
 
-/** The value at `pointer`, or undefined where there is none. */
-export function findValue(document: Json, pointer: JsonPointer): Json | undefined {
+/** The value that the tokens of a pointer lead to, or undefined where there is none. */
+export function findValue(document: Json, tokens: readonly string[]): Json | undefined {
   let value: Json | undefined = document;
-  for (const token of pointer.tokens) {
+  for (const token of tokens) {
     if (!isContainer(value)) return undefined;
     value = findChild(value, token);
   }
@@ -43,7 +43,7 @@ export function findValue(document: Json, pointer: JsonPointer): Json | undefine
 }
 
 /** The value that one token leads to, or undefined. */
-export function findChild(container: Readonly<Container>, token: string): Json | undefined {
+export function findChild(container: Container, token: string): Json | undefined {
   if (!isJsonArray(container))
     return Object.hasOwn(container, token) ? container[token] : undefined;
   const index = toIndex(token);
@@ -56,6 +56,6 @@ export function toIndex(token: string): number | undefined {
 }
 
 /** True for an object or an array. */
-export function isContainer(value: Json | undefined): value is Readonly<Container> {
+export function isContainer(value: Json | undefined): value is Container {
   return typeof value === 'object' && value !== null;
 }

@@ -1,40 +1,56 @@
-/**
- * Copying, comparing and measuring JSON values within limits. A client chooses the names of
- * members. If a name such as `1023` is assigned to an object, V8 allocates it as an array of 1,500
- * elements. `JSON.parse` does not, so objects with such names are always created by it.
- */
+/** JSON values within limits: their size, copies and equality. */
 
 import { AppError, invalidBody } from '../errors.ts';
-import { hasIndices, jsonDepthMax, measureJson } from '../json-measure.ts';
+import { jsonDepthMax, jsonValuesMax } from '../json-limits.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
-/** The bytes of memory that may still be copied. The copies of one patch share it. */
+/**
+ * Returns the number of values and names of members. Throws `invalid_body` for a value nested
+ * deeper than a body may be (R10).
+ */
+export function countValues(value: Json, levels = jsonDepthMax): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  if (levels === 0) {
+    const message = `is nested deeper than ${jsonDepthMax} levels`;
+    throw invalidBody([{ pointer: '', message }]);
+  }
+  let count = 1;
+  if (isJsonArray(value)) {
+    for (const item of value) count += countValues(item, levels - 1);
+  } else {
+    for (const name in value) count += 1 + countValues(value[name] as Json, levels - 1);
+  }
+  return count;
+}
+
+/**
+ * Returns the JSON text of a document. Throws `invalid_body` or `content_too_large` for one that
+ * could not be sent in a body of `bytesMax`.
+ */
+export function toDocumentText(document: Json, bytesMax: number): string {
+  if (countValues(document) > jsonValuesMax) {
+    const message = `A document has at most ${jsonValuesMax} values and names of members.`;
+    throw new AppError('content_too_large', message);
+  }
+  const text = JSON.stringify(document);
+  if (Buffer.byteLength(text) > bytesMax) {
+    throw new AppError('content_too_large', `A document has at most ${bytesMax} bytes.`);
+  }
+  return text;
+}
+
+/** The characters that may still be copied. The copies of one patch share it. */
 export interface CopyBudget {
   left: number;
 }
 
-/** Bytes in memory. Throws `invalid_body` for a value nested deeper than a body may be (R10). */
-function bytesOf(value: Json): number {
-  const { bytes, isTooDeep } = measureJson(value);
-  if (isTooDeep) throw tooDeep();
-  return bytes;
-}
-
-/** A deep copy. Subtracts its size from the budget. */
+/** A deep copy. Subtracts the length of its text from the budget. */
 export function copyJson(value: Json, budget: CopyBudget): Json {
-  budget.left -= bytesOf(value);
+  countValues(value); // Too deep a value would overflow the stack.
+  const text = JSON.stringify(value);
+  budget.left -= text.length;
   if (budget.left < 0) throw new AppError('content_too_large', 'The patch copies too much.');
-  return JSON.parse(JSON.stringify(value)) as Json;
-}
-
-/** A shallow copy. */
-export function copyMembers(object: JsonObject): Record<string, Json> {
-  const names = Object.keys(object);
-  if (!hasIndices(names)) return { ...object };
-  const text = names.map((name) => `${JSON.stringify(name)}:null`).join(',');
-  const copy = JSON.parse(`{${text}}`) as Record<string, Json>;
-  for (const name of names) copy[name] = object[name] as Json;
-  return copy;
+  return JSON.parse(text) as Json;
 }
 
 /**
@@ -58,18 +74,6 @@ export function isEqualJson(found: Json, expected: Json): boolean {
   );
 }
 
-/**
- * Refuses a document that is too large (`content_too_large`) or nested deeper than a body may be
- * (`invalid_body`, R10): it could not be sent, or not be read again.
- */
-export function checkDocument(document: Json, bytesMax: number): void {
-  // A rough bound is enough for nearly every document; only large ones are serialised.
-  if (3 * bytesOf(document) <= bytesMax) return;
-  if (Buffer.byteLength(JSON.stringify(document)) > bytesMax) {
-    throw new AppError('content_too_large', `A document has at most ${bytesMax} bytes.`);
-  }
-}
-
 /** True for an object, not for an array or null. */
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -78,9 +82,4 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
 /** `Array.isArray` as a type guard: by itself it does not narrow read-only arrays. */
 export function isJsonArray(value: Json): value is readonly Json[] {
   return Array.isArray(value);
-}
-
-/** For a value nested deeper than a body may be (R10). */
-export function tooDeep(): AppError {
-  return invalidBody([{ pointer: '', message: `is nested deeper than ${jsonDepthMax} levels` }]);
 }

@@ -1,20 +1,19 @@
 /**
  * JSON Merge Patch (RFC 7386), merged by `json-merge-patch`. The library ends silently at some
- * member names, throws at another, and wastes memory for names like indices: these names are
- * escaped for it. It also changes its target, which is therefore copied.
+ * member names, throws at another, and assigns names like indices, for which V8 allocates an array
+ * of 1,500 elements: these names are escaped for it.
  */
 
 import library from 'json-merge-patch';
-import { isLikeIndex, jsonDepthMax } from '../json-measure.ts';
 import type { Json } from '../store/model.ts';
-import { isJsonObject, tooDeep } from './json-value.ts';
+import { isJsonObject } from './json-value.ts';
 
-/** `target` with `patch` merged in (RFC 7386 §2). Any JSON value is a merge patch. */
+/** Merges `patch` into `target` (RFC 7386 §2), and returns it or its replacement. */
 export function applyMergePatch(target: Json, patch: Json): Json {
-  const names: Names = { areSafe: true };
-  const merged = library.apply(escapeNames(target, names), escapeNames(patch, names));
   // The library returns JSON for JSON.
-  return names.areSafe ? (merged as Json) : (JSON.parse(toUnescapedText(merged as Json)) as Json);
+  if (isSafe(target) && isSafe(patch)) return library.apply(target, patch) as Json;
+  const merged = library.apply(escapeNames(target), escapeNames(patch)) as Json;
+  return JSON.parse(toUnescapedText(merged)) as Json;
 }
 
 /** The library stops at the first three names, and calls a target's member of the fourth. */
@@ -27,29 +26,26 @@ const unsafeNames: ReadonlySet<string> = new Set([
 
 const mark = '~';
 
-/** True while no name had to be escaped, which is usual. */
-interface Names {
-  areSafe: boolean;
+function isSafeName(name: string): boolean {
+  return !unsafeNames.has(name) && !/^[~0-9]/.test(name);
 }
 
-function escapeName(name: string, names: Names): string {
-  if (!unsafeNames.has(name) && !name.startsWith(mark) && !isLikeIndex(name)) return name;
-  names.areSafe = false;
-  return mark + name;
-}
-
-/**
- * Copies all objects that a merge can reach, and bounds the library's recursion. Arrays are
- * replaced as a whole, so that their items are shared.
- */
-function escapeNames(value: Json, names: Names, levels = jsonDepthMax): Json {
-  if (!isJsonObject(value)) return value;
-  if (levels === 0) throw tooDeep();
-  const copy: Record<string, Json> = {};
-  for (const name of Object.keys(value)) {
-    copy[escapeName(name, names)] = escapeNames(value[name] as Json, names, levels - 1);
+/** True if no name has to be escaped, which is usual. Arrays are replaced as a whole. */
+function isSafe(value: Json): boolean {
+  if (!isJsonObject(value)) return true;
+  for (const name in value) {
+    if (!isSafeName(name) || !isSafe(value[name] as Json)) return false;
   }
-  return copy;
+  return true;
+}
+
+function escapeNames(value: Json): Json {
+  if (!isJsonObject(value)) return value;
+  const escaped: Record<string, Json> = {};
+  for (const name of Object.keys(value)) {
+    escaped[isSafeName(name) ? name : mark + name] = escapeNames(value[name] as Json);
+  }
+  return escaped;
 }
 
 /** The JSON text of the merged value, with the original names. */

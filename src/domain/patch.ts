@@ -1,26 +1,31 @@
-/**
- * The two patch formats (Spec §4.6) behind one type. A patch is validated once, when it is read,
- * and then makes a new document from an old one. Neither is changed.
- */
+/** The two patch formats (Spec §4.6) as one type. A patch is validated once, when it is read. */
 
 import type { Json } from '../store/model.ts';
-import { applyJsonPatch, parseJsonPatch } from './json-patch.ts';
+import { applyJsonPatch, itemsOf, parseJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 
-/** Returns the patched document, or throws; there is no partial result (R16). */
-export type Patch = (document: Json) => Json;
+export interface Patch {
+  /** Changes the document, and returns it or its replacement, or throws. */
+  readonly apply: (document: Json) => Json;
+  /** The items of an array that the patch uses; undefined: it may use any. */
+  readonly items: ReadonlySet<number> | undefined;
+}
 
 /**
  * A JSON Patch (RFC 6902). Throws `invalid_patch` at once if it is malformed; the patch itself
- * throws `patch_not_applicable` or `content_too_large`. The copies of one patch may take
- * `copiesBytesMax` together.
+ * throws `patch_not_applicable` or `content_too_large`. The copies of one patch may have
+ * `copyLengthMax` characters together.
  */
-export function toJsonPatch(body: unknown, copiesBytesMax: number): Patch {
+export function toJsonPatch(body: unknown, copyLengthMax: number): Patch {
   const operations = parseJsonPatch(body);
-  return (document) => applyJsonPatch(document, operations, copiesBytesMax);
+  return {
+    apply: (document) => applyJsonPatch(document, operations, copyLengthMax),
+    items: itemsOf(operations),
+  };
 }
 
 /** A merge patch (RFC 7386). Every JSON value is a valid one. */
 export function toMergePatch(body: unknown): Patch {
-  return (document) => applyMergePatch(document, body as Json); // validated by `http/json.ts`
+  const patch = body as Json; // validated by `http/json.ts`
+  return { apply: (document) => applyMergePatch(document, patch), items: undefined };
 }

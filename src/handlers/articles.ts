@@ -1,11 +1,10 @@
 /** Articles over REST (Spec §4.6). */
 
-import { decodeArticleDraft, toPatchedArticle, toPatchedArticles } from '../domain/articles.ts';
+import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
 import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { AppError } from '../errors.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
-import { tagOfList } from '../http/json-list.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
@@ -77,7 +76,7 @@ export function createArticleHandlers(deps: RecordDeps) {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
         if (isConditional(request)) checkConditions(request, tagOf(responses, all));
-        return toPatchedArticles(all, patch(all), bodyBytesMax);
+        return patchArticles(all, patch, bodyBytesMax);
       });
       return emptyResponse(204);
     },
@@ -87,7 +86,7 @@ export function createArticleHandlers(deps: RecordDeps) {
       return andThen(readPatch(request, itemTypes), (patch) => {
         const change = (article: Article): Article => {
           if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
-          return toPatchedArticle(article, patch(article), bodyBytesMax);
+          return patchArticle(article, patch, bodyBytesMax);
         };
         return andThen(articles.change(id, change), (saved) => {
           getFound(saved, route.noun);
@@ -115,13 +114,13 @@ function getPatchType(contentType: string, types: readonly string[]): string {
   throw new AppError('unsupported_media_type', message, { acceptPatch });
 }
 
-function toJson(article: Article): string {
-  return JSON.stringify(article);
+function toJson({ json }: Article): string {
+  return json;
 }
 
-/** The present tag of the list `all`. */
+/** The present tag of the list `all`, which is short enough to be changed, and so to have one. */
 function tagOf({ read }: RecordDeps['responses'], all: readonly Article[]): string {
   const reading = read();
   void reading.articles; // Reading the property makes the version include articles.
-  return tagOfList(all, toJson, reading.version);
+  return createEtag(`[${all.map(toJson).join(',')}]`, reading.version);
 }

@@ -16,7 +16,7 @@ import {
   toJsonBody,
   toBytes,
 } from './response-cache.ts';
-import { createEtag, taggedResponse } from './etag.ts';
+import { taggedResponse } from './etag.ts';
 import { type HttpResponse, jsonTextResponse } from './message.ts';
 import type { RecordText } from './record-texts.ts';
 
@@ -84,20 +84,6 @@ export function createToListResponse<R extends CurrentOrNot>(
         );
       }),
     );
-}
-
-/**
- * Returns the tag of the response with all records of a list; empty for a list that is streamed,
- * which has no tag. `version` as in a reading.
- */
-export function tagOfList<T>(
-  records: readonly T[],
-  toJson: (record: T) => string,
-  version: string | undefined,
-): string {
-  const texts = records.map(toJson);
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
-  return length > bufferedLengthMax ? '' : createEtag(`[${texts.join(',')}]`, version);
 }
 
 type Pieces = AsyncGenerator<Buffer, void, undefined>;

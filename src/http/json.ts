@@ -6,13 +6,10 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { jsonDepthMax } from '../json-measure.ts';
+import { jsonDepthMax, jsonValuesMax } from '../json-limits.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
-
-/** Values and names of members (R39): `{},` is 3 bytes of text, and 64 in memory. */
-export const jsonValuesMax = 50_000;
 
 /**
  * Reads the JSON body of a request, and returns what `decode` makes of it. The body itself is

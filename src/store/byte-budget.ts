@@ -1,11 +1,6 @@
-/**
- * A limit on the memory of records. It counts an upper estimate: V8 usually takes less, but a
- * client chooses the shapes.
- */
+/** A limit on the memory of records. */
 
 import { AppError } from '../errors.ts';
-import type { JsonMeasure } from '../json-measure.ts';
-import type { Json } from './model.ts';
 
 /** What it returns throws `storage_full` if fewer bytes are left. Less than 0 gives back. */
 export function createTake(bytesMax: number): (bytes: number) => void {
@@ -29,17 +24,7 @@ export function copyText(text: string): string {
   return text.length < 13 ? text : Buffer.from(text).toString();
 }
 
-/** Copies the document to the smallest form in V8, which is the one that is counted. */
-export function copyDocument<T extends Json>(document: T): T {
-  return JSON.parse(JSON.stringify(document)) as T;
-}
-
 /** The memory of a record with client texts. A character takes at most two bytes. */
 export function textRecordBytes(...texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);
-}
-
-/** The memory of a record that is an open document. */
-export function documentBytes({ bytes }: JsonMeasure): number {
-  return recordBytes + bytes;
 }

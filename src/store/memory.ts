@@ -1,13 +1,7 @@
 /** The in-memory driver: maps and arrays; returns values, not promises. */
 
-import { measureJson } from '../json-measure.ts';
-import {
-  copyDocument,
-  copyText,
-  createTake,
-  documentBytes,
-  textRecordBytes,
-} from './byte-budget.ts';
+import { changedLengthMax, tooLongToChange, withId } from './articles.ts';
+import { copyText, createTake, textRecordBytes } from './byte-budget.ts';
 import { createAccounts } from './given-accounts.ts';
 import { append } from './list.ts';
 import { createMemoryList, indexOfId } from './memory-list.ts';
@@ -185,28 +179,10 @@ function createTodos(state: State): Todos {
   };
 }
 
-interface Measured {
-  readonly article: Article;
-  readonly bytes: number;
-}
-
-function toCopy(article: Article): Measured {
-  return { article: copyDocument(article), bytes: documentBytes(measureJson(article)) };
-}
-
-/** Below this size a copy saves too little, unless the client chose names like indices. */
-const compactBytesMin = 16_384;
-
-/** A patched article has parts from parsed texts, and is copied if that can save memory. */
-function toCompact(article: Article): Measured {
-  const measure = measureJson(article);
-  const isCompact = !measure.isIndexed && measure.bytes < compactBytesMin;
-  return { article: isCompact ? article : copyDocument(article), bytes: documentBytes(measure) };
-}
-
 function createArticles(state: State): Articles {
   const articles = new VersionedMap<number, Article>(state.versions, 'articles');
-  const bytesOf = new Map<number, number>();
+  /** The characters of all texts. */
+  let length = 0;
   /** The highest value that the counter has returned (R15). */
   let counter = 0;
 
@@ -226,19 +202,22 @@ function createArticles(state: State): Articles {
     return id;
   };
   /** Stores all of them or, if there is no room, none. */
-  const keep = (changed: readonly Measured[]): void => {
-    const before = changed.reduce((sum, { article }) => sum + (bytesOf.get(article.id) ?? 0), 0);
-    state.take(changed.reduce((sum, { bytes }) => sum + bytes, -before));
-    for (const { article, bytes } of changed) {
-      bytesOf.set(article.id, bytes);
-      articles.set(article.id, article);
+  const save = (changed: readonly Article[]): void => {
+    let [bytes, growth] = [0, 0];
+    for (const { id, json } of changed) {
+      const before = articles.get(id)?.json;
+      bytes += textRecordBytes(json) - (before === undefined ? 0 : textRecordBytes(before));
+      growth += json.length - (before?.length ?? 0);
     }
+    state.take(bytes);
+    length += growth;
+    for (const article of changed) articles.set(article.id, article);
   };
-  const keepOne = (changed: Measured): Article => {
-    keep([changed]);
-    return changed.article;
+  const saveOne = (article: Article): Article => {
+    save([article]);
+    return article;
   };
-  keep(state.initial.articles.map(toCopy));
+  save(state.initial.articles);
 
   return {
     all: {
@@ -247,19 +226,20 @@ function createArticles(state: State): Articles {
     },
     find: (id) => articles.get(id),
     save(draft) {
-      const { id } = draft;
-      if (typeof id === 'number') return keepOne(toCopy({ ...draft, id }));
-      const article = keepOne(toCopy({ ...draft, id: nextId() }));
+      const { id, json } = draft;
+      if (id !== undefined) return saveOne({ id, json });
+      const numbered = withId(draft, nextId());
+      const article = saveOne({ ...numbered, json: copyText(numbered.json) });
       counter = article.id;
       return article;
     },
     change(id, change) {
       const article = articles.get(id);
-      return article && keepOne(toCompact(change(article)));
+      return article && saveOne(change(article));
     },
     changeAll(change) {
-      const changed = change(list()).filter((article) => articles.get(article.id) !== article);
-      keep(changed.map(toCompact));
+      if (length >= changedLengthMax) throw tooLongToChange();
+      save(change(list()).filter((article) => articles.get(article.id) !== article));
     },
   };
 }

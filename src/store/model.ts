@@ -51,12 +51,17 @@ export interface JsonObject {
 
 /**
  * An open document (R14): `title` is required, known members have their types, unknown members are
- * kept as sent.
+ * kept as sent. It is stored and sent as text; as a value it could take 20 times the memory.
  */
-export interface Article extends JsonObject {
+export interface Article {
+  /** Also a member of the document. */
   readonly id: number;
-  readonly title: string;
+  /** The JSON text of the document. */
+  readonly json: string;
 }
 
-/** An article that may not have an id yet. */
-export type ArticleDraft = JsonObject & { readonly title: string };
+/** An article that may not have an id yet; then the store adds the member. */
+export interface ArticleDraft {
+  readonly id: number | undefined;
+  readonly json: string;
+}

@@ -16,7 +16,7 @@ const todos: readonly Todo[] = [
 ];
 
 /** Spec §2.5a: two articles with the ids 1 and 2. */
-const articles: readonly Article[] = [
+const articles = [
   {
     id: 1,
     title: 'On small servers',
@@ -33,7 +33,7 @@ const articles: readonly Article[] = [
     tags: ['http', 'json'],
     publishedAt: '2026-01-07T08:30:00',
   },
-];
+].map((article): Article => ({ id: article.id, json: JSON.stringify(article) }));
 
 function author(number: number, name: string, email: string): Author {
   return { id: `019b8d5e-9c00-7000-8000-00000000000${number}`, name, email, createdAt };

@@ -111,7 +111,10 @@ export interface Articles {
    * change. Returns undefined if the article does not exist.
    */
   change(id: number, change: (article: Article) => Article): MaybePromise<Article | undefined>;
-  /** Like `change`, for all articles, ordered by id; `change` must keep their number and ids. */
+  /**
+   * Like `change`, for all articles, ordered by id; `change` must keep their number and ids. Throws
+   * `content_too_large` before that if the articles are longer than `changedLengthMax` together.
+   */
   changeAll(change: (articles: readonly Article[]) => readonly Article[]): MaybePromise<void>;
 }
 

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import {
-  decodeArticleDraft,
-  toPatchedArticle,
-  toPatchedArticles,
-} from '../../dist/domain/articles.js';
+import { decodeArticleDraft, patchArticle, patchArticles } from '../../dist/domain/articles.js';
+import { toJsonPatch } from '../../dist/domain/patch.js';
 import { AppError } from '../../dist/errors.js';
-import type { Article, Json } from '../../dist/store/model.js';
+import type { Json } from '../../dist/store/model.js';
+import { type ArticleValue, toArticle } from '../support/article-texts.js';
 
 const bytesMax = 1_024;
 
@@ -36,18 +34,25 @@ function places(act: () => unknown): readonly string[] {
   return error.facts.errors?.map(({ pointer }) => pointer) ?? [];
 }
 
+/** A patch that replaces the whole document. */
+function replacing(value: Json): ReturnType<typeof toJsonPatch> {
+  return toJsonPatch([{ op: 'replace', path: '', value }], bytesMax);
+}
+
+function patched(before: ArticleValue, after: Json): string {
+  return patchArticle(toArticle(before), replacing(after), bytesMax).json;
+}
+
 test('an article is an open document that is kept as it was sent', () => {
-  assert.equal(decodeArticleDraft(full, bytesMax), full);
-  const least = { title: ' x ' };
-  assert.deepEqual(decodeArticleDraft(least, bytesMax), { title: ' x ' });
+  assert.deepEqual(decodeArticleDraft(full, bytesMax), { id: 7, json: JSON.stringify(full) });
+  const least = { id: undefined, json: '{"title":" x "}' };
+  assert.deepEqual(decodeArticleDraft({ title: ' x ' }, bytesMax), least);
 });
 
 test('a date-time with an offset is accepted and kept as sent', () => {
   const publishedAt = '2024-05-01T10:15:30.120+02:00[Europe/Berlin]';
-  assert.equal(
-    decodeArticleDraft({ title: 'x', publishedAt }, bytesMax)['publishedAt'],
-    publishedAt,
-  );
+  const { json } = decodeArticleDraft({ title: 'x', publishedAt }, bytesMax);
+  assert.equal(json, JSON.stringify({ title: 'x', publishedAt }));
 });
 
 test('every wrong member is named by its place', () => {
@@ -86,7 +91,8 @@ test('a response lists at most twenty faults, also of many articles', () => {
   assert.equal(places(() => decodeArticleDraft({ tags }, bytesMax)).length, 20);
   const before = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, title: 'x' }));
   const after = before.map(({ id }) => ({ id, title: '', content: 1 }));
-  assert.equal(places(() => toPatchedArticles(before, after, bytesMax)).length, 20);
+  const patchAll = (): unknown => patchArticles(before.map(toArticle), replacing(after), bytesMax);
+  assert.equal(places(patchAll).length, 20);
 });
 
 test('an article may be as large as allowed, in bytes of JSON, and no larger', () => {
@@ -106,18 +112,27 @@ test('an article may be as large as allowed, in bytes of JSON, and no larger', (
 
 test('an article nested 64 levels is kept, one of 65 is refused', () => {
   const nest = (levels: number): Json => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
-  const before: Article = { id: 1, title: 'x' };
-  assert.ok(toPatchedArticle(before, { ...before, deep: nest(63) }, bytesMax));
+  const before = { id: 1, title: 'x' };
+  assert.ok(patched(before, { ...before, deep: nest(63) }));
   assert.deepEqual(
-    places(() => toPatchedArticle(before, { ...before, deep: nest(64) }, bytesMax)),
+    places(() => patched(before, { ...before, deep: nest(64) })),
     [''],
   );
 });
 
+test('an article has 50,000 values after a patch too, and no more (R39)', () => {
+  const before = { id: 1, title: 'x' };
+  const list = (length: number): Json => ({ ...before, l: Array.from({ length }, () => 0) });
+  const patch = (length: number): unknown =>
+    patchArticle(toArticle(before), replacing(list(length)), 1_048_576);
+  assert.doesNotThrow(() => patch(50_000 - 7));
+  assert.equal(refusal(() => patch(50_000 - 6)).code, 'content_too_large');
+});
+
 test('a patched article keeps its id and is an article', () => {
-  const before: Article = { id: 7, title: 'x' };
+  const before = { id: 7, title: 'x' };
   const after = { title: 'y', id: 7, more: 1 };
-  assert.equal(toPatchedArticle(before, after, bytesMax), after);
+  assert.equal(patched(before, after), JSON.stringify(after));
   const refused: readonly (readonly [Json, string])[] = [
     [{ id: 8, title: 'y' }, '/id'],
     [{ id: '7', title: 'y' }, '/id'],
@@ -129,18 +144,19 @@ test('a patched article keeps its id and is an article', () => {
   ];
   for (const [result, place] of refused) {
     assert.deepEqual(
-      places(() => toPatchedArticle(before, result, bytesMax)),
+      places(() => patched(before, result)),
       [place],
     );
   }
 });
 
 test('patched articles are the same ones in the same order', () => {
-  const one: Article = { id: 1, title: 'one' };
-  const two: Article = { id: 2, title: 'two' };
-  const before = [one, two];
+  const one = { id: 1, title: 'one' };
+  const two = { id: 2, title: 'two' };
+  const before = [one, two].map(toArticle);
+  const patchAll = (after: Json): unknown => patchArticles(before, replacing(after), bytesMax);
   const changed = { id: 2, title: 'zwei' };
-  assert.deepEqual(toPatchedArticles(before, [one, changed], bytesMax), [one, changed]);
+  assert.deepEqual(patchAll([one, changed]), [before[0], toArticle(changed)]);
   const refused: readonly (readonly [Json, readonly string[]])[] = [
     [null, ['']],
     [{}, ['']],
@@ -159,13 +175,39 @@ test('patched articles are the same ones in the same order', () => {
   ];
   for (const [after, expected] of refused) {
     assert.deepEqual(
-      places(() => toPatchedArticles(before, after, bytesMax)),
+      places(() => patchAll(after)),
       expected,
     );
   }
   const large = { id: 2, title: 'x'.repeat(bytesMax) };
-  assert.equal(
-    refusal(() => toPatchedArticles(before, [one, large], bytesMax)).code,
-    'content_too_large',
+  assert.equal(refusal(() => patchAll([one, large])).code, 'content_too_large');
+});
+
+test('an article that a patch of all does not use is the same object, and is not parsed', () => {
+  const articles = [{ id: 1, json: 'never parsed' }, toArticle({ id: 2, title: 'two' })];
+  const patch = toJsonPatch(
+    [
+      { op: 'copy', from: '/1/title', path: '/1/more' },
+      { op: 'test', path: '/1', value: { id: 2, title: 'two', more: 'two' } },
+    ],
+    bytesMax,
   );
+  const [first, second] = patchArticles(articles, patch, bytesMax);
+  assert.equal(first, articles[0]);
+  assert.deepEqual(second, toArticle({ id: 2, title: 'two', more: 'two' }));
+  // One that is used, but stays as it is, is not written either.
+  const same = toJsonPatch([{ op: 'replace', path: '/1/title', value: 'two' }], bytesMax);
+  assert.equal(patchArticles(articles, same, bytesMax)[1], articles[1]);
+});
+
+test('the articles that one patch uses have at most 100,000 values together', () => {
+  const many = Array.from({ length: 33_000 }, () => 0);
+  const articles = [1, 2, 3, 4].map((id) => toArticle({ id, title: 'x', many }));
+  const touch = (count: number): unknown => {
+    const ids = Array.from({ length: count }, (_, index) => index);
+    const operations = ids.map((index) => ({ op: 'remove', path: `/${index}/many/0` }));
+    return patchArticles(articles, toJsonPatch(operations, bytesMax), 1_048_576);
+  };
+  assert.doesNotThrow(() => touch(3));
+  assert.equal(refusal(() => touch(4)).code, 'content_too_large');
 });

@@ -22,7 +22,7 @@ const document: Json = {
 function find(value: Json, text: string): Json | undefined {
   const pointer = parsePointer(text);
   assert.ok(pointer, `${text} is a pointer`);
-  return findValue(value, pointer);
+  return findValue(value, pointer.tokens);
 }
 
 test('the pointers of RFC 6901 §5 lead to their values', () => {

@@ -30,6 +30,7 @@ import { rounds } from '../support/long.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { unweighed } from '../support/topic.js';
 import { driverOptions } from '../store/driver-suite.js';
+import { changing, toDraft } from '../support/article-texts.js';
 
 const numRuns = rounds('ANSWER_HISTORIES', { short: 15, long: 500 });
 
@@ -127,11 +128,14 @@ const writes: Readonly<Record<string, Write>> = {
   async createTodo({ todos }, ids, title) {
     ids.todo = (await todos.create({ title, completed: false })).id;
   },
-  saveArticle: async ({ articles }, _ids, title) => articles.save({ title }),
+  saveArticle: async ({ articles }, _ids, title) => articles.save(toDraft({ title })),
   changeArticle: async ({ articles }, _ids, title) =>
-    articles.change(1, (article) => ({ ...article, title })),
+    articles.change(
+      1,
+      changing((article) => ({ ...article, title })),
+    ),
   changeArticles: async ({ articles }, _ids, title) =>
-    articles.changeAll((all) => all.map((article) => ({ ...article, title }))),
+    articles.changeAll((all) => all.map(changing((article) => ({ ...article, title })))),
 };
 
 interface Step {

@@ -203,31 +203,22 @@ describe('conditional requests to two nodes on PostgreSQL', { skip: skipPostgres
   });
 });
 
-test('a condition on a long list of articles opens no stream, however many are open', async (t) => {
-  // Lists that nobody reads are under way for as long as their connections are. They end before
-  // the server does, which would wait for them.
-  const lists: Response[] = [];
-  t.after(async () => {
-    for (const list of lists) await list.body?.cancel();
-  });
+test('a condition on articles that are too long to be changed together is 413', async (t) => {
   const server = await startServer(t, { env: { MEMORY_STORE_BYTES_MAX: '100000000' } });
-  const content = 'x'.repeat(1_000_000);
-  for (let count = 0; count < 10; count += 1) {
-    const made = await server.send('POST', '/api/articles', { title: 'Long', content });
-    assert.equal(made.status, 201);
-  }
-  for (;;) {
-    const list = await server.fetch('/api/articles');
-    lists.push(list);
-    if (list.status === 503) break;
-    assert.equal(list.status, 200);
-  }
-  assert.equal(lists.length, 17);
   const patch = async (condition: string): Promise<number> => {
     const headers = { 'If-Match': condition, 'Content-Type': 'application/json-patch+json' };
     const init = { method: 'PATCH', headers, body: '[]' };
     return (await server.fetch('/api/articles', init)).status;
   };
+  const content = 'x'.repeat(1_000_000);
+  for (let count = 0; count < 4; count += 1) {
+    const made = await server.send('POST', '/api/articles', { title: 'Long', content });
+    assert.equal(made.status, 201);
+  }
   assert.equal(await patch('"x"'), 412);
-  assert.equal(await patch('*'), 204);
+  const { headers } = await server.fetch('/api/articles');
+  assert.equal(await patch(headers.get('etag') ?? ''), 204);
+  await server.send('POST', '/api/articles', { title: 'Long', content });
+  assert.equal(await patch('"x"'), 413);
+  assert.equal(await patch('*'), 413);
 });

@@ -9,6 +9,7 @@ import { anyCharacter } from '../support/texts.js';
 import { type Driver, driverOptions } from './driver-suite.js';
 import { allOf, separately } from '../support/lists.js';
 import { cases } from '../support/long.js';
+import { changing, toDraft } from '../support/article-texts.js';
 
 /** One call; `at` picks among the ids that earlier calls gave. */
 type Call =
@@ -93,17 +94,22 @@ async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<u
     case 'comments':
       return allOf(comments.ofPost(pick(asked.at)));
     case 'change':
-      return articles.change(asked.at, (article) => ({ ...article, changed: true }));
+      return articles.change(
+        asked.at,
+        changing((article) => ({ ...article, changed: true })),
+      );
     case 'save': {
       const id = asked.id === undefined ? {} : { id: asked.id };
-      return articles.save({ title: asked.text, ...id });
+      return articles.save(toDraft({ title: asked.text, ...id }));
     }
     case 'todo':
       return todos.create({ title: asked.text, completed: asked.done });
     case 'posts':
       return allOf(posts.all);
     case 'changeAll':
-      return articles.changeAll((all) => all.map((article) => ({ ...article, all: true })));
+      return articles.changeAll((all) =>
+        all.map(changing((article) => ({ ...article, all: true }))),
+      );
     case 'articles':
       return allOf(articles.all);
     case 'todos':

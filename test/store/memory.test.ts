@@ -7,6 +7,7 @@ import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
 import { testStore } from './contract.js';
 import { allOf } from '../support/lists.js';
+import { changing, toDraft } from '../support/article-texts.js';
 
 const empty: InitialData = {
   authors: [],
@@ -34,7 +35,7 @@ const isFull = (error: unknown): boolean =>
 test('beyond its bytes nothing is stored, by no endpoint', async () => {
   const { posts, comments, todos, articles, ...store } = openStore(empty, 10_000);
   const post = await posts.create({ title: 'a', content: 'b', authorId: null });
-  const article = await articles.save({ title: 'a' });
+  const article = await articles.save(toDraft({ title: 'a' }));
   const large = 'x'.repeat(5_000);
   const before = { ...store.versions() };
   const draft = { title: large, content: '', authorId: null };
@@ -42,13 +43,23 @@ test('beyond its bytes nothing is stored, by no endpoint', async () => {
   assert.throws(() => posts.update(post.id, draft), isFull);
   assert.throws(() => comments.add(post.id, large), isFull);
   assert.throws(() => todos.create({ title: large, completed: false }), isFull);
-  assert.throws(() => articles.save({ title: large }), isFull);
-  assert.throws(() => articles.save({ title: 'b', [large]: 1 }), isFull);
-  assert.throws(() => articles.change(1, (found) => ({ ...found, title: large })), isFull);
-  assert.throws(() => articles.changeAll((all) => all.map((one) => ({ ...one, large }))), isFull);
+  assert.throws(() => articles.save(toDraft({ title: large })), isFull);
+  assert.throws(() => articles.save(toDraft({ title: 'b', [large]: 1 })), isFull);
+  assert.throws(
+    () =>
+      articles.change(
+        1,
+        changing((found) => ({ ...found, title: large })),
+      ),
+    isFull,
+  );
+  assert.throws(
+    () => articles.changeAll((all) => all.map(changing((one) => ({ ...one, large })))),
+    isFull,
+  );
   assert.deepEqual(store.versions(), before);
   assert.deepEqual([await allOf(posts.all), await allOf(articles.all)], [[post], [article]]);
-  assert.equal((await articles.save({ title: 'b' })).id, article.id + 1);
+  assert.equal((await articles.save(toDraft({ title: 'b' }))).id, article.id + 1);
 });
 
 test('what is removed or shortened makes room', async () => {
@@ -65,8 +76,11 @@ test('what is removed or shortened makes room', async () => {
     await posts.update(id, { title: large, content: '' });
     await posts.remove(id);
 
-    await articles.save({ id: 1, title: large });
-    await articles.change(1, (found) => ({ ...found, title: 'a' }));
+    await articles.save(toDraft({ id: 1, title: large }));
+    await articles.change(
+      1,
+      changing((found) => ({ ...found, title: 'a' })),
+    );
   }
 });
 

@@ -11,6 +11,7 @@ import { type PostgresServer, skipPostgres } from '../support/postgres.js';
 import { sharePostgres } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { driverOptions } from './driver-suite.js';
+import { changing, toDraft } from '../support/article-texts.js';
 
 /** In each table. */
 const rowsMax = 5_000;
@@ -88,8 +89,11 @@ async function change(
   await posts.remove(created.id);
   await todos.create({ title: 'A', completed: false });
   await articles.find(200);
-  await articles.save({ title: 'A' });
-  await articles.change(200, (article) => ({ ...article, content: 'text' }));
+  await articles.save(toDraft({ title: 'A' }));
+  await articles.change(
+    200,
+    changing((article) => ({ ...article, content: 'text' })),
+  );
 }
 
 describe('statements on SQLite', { skip: skipSqlite }, () => {

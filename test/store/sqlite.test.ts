@@ -17,6 +17,7 @@ import { describeAccounts } from './accounts-suite.js';
 import { describeDriver, driverOptions } from './driver-suite.js';
 import { describeHistories } from './histories.js';
 import { allOf } from '../support/lists.js';
+import { toDraft } from '../support/article-texts.js';
 
 function openFile(path: string, options = driverOptions()): Promise<Store> {
   return openStore(toSqliteUrl(path), options);
@@ -53,7 +54,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const post = await first.posts.create({ title: 'kept', content: 'x', authorId: null });
     const comment = await first.comments.add(post.id, 'kept too');
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
-    await first.articles.save({ title: 'three' });
+    await first.articles.save(toDraft({ title: 'three' }));
     const posts = await allOf(first.posts.all);
     await first.close();
 
@@ -61,7 +62,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     context.after(() => second.close());
     assert.deepEqual(await allOf(second.posts.all), posts);
     assert.deepEqual(await allOf(second.comments.ofPost(post.id)), [comment]);
-    assert.equal((await second.articles.save({ title: 'four' })).id, 4);
+    assert.equal((await second.articles.save(toDraft({ title: 'four' }))).id, 4);
   });
 
   it('takes the initial data once, and the accounts of each start', async (context) => {

@@ -8,6 +8,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AppError, overloaded } from '../../errors.ts';
+import { withId } from '../articles.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import { type ArticleLease, createArticleLease } from './article-lease.ts';
 import type { PostgresContext } from './pool.ts';
@@ -40,11 +41,11 @@ export function createArticles({
 }: Pick<PostgresContext, 'pool' | 'sql'>): Articles {
   const inQueue = createQueue();
   const lease = createArticleLease(pool);
-  const every = allArticles('inkwell.', 'version, document');
+  const every = allArticles('inkwell.', 'id, version, document');
 
   const find = async (id: number): Promise<readonly Version[]> => {
     const found = await pool.read(
-      sql`SELECT version, document FROM inkwell.articles WHERE id = ${id}`,
+      sql`SELECT id, version, document FROM inkwell.articles WHERE id = ${id}`,
     );
     return found.map(toVersion);
   };
@@ -67,8 +68,8 @@ export function createArticles({
     all: createList(statements, { table: 'articles', order: 'ASC', toRecord: toArticle }),
     find: async (id) => (await find(id))[0]?.article,
     save: (draft) => {
-      const { id } = draft;
-      return typeof id === 'number' ? put(pool, { ...draft, id }) : add(pool, draft);
+      const { id, json } = draft;
+      return id === undefined ? add(pool, draft) : put(pool, { id, json });
     },
     async change(id, change) {
       const changeAny: Change = (articles) => articles.map(change);
@@ -85,7 +86,7 @@ export function createArticles({
 async function put(pool: Pool, article: Article): Promise<Article> {
   await pool.write(
     sql`INSERT INTO inkwell.articles (id, document)
-      VALUES (${article.id}, ${JSON.stringify(article)})
+      VALUES (${article.id}, ${article.json})
       ON CONFLICT (id) DO UPDATE SET document = excluded.document, version = DEFAULT`,
   );
   return article;
@@ -98,10 +99,10 @@ async function put(pool: Pool, article: Article): Promise<Article> {
 function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   return retry(async () => {
     const [row] = await pool.write({ text: nextArticleId('inkwell.'), values: [] });
-    const article: Article = { ...draft, id: Number(row?.['value']) };
+    const article = withId(draft, Number(row?.['value']));
     const stored = await pool.write(
       sql`INSERT INTO inkwell.articles (id, document)
-        VALUES (${article.id}, ${JSON.stringify(article)}) ON CONFLICT DO NOTHING RETURNING 1`,
+        VALUES (${article.id}, ${article.json}) ON CONFLICT DO NOTHING RETURNING 1`,
     );
     return stored.length === 1 ? article : undefined;
   });
@@ -118,7 +119,7 @@ async function replaceAll(
 ): Promise<boolean> {
   if (changed.length === 0) return true;
   const rows = changed.map(({ article, version }) => {
-    return { id: article.id, version, document: JSON.stringify(article) };
+    return { id: article.id, version, document: article.json };
   });
   const stored = await pool.write(
     // `= ANY` forces the index: a join alone may read the whole table.

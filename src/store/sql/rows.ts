@@ -103,11 +103,11 @@ export function toPerson(row: Row): Omit<Account, 'passwordHash'> {
 
 /** Articles are stored as JSON, so their texts need no escape. */
 export function toArticle(row: Row): Article {
-  return JSON.parse(String(row['document'])) as Article; // written by `toArticleRow`
+  return { id: Number(row['id']), json: String(row['document']) };
 }
 
-export function toArticleRow(article: Article): NewRow {
-  return { id: article.id, document: JSON.stringify(article) };
+export function toArticleRow({ id, json }: Article): NewRow {
+  return { id, document: json };
 }
 
 export function toFile(row: Row): WrittenFile {

@@ -3,8 +3,8 @@
  * `$2`, … once each and in this order.
  */
 
-import { AppError } from '../../errors.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { changedLengthMax, tooLongToChange } from '../articles.ts';
 import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
 
 export interface Sql {
@@ -112,11 +112,11 @@ export function nextArticleId(schema: string): string {
 /** For a change of all articles. `columns`: what the driver needs. */
 export function allArticles(schema: string, columns: string): PageQuery {
   const text = `SELECT id AS place, ${columns} FROM ${schema}articles ORDER BY id`;
-  return { table: 'articles', text, values: [], order: 'ASC', bytesMax: batchBytesMax };
+  return { table: 'articles', text, values: [], order: 'ASC', bytesMax: changedLengthMax };
 }
 
-/** Returns all rows. Throws `content_too_large` if they exceed the limit on bytes. */
+/** Returns all rows. Throws `content_too_large` if they exceed the limit. */
 export function wholeOf({ rows, isCut }: RowPage): readonly Row[] {
-  if (!isCut) return rows;
-  throw new AppError('content_too_large', 'All articles together are too long to be patched.');
+  if (isCut) throw tooLongToChange();
+  return rows;
 }

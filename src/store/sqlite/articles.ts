@@ -1,5 +1,6 @@
 /** Articles in SQLite: JSON documents as sent (R14), by id. */
 
+import { withId } from '../articles.ts';
 import type { Article } from '../model.ts';
 import { type NewRow, toArticle, toArticleRow } from '../sql/rows.ts';
 import type { Articles } from '../store.ts';
@@ -9,7 +10,7 @@ import type { SqliteContext } from './statements.ts';
 
 export function createArticles({ writes, sql }: SqliteContext): Articles {
   const find = (id: number): Article | undefined =>
-    sql.read('SELECT document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
+    sql.read('SELECT id, document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
   const nextId = (): number => Number(sql.run('counters', nextArticleId(''), [])[0]?.['value']);
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
   const keep = (row: NewRow): unknown =>
@@ -24,8 +25,8 @@ export function createArticles({ writes, sql }: SqliteContext): Articles {
     find,
     save: (draft) =>
       writes.run(() => {
-        const id = typeof draft['id'] === 'number' ? draft['id'] : nextId();
-        return save({ ...draft, id });
+        const { id, json } = draft;
+        return save(id === undefined ? withId(draft, nextId()) : { id, json });
       }),
     change: (id, change) =>
       writes.run(() => {
@@ -34,10 +35,9 @@ export function createArticles({ writes, sql }: SqliteContext): Articles {
       }),
     changeAll: (change) =>
       writes.run(() => {
-        const before = wholeOf(sql.readPage(allArticles('', 'document'))).map(toArticle);
+        const before = wholeOf(sql.readPage(allArticles('', 'id, document'))).map(toArticle);
         // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
-        // Serialised before the first statement, so that an error fails only this write.
         for (const row of changed.map(toArticleRow)) keep(row);
       }),
   };
