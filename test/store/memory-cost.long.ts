@@ -16,11 +16,10 @@ const start = `
   const open = () => createMemoryStore({
     createId: createIdSource(now), now: () => formatLocalDateTime(now()), initial: nothing, bytesMax,
   });
-  const held = () => { gc(); const { heapUsed, external } = process.memoryUsage(); return heapUsed + external; };
+  const held = () => { gc(); gc(); const { heapUsed, external } = process.memoryUsage(); return heapUsed + external; };
   let names = 0;
   const name = () => 'n' + (names += 1).toString(36);
   const list = (length, item) => Array.from({ length }, (_, index) => item(index)).join(',');
-  const nest = (levels, wrap) => { let text = '1'; for (let at = 0; at < levels; at += 1) text = wrap(text); return text; };
   const fill = (add) => {
     const store = (globalThis.kept = open());
     for (let count = 0; ; count += 1) {
@@ -52,37 +51,15 @@ function assertCovered(found: Ratios): void {
   }
 }
 
-test('articles of every shape are counted with what they take', () => {
+test('articles are counted with what they take', () => {
   const found = ratios(`
-    const shapes = {
-      names: () => '{' + list(3_000, () => '"' + name() + '":1') + '}',
-      'objects of one name': () => '[' + list(1_500, () => '{"' + name() + '":1}') + ']',
-      'objects of names': () => '[' + list(100, () => '{' + list(20, () => '"' + name() + '":1.5') + '}') + ']',
-      'names of two bytes': () => '[' + list(1_500, () => '{"' + name() + '世":""}') + ']',
-      'objects in objects': () => '[' + list(20, () => nest(60, (text) => '{"' + name() + '":' + text + '}')) + ']',
-      'arrays in arrays': () => '[' + list(80, () => nest(60, (text) => '[' + text + ']')) + ']',
-      'empty objects': () => '[' + list(3_000, () => '{}') + ']',
-      'empty arrays': () => '[' + list(3_000, () => '[]') + ']',
-      'whole numbers': () => '[' + list(10_000, () => '1') + ']',
-      'decimals in arrays': () => '[' + list(3_000, () => '[1.5]') + ']',
-      'decimals beside others': () => '[[],' + list(10_000, () => '1.5') + ']',
-      'short texts': () => '[' + list(3_000, (index) => '"' + index + 'é"') + ']',
-      'short texts of two bytes': () => '[' + list(3_000, (index) => '"' + index + '世"') + ']',
-      'a long text': () => '"' + 'x'.repeat(500_000) + '"',
-      'a long text of two bytes': () => '"' + '世'.repeat(300_000) + '"',
-      'numbers as names': () => '{' + list(3_000, (index) => '"' + index * 17 + '":1') + '}',
-      'a usual one': () => '[' + list(900, (index) => '{"id":' + index + ',"tags":["a"],"price":1.5}') + ']',
-      ...Object.fromEntries([9, 31, 33, 34, 1023, 1024, 4294967294].map((index) =>
-        ['names such as ' + index, () => '[' + list(1_000, () => '{"' + index + '":1.5}') + ']'])),
-    };
-    for (const [what, shape] of Object.entries(shapes)) {
-      measure(what, ({ articles }) => articles.save(JSON.parse('{"title":"a","more":' + shape() + '}')));
-    }
-    measure('small', ({ articles }) => articles.save({ title: 'a', [name()]: 1 }));
-    measure('a number as a name', ({ articles }) => articles.save({ title: 'a', 1023: 1 }));
+    const draft = (value) => ({ id: value.id, json: JSON.stringify(value) });
+    measure('small', ({ articles }) => articles.save(draft({ title: 'a', [name()]: 1 })));
+    measure('long', ({ articles }) => articles.save(draft({ title: 'a', text: 'x'.repeat(500_000) })));
+    measure('two bytes', ({ articles }) => articles.save(draft({ title: 'a', text: '世'.repeat(300_000) })));
     measure('changed', ({ articles }, count) => {
-      articles.save({ title: 'a' });
-      articles.change(count + 1, (article) => ({ ...article, 300: { [name()]: 2 } }));
+      articles.save(draft({ title: 'a' }));
+      articles.change(count + 1, ({ id }) => draft({ id, title: 'a', [name()]: 2 }));
     });
   `);
   assertCovered(found);
@@ -120,7 +97,7 @@ test('a text that was cut out of a longer one does not keep that', () => {
       const { id } = posts.create({ title: 'a', content: 'b', authorId: null });
       posts.update(id, { title: cut(), content: cut() });
     });
-    measure('articles', ({ articles }) => articles.save({ title: cut() }));
+    measure('articles', ({ articles }) => articles.save({ id: undefined, json: ('{"title":"a","x":"' + cut() + '"}').slice(0) }));
   `);
   assertCovered(found);
 });
