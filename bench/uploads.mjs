@@ -15,7 +15,7 @@ import { openStore } from '../dist/store/open.js';
 import { driverOptions } from '../dist-test/store/driver-suite.js';
 import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
 import { skipSqlite } from '../dist-test/support/sqlite.js';
-import { bytes, run } from '../dist-test/support/uploads.js';
+import { bytes } from '../dist-test/support/uploads.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -27,8 +27,8 @@ const { values: options } = parseArgs({
 const [count, files] = [Number(options.uploads), Number(options.files)];
 const createName = createIdSource(() => new Date());
 const log = (...facts) => console.log(...facts);
-const storedBytesMax = Number.MAX_SAFE_INTEGER;
-const shared = { run, storedBytesMax, storedFilesMax: files + 4 * count + 1, createName, log };
+const bytesMax = Number.MAX_SAFE_INTEGER;
+const shared = { bytesMax, filesMax: files + 4 * count + 1, createName, log };
 
 console.log(`Node ${process.version}, ${count} uploads of each kind, milliseconds`);
 await inFolder(async (directory) => {
@@ -71,8 +71,8 @@ async function durable(name, directory, url) {
   const started = performance.now();
   const next = await open();
   tell(name, 'opened', performance.now() - started);
-  await next.checked;
-  tell(name, 'and checked', performance.now() - started);
+  await next.sweep();
+  tell(name, 'and swept', performance.now() - started);
   tell(name, `list of ${files}`, await timed(async () => await next.open()));
   const last = await timed(() => store(next, 'last', Buffer.from('x')));
   tell(name, `upload beside ${files}`, last);

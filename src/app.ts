@@ -45,7 +45,6 @@ import { openStore } from './store/open.ts';
 import { Reading } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
-import type { Run } from './store/files/run-folder.ts';
 import { createMonitor } from './watch/monitor.ts';
 import type { LogSecurity, ProcessReadings, ServiceMetrics } from './watch/service-metrics.ts';
 
@@ -59,8 +58,6 @@ export interface AppDeps {
   readonly now: () => Date;
   /** Milliseconds of a monotonic clock: it does not jump when the system time is set. */
   readonly monotonicNow: () => number;
-  /** Identifies this process, so that its upload folder is told from those of other runs. */
-  readonly run: Run;
 }
 
 export interface App {
@@ -92,7 +89,7 @@ const responseShare = 1 / 2;
 const loginsWaitingMax = 16;
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
-  const { log, now, run, monotonicNow } = deps;
+  const { log, now, monotonicNow } = deps;
   const createId = createIdSource(now);
   const accounts = await loadAccounts(config);
   const pool = new MemoryPool(config.waitingBytesMax * (1 - commentShare));
@@ -106,7 +103,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const toListResponse = createToListResponse(responses, pool, createToText(store, config));
   const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
-  const uploads = await openFiles(config, store, { run, createName: createId, log });
+  const uploads = await openFiles(config, store, { createName: createId, log });
   const { bearer, login } = createAccess(store, config, { ...deps, accounts, security });
   const viewer = bearer.authenticateIfSent;
   const writing = createWritingGuard(bearer, config);
@@ -253,11 +250,11 @@ interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
 }
 
 function openFiles(
-  { uploadDir: directory, storedFilesMax, storedBytesMax }: Config,
+  { uploadDir: directory, storedFilesMax: filesMax, storedBytesMax: bytesMax }: Config,
   { openFileIndex: openIndex }: Store,
-  deps: Pick<OpenUploadsOptions, 'run' | 'createName' | 'log'>,
+  deps: Pick<OpenUploadsOptions, 'createName' | 'log'>,
 ): ReturnType<typeof openUploads> {
-  return openUploads({ ...deps, directory, storedFilesMax, storedBytesMax, openIndex });
+  return openUploads({ ...deps, directory, filesMax, bytesMax, openIndex });
 }
 
 function openRecords(config: Config, deps: RecordDeps): Promise<Store> {

@@ -7,7 +7,6 @@
 
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { adviseOn } from './commands/advice.ts';
@@ -84,7 +83,6 @@ async function start(environment: Environment): Promise<void> {
     },
     now,
     monotonicNow: () => performance.now(),
-    run: describeRun(),
   });
   const { listener, upgrade, pool } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });
@@ -156,23 +154,6 @@ function getVersion(): string {
   if (typeof bundledVersion === 'string') return bundledVersion;
   const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { readonly version: string }).version;
-}
-
-/** Identifies the process, so that a later run can tell a folder in use from a leftover. */
-function describeRun(): AppDeps['run'] {
-  return {
-    host: hostname(),
-    pid: process.pid,
-    startedAt: performance.timeOrigin,
-    isRunning(pid) {
-      try {
-        return process.kill(pid, 0);
-      } catch (error) {
-        // ESRCH means that there is no such process; EPERM means that there is one.
-        return codeOf(error) !== 'ESRCH';
-      }
-    },
-  };
 }
 
 /** V8 ends the process at its heap limit, the system ends it at the container's limit. */

@@ -68,7 +68,6 @@ const usage = [
   '       inkwell --healthcheck    asks the running server whether it is ready: exits with 0 or 1',
   '       inkwell accounts --help  the accounts that a durable store keeps',
   '       inkwell backup <file>    copies a SQLite store to a new file, while it is served',
-  '       inkwell files --help     uploaded files that the index does not name, and what it lacks',
   '       inkwell migrate          makes the tables of a durable store, or brings them up to date',
   '       inkwell --version',
   '',

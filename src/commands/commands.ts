@@ -7,6 +7,5 @@ type LoadCommand = () => Promise<RunCommand>;
 export const commands: ReadonlyMap<string, LoadCommand> = new Map<string, LoadCommand>([
   ['accounts', async () => (await import('./accounts.ts')).runAccounts],
   ['backup', async () => (await import('./store.ts')).runBackup],
-  ['files', async () => (await import('./store.ts')).runFiles],
   ['migrate', async () => (await import('./store.ts')).runMigrate],
 ]);

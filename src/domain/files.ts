@@ -1,7 +1,8 @@
 /** Stores a file that a client sends, for REST and GraphQL alike (R19). */
 
 import type { ByteSource } from '../byte-source.ts';
-import type { Upload, WrittenFile } from '../store/uploads.ts';
+import type { StoredFile } from '../store/file-index.ts';
+import type { Upload } from '../store/files/uploads.ts';
 import { createFileName, toFileName } from './file-names.ts';
 
 /** The headers of a part. */
@@ -15,7 +16,7 @@ export interface FileDescription {
 
 export interface ReceivedFile {
   /** The argument for `Upload.commit`. */
-  readonly written: WrittenFile;
+  readonly written: StoredFile;
   /**
    * The six values of Spec §4.1 rule 4, for the log (R19): part name; client's file name (R18),
    * empty if it has none; file name in the store's folder; media type; charset, `utf-8` if the part

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { mediaTypeOf, toDisposition } from '../domain/file-names.ts';
 import { receiveFile, type ReceivedFile } from '../domain/files.ts';
-import { AppError, invalidBody } from '../errors.ts';
+import { AppError, codeOf, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
 import {
   emptyResponse,
@@ -16,10 +16,11 @@ import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multi
 import { toByteRange } from '../http/range.ts';
 import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { Snapshot, Uploads, WrittenFile } from '../store/uploads.ts';
+import type { StoredFile } from '../store/file-index.ts';
+import type { Snapshot, Uploads } from '../store/files/uploads.ts';
 
 export interface FileHandlersOptions {
-  readonly uploads: Uploads;
+  readonly uploads: Pick<Uploads, 'begin' | 'open' | 'remove'>;
   readonly config: MultipartModule.MultipartRules & { readonly bodyBytesMax: number };
   readonly log: Log;
   /** Names files that come without a name (Spec §4.4 rule 2). */
@@ -29,7 +30,7 @@ export interface FileHandlersOptions {
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
 /** And of each file in its list: the names, as long as they may be, and the size. */
-const listedFileBytes = 512;
+const listedFileBytes = 1_024;
 
 export function createFileHandlers({ uploads, config, log, createUuid }: FileHandlersOptions) {
   // Loaded with the first upload, so that the server starts faster.
@@ -71,8 +72,19 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
   return {
     uploadSimple: (request) => receive(request, true),
     uploadList: (request) => receive(request, false),
-    download: () => andThen(uploads.open(), toResponse),
-    find: (request) => andThen(openFile(request), (opened) => toFileResponse(request, opened)),
+    download: ({ method, id }) => {
+      const boundary = createBoundary();
+      const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
+      if (method === 'HEAD') return { status: 200, headers, body: Readable.from([]) };
+      return andThen(uploads.open(), (snapshot) => {
+        const missing = ({ storedName, temporaryName }: StoredFile): void =>
+          log('error', 'stored file missing', { requestId: id, storedName, temporaryName });
+        const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot, missing)));
+        const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
+        return { status: 200, headers, body, streamBytesMax };
+      });
+    },
+    find: async (request) => toFileResponse(request, await openFile(request)),
     remove: async (request) => {
       const { file, snapshot } = await openFile(request);
       await snapshot.release();
@@ -92,15 +104,6 @@ function isFile(partName: string): boolean {
   throw invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
 }
 
-/** A file that was removed in the meantime ends the stream. */
-function toResponse(snapshot: Snapshot): HttpResponse {
-  const boundary = createBoundary();
-  const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
-  const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
-  const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
-  return { status: 200, headers, body, streamBytesMax };
-}
-
 /** Closes the snapshot when the stream ends, also if it is never read. */
 function toStream(snapshot: Snapshot, content: AsyncIterable<Buffer>): Readable {
   const options = { objectMode: false, highWaterMark: downloadBytesMax / 4 };
@@ -109,18 +112,21 @@ function toStream(snapshot: Snapshot, content: AsyncIterable<Buffer>): Readable 
 }
 
 interface Opened {
-  readonly file: WrittenFile;
+  readonly file: StoredFile;
   readonly snapshot: Snapshot;
 }
 
 /** Responds with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
-function toFileResponse(request: HttpRequest, { file, snapshot }: Opened): HttpResponse {
+async function toFileResponse(
+  request: HttpRequest,
+  { file, snapshot }: Opened,
+): Promise<HttpResponse> {
   const etag = tagOf(file);
   const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
   let body: Readable | undefined;
   try {
-    const { status } = toConditional({ ...emptyResponse(200, headers), etag }, request);
-    if (status === 304) return emptyResponse(304, headers);
+    const conditional = toConditional({ ...emptyResponse(200, headers), etag }, request);
+    if (conditional.status === 304) return emptyResponse(304, headers);
     const isAsked = request.method === 'GET' && (request.header('if-range') ?? etag) === etag;
     const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
     const { start, end } = range ?? { start: 0, end: file.size };
@@ -128,22 +134,33 @@ function toFileResponse(request: HttpRequest, { file, snapshot }: Opened): HttpR
     headers.push('Content-Disposition', toDisposition(file.storedName));
     if (range !== undefined)
       headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
-    body = toStream(snapshot, snapshot.read(file, { start, end }));
     const streamBytes = end - start;
+    if (request.method === 'GET') {
+      // Opened before the head is sent: 500 if it is missing.
+      body = toStream(snapshot, await snapshot.read(file, { start, end }));
+    }
     const facts = { streamBytes, streamBytesMax: Math.min(downloadBytesMax, streamBytes) };
-    return { status: range === undefined ? 200 : 206, headers, body, ...facts };
+    const status = range === undefined ? 200 : 206;
+    // A response to HEAD has the headers of a stream.
+    return { status, headers, body: body ?? Readable.from([]), ...facts };
   } finally {
     if (body === undefined) void snapshot.release();
   }
 }
 
 /** A file on disk never changes, so that its name can be its tag. */
-function tagOf(file: WrittenFile): string {
+function tagOf(file: StoredFile): string {
   return `"${file.temporaryName}"`;
 }
 
-/** Spec §4.4 rule 3: one fixed part with the values of R18, then the stored files. */
-function* toParts(snapshot: Snapshot): Generator<OutgoingPart, void, undefined> {
+/**
+ * Spec §4.4 rule 3: one fixed part with the values of R18, then the stored files. Choice: a file
+ * that is missing on the disk is left out, and reported to `missing`.
+ */
+async function* toParts(
+  snapshot: Snapshot,
+  missing: (file: StoredFile) => void,
+): AsyncGenerator<OutgoingPart, void, undefined> {
   yield {
     name: 'abd',
     fileName: 'abc.text',
@@ -151,11 +168,22 @@ function* toParts(snapshot: Snapshot): Generator<OutgoingPart, void, undefined> 
     content: [Buffer.from('this is a text content')],
   };
   for (const file of snapshot.files) {
-    yield {
-      name: file.storedName,
-      fileName: file.storedName,
-      contentType: mediaTypeOf(file.storedName),
-      content: snapshot.read(file),
-    };
+    const content = await snapshot.read(file).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      missing(file);
+    });
+    if (content === undefined) continue;
+    const { storedName } = file;
+    try {
+      yield {
+        name: storedName,
+        fileName: storedName,
+        contentType: mediaTypeOf(storedName),
+        content,
+      };
+    } finally {
+      // The reader may stop before it reads the content.
+      await content.return();
+    }
   }
 }

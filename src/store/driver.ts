@@ -3,7 +3,7 @@
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryStoreOptions } from './memory.ts';
-import type { KeptAccounts, Store } from './store.ts';
+import type { KeptAccounts } from './store.ts';
 
 /** `initial` is the content of a new store; a durable store gets it only once. */
 export interface DriverOptions extends MemoryStoreOptions {
@@ -27,6 +27,5 @@ export interface AccountsOptions extends Pick<DriverOptions, 'log' | 'now' | 'ti
 
 export interface OpenedAccounts {
   readonly accounts: KeptAccounts;
-  readonly openFileIndex: NonNullable<Store['openFileIndex']>;
   close(): MaybePromise<void>;
 }

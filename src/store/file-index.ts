@@ -1,72 +1,58 @@
 /**
- * The port of the durable index of stored files. It maps names to files on disk, and keeps the
- * replaced files that a node may still read. A method is one atomic operation, as in store.ts; each
- * throws `unavailable` if the database does not answer.
+ * The port of the index of stored files, which maps names to files on disk (Spec §4.4, R18). A
+ * method is one atomic operation, as in store.ts; each throws `unavailable` if the database does
+ * not answer.
  */
 
+import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { WrittenFile } from './uploads.ts';
 
-/** The stored files at one moment. */
-export interface FileList {
-  /** In the order in which their names were first stored: a replacement keeps the position (R2). */
-  readonly files: readonly WrittenFile[];
-  /** The number of the last commit included. */
-  readonly change: number;
+/** A file that was written completely, and never changes. */
+export interface StoredFile {
+  readonly storedName: string;
+  /** The file name in the folder of the store. */
+  readonly temporaryName: string;
+  readonly size: number;
 }
+
+/** What remains on disk of a file that was replaced. */
+export type ReplacedFile = Pick<StoredFile, 'temporaryName' | 'size'>;
 
 export interface FileIndex {
-  /** Lists all files, or only the file of this name. */
-  list(storedName?: string): MaybePromise<FileList>;
+  /**
+   * Lists all files, or only the file of this name, in the order in which their names were first
+   * stored: a replacement keeps the position (R2).
+   */
+  list(storedName?: string): MaybePromise<readonly StoredFile[]>;
   /**
    * Stores all files at one moment; each replaces the file of its name. The stored names differ.
-   * Returns how many were replaced. Throws `storage_full` if more than `filesMax` files or
-   * `bytesMax` bytes would be stored; then nothing changes. After any other error they may be
-   * stored, now or later.
+   * Returns what was replaced. Throws `storage_full` if more than `filesMax` files or `bytesMax`
+   * bytes would be stored; then nothing changes.
    */
-  commit(files: readonly WrittenFile[]): MaybePromise<number>;
-  /** Removes a file, as if it were replaced. Does nothing if it is not listed. */
-  remove(file: WrittenFile): MaybePromise<void>;
-  /**
-   * Ends the doubt about files on disk whose commit failed: those that are not stored now never
-   * will be. Returns the names of the latter.
-   */
-  abandon(temporaryNames: readonly string[]): MaybePromise<readonly string[]>;
-  /**
-   * Returns up to `removableMax` names on disk of files that were replaced `graceSeconds` ago and
-   * that no node is reading. `reading` has the `change` of each list that is being read here: its
-   * files are kept for `graceSeconds` from now. If more than `filesMax` files are replaced, the
-   * oldest are returned at once.
-   */
-  removable(reading: Iterable<number>): MaybePromise<readonly string[]>;
-  /** Forgets replaced files that were removed from the disk. */
-  forget(temporaryNames: readonly string[]): MaybePromise<void>;
-  /** The names on disk of all replaced or abandoned files that are not forgotten. */
-  replaced(): MaybePromise<readonly string[]>;
+  commit(files: readonly StoredFile[]): MaybePromise<readonly ReplacedFile[]>;
+  /** Does nothing if the file is not listed. */
+  remove(file: StoredFile): MaybePromise<void>;
 }
 
-export interface FileIndexOptions {
+/** An index in a database. After an error of `commit`, the files may be stored. */
+export interface DurableFileIndex extends FileIndex {
+  /** The id of the folder with its files; undefined if it has none yet. */
+  folderId(): MaybePromise<string | undefined>;
+  /** Sets the id unless there is one, and returns the one there is. */
+  claimFolder(id: string): MaybePromise<string | undefined>;
+}
+
+/** Limits for all stored files together. */
+export interface FileLimits {
   readonly filesMax: number;
-  /** Replaced files do not count. */
   readonly bytesMax: number;
-  readonly graceSeconds: number;
 }
 
-export const removableMax = 1_000;
+export function sizeOf(files: readonly ReplacedFile[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
+}
 
-/** The changes of the lists being read, as ranges from first to last. */
-export type Range = readonly [first: number, last: number];
-
-const rangesMax = 100;
-
-/** Merges changes to a few ranges, which may include more: their files are kept too. */
-export function toRanges(changes: Iterable<number>): readonly Range[] {
-  const sorted = [...changes].toSorted((a, b) => a - b);
-  const size = Math.ceil(sorted.length / rangesMax);
-  const ranges: Range[] = [];
-  for (let at = 0; at < sorted.length; at += size) {
-    const part = sorted.slice(at, at + size);
-    ranges.push([part[0] ?? 0, part.at(-1) ?? 0]);
-  }
-  return ranges;
+export function tooManyFiles({ filesMax, bytesMax }: FileLimits): AppError {
+  const bounds = `${filesMax} files with ${bytesMax} bytes in all`;
+  return new AppError('storage_full', `No more than ${bounds} can be stored.`);
 }

@@ -22,7 +22,7 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
 }
 
 /**
- * Opens only the accounts of a store and the index of its files; does not add the initial records.
+ * Opens only the accounts of a store; does not add the initial records.
  * Throws an Error with a message of one line that names STORE_URL if the store has no accounts or
  * cannot be reached.
  */

@@ -5,7 +5,7 @@
  */
 
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { FileIndex, FileIndexOptions } from './file-index.ts';
+import type { DurableFileIndex, FileLimits } from './file-index.ts';
 import type { List } from './list.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
@@ -154,6 +154,6 @@ export interface Store {
   /** Settles when the store answers; rejects if it does not. */
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */
-  readonly openFileIndex?: (options: FileIndexOptions) => FileIndex;
+  readonly openFileIndex?: (limits: FileLimits) => DurableFileIndex;
   close(): MaybePromise<void>;
 }

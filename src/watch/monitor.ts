@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts';
 import type { Observer } from '../http/server/observe.ts';
 import { createCountedLog, type Log } from '../log.ts';
-import type { Uploads } from '../store/uploads.ts';
+import type { Uploads } from '../store/files/uploads.ts';
 import { createRequestLog } from './request-log.ts';
 import {
   createServiceMetrics,
@@ -43,7 +43,7 @@ export function createMonitor(config: Config, deps: MonitorDeps): Monitor {
   return { observer, security, metrics };
 }
 
-async function countStored(uploads: Uploads): Promise<StoredFiles> {
+async function countStored(uploads: Pick<Uploads, 'open'>): Promise<StoredFiles> {
   const snapshot = await uploads.open();
   await snapshot.release();
   const { files } = snapshot;

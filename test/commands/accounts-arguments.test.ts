@@ -73,7 +73,7 @@ test('a command that there is not starts no server', async () => {
     env: { PORT: '0' },
   });
   assert.deepEqual([code, output], [2, '']);
-  const known = 'accounts, backup, files, migrate';
+  const known = 'accounts, backup, migrate';
   assert.equal(
     errors,
     `inkwell: there is no command "acounts", only ${known}. Try --help.

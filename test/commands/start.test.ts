@@ -58,7 +58,7 @@ describe('arguments', { concurrency: true }, () => {
       [
         runCommand,
         'x',
-        'inkwell: there is no command "x", only accounts, backup, files, migrate. Try --help.\n',
+        'inkwell: there is no command "x", only accounts, backup, migrate. Try --help.\n',
       ],
     ] as const) {
       assert.deepEqual(await run([argument]), { code: 2, output: '', errors: message });

@@ -5,7 +5,7 @@ import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readConfig } from '../../dist/config.js';
 import { createFileHandlers } from '../../dist/handlers/files.js';
-import type { Uploads } from '../../dist/store/uploads.js';
+import type { Uploads } from '../../dist/store/files/uploads.js';
 import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
 import { startServer, type TestServer } from '../support/server.js';
@@ -63,12 +63,13 @@ test('a download counts its list among what waits for a client', async (t) => {
   const files = Array.from({ length: 10_000 }, (_, at) => {
     return { storedName: `${at}`, temporaryName: `${at}`, size: 4_000 };
   });
+  async function* read(): AsyncGenerator<Buffer, void, undefined> {
+    yield Buffer.alloc(4_000);
+  }
   const uploads: Pick<Uploads, 'open'> = {
     open: () => ({
       files,
-      async *read() {
-        yield Buffer.alloc(4_000);
-      },
+      read: () => Promise.resolve(read()),
       release: () => Promise.resolve(),
     }),
   };

@@ -59,14 +59,39 @@ suite('GET /api/multiparts', () => {
     ]);
   });
 
-  test('breaks off where a file has vanished', async (t) => {
+  test('leaves out a file that is missing on the disk, and logs it', async (t) => {
     const server = await startServer(t);
-    await post(server, 'list', form({ a: file('x'.repeat(300_000), 'a'), b: file('2', 'b') }));
+    const names = ['a', 'b', 'c'];
+    await post(
+      server,
+      'list',
+      form(Object.fromEntries(names.map((name) => [name, file(name, name)]))),
+    );
     const [run = ''] = await readdir(server.folder);
-    await rm(join(server.folder, run, (await filesOnDisk(server))[1] ?? ''));
-    const response = await server.fetch('/api/multiparts');
-    await assert.rejects(response.text());
-    assert.equal((await server.fetch('/hello')).status, 200);
+    await rm(join(server.folder, run, (await filesOnDisk(server)).toSorted()[1] ?? ''));
+    assert.deepEqual(
+      (await stored(server)).map(([name]) => name),
+      ['a', 'c'],
+    );
+    const isMissing = ({ event }: { readonly event: string }): boolean =>
+      event === 'stored file missing';
+    assert.equal(server.logged.find(isMissing)?.['storedName'], 'b');
+    // The head of a response to one file is not sent before the file is open.
+    assert.equal((await server.fetch('/api/multiparts/a')).status, 200);
+    assert.deepEqual(await refusal(await server.fetch('/api/multiparts/b')), [
+      500,
+      'internal_error',
+    ]);
+    const head = await server.fetch('/api/multiparts/a', { method: 'HEAD' });
+    assert.deepEqual([head.status, head.headers.get('content-length')], [200, '1']);
+  });
+
+  test('answers HEAD without the list', async (t) => {
+    const server = await startServer(t);
+    const response = await server.fetch('/api/multiparts', { method: 'HEAD' });
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type') ?? '', /^multipart\/form-data; boundary=/);
+    assert.equal(response.headers.get('content-length'), null);
   });
 
   test('lets go of replaced files when the client leaves in the middle', async (t) => {

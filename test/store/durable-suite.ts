@@ -1,35 +1,33 @@
 /** What a store of uploads with its index in a database does beyond the contract. */
 
 import assert from 'node:assert/strict';
-import { rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
 import { openUploads } from '../../dist/store/files/open.js';
-import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
-import type { IndexedUploads } from '../../dist/store/files/uploads.js';
-import type { FileIndex, FileIndexOptions } from '../../dist/store/file-index.js';
+import type { FileOperations } from '../../dist/store/files/operations.js';
+import type { Uploads } from '../../dist/store/files/uploads.js';
+import type { DurableFileIndex, FileLimits, StoredFile } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
-import type { WrittenFile } from '../../dist/store/uploads.js';
 import { withCode } from '../support/errors.js';
 import { withFaults } from '../support/faults.js';
 import { isLong } from '../support/long.js';
-import { bytes, createDirectory, readAll, run, store } from '../support/uploads.js';
+import { bytes, createDirectory, readAll, readFile, store } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
 
 export interface Options {
   readonly directory: string;
   readonly files?: FileOperations;
-  readonly storedFilesMax?: number;
-  readonly storedBytesMax?: number;
-  readonly graceSeconds?: number;
+  readonly filesMax?: number;
+  readonly bytesMax?: number;
   /** What stands between the store of uploads and the index. */
-  readonly wrap?: (index: FileIndex) => FileIndex;
+  readonly wrap?: (index: DurableFileIndex) => DurableFileIndex;
 }
 
 export interface Opened {
-  readonly uploads: IndexedUploads;
+  readonly uploads: Uploads;
   readonly logged: (readonly [event: string, facts: Readonly<Record<string, unknown>>])[];
 }
 
@@ -42,14 +40,13 @@ export async function openDurable(
 ): Promise<Opened> {
   const { openFileIndex } = records;
   assert.ok(openFileIndex);
-  const { wrap = (index: FileIndex): FileIndex => index, ...options } = more;
+  const { wrap = (index: DurableFileIndex): DurableFileIndex => index, ...options } = more;
   const logged: [string, Readonly<Record<string, unknown>>][] = [];
   const uploads = await openUploads({
-    run,
-    storedFilesMax: 100,
-    storedBytesMax: 1_000_000_000,
+    filesMax: 100,
+    bytesMax: 1_000_000_000,
     createName: createIdSource(() => new Date()),
-    openIndex: (given: FileIndexOptions) => wrap(openFileIndex(given)),
+    openIndex: (limits: FileLimits) => wrap(openFileIndex(limits)),
     log: (_level, event, facts = {}) => logged.push([event, facts]),
     ...options,
   });
@@ -67,7 +64,7 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       await store(uploads, { b: 'one' });
       await uploads.close();
       const { uploads: next, logged } = await openDurable(records, t, { directory });
-      await next.checked;
+      await next.sweep();
       assert.deepEqual(await readAll(next), [
         ['b', 'one'],
         ['a', '2'],
@@ -75,173 +72,120 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       assert.deepEqual(logged, []);
     });
 
-    it('removes replaced files after their time, but none that is being read', async (t) => {
+    it('removes what no index lists and is a day old, and nothing else', async (t) => {
       const records = await openRecords(t);
       const directory = await createDirectory(t);
-      const { uploads } = await openDurable(records, t, { directory, graceSeconds: 1 });
-      await store(uploads, { a: 'old', b: 'kept' });
-      const snapshot = await uploads.open();
-      await store(uploads, { a: 'between' });
-      await store(uploads, { a: 'new' });
-      // The timer says ten times in the time of one file's grace what is being read.
-      await waitForFiles(directory, 3);
-      const [file] = snapshot.files;
-      assert.ok(file);
-      const read: Buffer[] = [];
-      for await (const chunk of snapshot.read(file)) read.push(chunk);
-      assert.equal(Buffer.concat(read).toString(), 'old');
-      await snapshot.release();
-      await waitForFiles(directory, 2);
+      const { uploads } = await openDurable(records, t, { directory });
+      await store(uploads, { a: '1', b: '2' });
+      const upload = uploads.begin();
+      const slow = await upload.write('slow', bytes('3'));
+      const folder = join(directory, 'inkwell-files');
+      for (const stray of ['old.upload', 'notes.txt']) await writeFile(join(folder, stray), 'x');
+      await ageAll(directory);
+      await writeFile(join(folder, 'young.upload'), 'x');
+      await uploads.sweep();
+      const left = await listDurable(directory);
+      assert.equal(left.length, 5);
+      assert.ok(!left.includes('old.upload'));
+      await upload.commit([slow]);
+      await upload.close();
+      await uploads.sweep();
+      assert.deepEqual(await readAll(uploads), [
+        ['a', '1'],
+        ['b', '2'],
+        ['slow', '3'],
+      ]);
     });
 
     it('keeps no more replaced files than stored ones may be, and removes the oldest', async (t) => {
       const records = await openRecords(t);
       const directory = await createDirectory(t);
-      const { uploads } = await openDurable(records, t, { directory, storedFilesMax: 3 });
-      for (let turn = 0; turn < 10; turn += 1) await store(uploads, { a: String(turn) });
-      const snapshot = await uploads.open();
+      const { uploads } = await openDurable(records, t, { directory, filesMax: 3 });
+      const snapshots = [];
+      for (let turn = 0; turn < 10; turn += 1) {
+        await store(uploads, { a: String(turn) });
+        snapshots.push(await uploads.open());
+      }
       await store(uploads, { a: 'last' });
-      await uploads.sweep();
       assert.equal((await listDurable(directory)).length, 4);
-      const [file] = snapshot.files;
-      assert.ok(file);
-      for await (const chunk of snapshot.read(file)) assert.equal(chunk.toString(), '9');
+      const newest = snapshots.at(-1) ?? assert.fail();
+      const [file] = newest.files;
+      assert.equal((await readFile(newest, file ?? assert.fail())).toString(), '9');
+      for (const snapshot of snapshots) await snapshot.release();
     });
 
-    it('sweeps by itself when a hundred were replaced, also by many at once', async (t) => {
-      const records = await openRecords(t);
+    it('is refused with the folder of another database', async (t) => {
       const directory = await createDirectory(t);
-      const files = { ...fileOperations, sync: (): Promise<void> => Promise.resolve() };
-      const { uploads } = await openDurable(records, t, { directory, files, storedFilesMax: 3 });
-      await Promise.all(Array.from({ length: 150 }, () => store(uploads, { a: 'x' })));
-      await waitForFiles(directory, 100);
+      const records = await openRecords(t);
+      await (await openDurable(records, t, { directory })).uploads.close();
+      const other = await createDirectory(t);
+      const refused = (at: string, of: Store): Promise<void> =>
+        assert.rejects(
+          openDurable(of, t, { directory: at }),
+          /^Error: UPLOAD_DIR: .*inkwell-files/,
+        );
+      await refused(other, records);
+      await refused(other, records);
+      await records.close();
+      const next = await openRecords(t);
+      const full = await createDirectory(t);
+      await mkdir(join(full, 'inkwell-files'));
+      await writeFile(join(full, 'inkwell-files', 'a.upload'), 'of another database');
+      await refused(full, next);
+      await store((await openDurable(next, t, { directory })).uploads, { a: '1' });
+      assert.equal((await listDurable(full)).length, 1);
     });
 
-    it('tells at start of files without an entry and entries without a file', async (t) => {
+    it('keeps what a commit without an answer may have stored, and removes the rest', async (t) => {
       const records = await openRecords(t);
       const directory = await createDirectory(t);
-      const { uploads } = await openDurable(records, t, { directory });
-      await store(uploads, { lost: '1', there: '2' });
-      const [file] = (await uploads.open()).files;
-      await uploads.close();
-      const folder = join(directory, 'inkwell-files');
-      await rm(join(folder, file?.temporaryName ?? ''));
-      await writeFile(join(folder, 'old.upload'), 'x');
-      await utimes(join(folder, 'old.upload'), 1_000, 1_000);
-      await writeFile(join(folder, 'young.upload'), 'x');
-
-      const { uploads: next, logged } = await openDurable(records, t, { directory });
-      await next.checked;
-      const [[event, facts] = ['', {}], ...others] = logged;
-      assert.deepEqual(others, []);
-      assert.equal(event, 'stored files and their index differ');
-      const { files, ...rest } = facts;
-      assert.deepEqual(String(files).split(', ').toSorted(), ['old.upload', 'young.upload']);
-      assert.deepEqual(rest, {
-        folder,
-        filesWithoutEntry: 2,
-        youngerThanAnHour: 1,
-        entriesWithoutFile: 1,
-        entries: `lost (${file?.temporaryName})`,
-      });
-      assert.equal((await listDurable(directory)).length, 3);
-      await assert.rejects(readAll(next), { code: 'ENOENT' });
-      await store(next, { lost: 'again' });
-      assert.deepEqual(await readAll(next), [
-        ['lost', 'again'],
-        ['there', '2'],
-      ]);
-    });
-
-    it('does not tell of what is just being uploaded here', async (t) => {
-      const records = await openRecords(t);
-      const directory = await createDirectory(t);
-      let written = (): void => undefined;
-      const isWritten = new Promise<void>((resolve) => {
-        written = resolve;
-      });
-      const files: FileOperations = {
-        ...fileOperations,
-        async listNames(path, max) {
-          await isWritten;
-          return fileOperations.listNames(path, max);
+      let isStored = true;
+      const wrap = (real: DurableFileIndex): DurableFileIndex => ({
+        ...real,
+        async commit(files: readonly StoredFile[]) {
+          if (isStored) await real.commit(files);
+          throw new AppError('overloaded', 'The answer was lost.');
         },
-      };
-      const { uploads, logged } = await openDurable(records, t, { directory, files });
-      const upload = uploads.begin();
-      await upload.write('a', bytes('1'));
-      written();
-      await uploads.checked;
-      assert.deepEqual(logged, []);
-      assert.equal((await listDurable(directory)).length, 1);
-      await upload.close();
-    });
-
-    it('keeps or removes as one what a commit without an answer may have kept', async (t) => {
-      const records = await openRecords(t);
-      const directory = await createDirectory(t);
-      const given: (readonly WrittenFile[])[] = [];
-      let isKept = true;
-      let index: FileIndex | undefined;
-      const wrap = (real: FileIndex): FileIndex => {
-        index = real;
-        return {
-          ...real,
-          async commit(files) {
-            given.push(files);
-            if (isKept) await real.commit(files);
-            throw new AppError('overloaded', 'The answer was lost.');
-          },
-        };
-      };
+      });
       const { uploads } = await openDurable(records, t, { directory, wrap });
       await assert.rejects(store(uploads, { a: '1', b: '2' }), withCode('overloaded'));
-      isKept = false;
+      isStored = false;
       await assert.rejects(store(uploads, { a: 'never', c: 'never' }), withCode('overloaded'));
+      await uploads.sweep();
       assert.equal((await listDurable(directory)).length, 4);
       await uploads.sweep();
       assert.equal((await listDurable(directory)).length, 2);
-      // One that was only late, and comes after that.
-      await assert.rejects(async () => index?.commit(given[1] ?? []), /given up/);
       assert.deepEqual(await readAll(uploads), [
         ['a', '1'],
         ['b', '2'],
       ]);
     });
 
-    it('refuses uploads while more than a thousand may be kept or not', async (t) => {
+    it('writes nothing while its index does not answer', async (t) => {
       const records = await openRecords(t);
       const directory = await createDirectory(t);
-      let isAway = true;
-      const fail = (): Promise<never> => Promise.reject(new AppError('unavailable', 'Away.'));
-      const wrap = (real: FileIndex): FileIndex => ({
+      let isAway = false;
+      const wrap = (real: DurableFileIndex): DurableFileIndex => ({
         ...real,
-        commit: (files) => (isAway ? fail() : real.commit(files)),
-        abandon: (names) => (isAway ? fail() : real.abandon(names)),
+        list: (asked) =>
+          isAway ? Promise.reject(new AppError('unavailable', 'Away.')) : real.list(asked),
       });
-      const files = { ...fileOperations, sync: (): Promise<void> => Promise.resolve() };
-      const { uploads } = await openDurable(records, t, { directory, wrap, files });
-      const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`${at}`, 'x']));
-      await assert.rejects(store(uploads, many), withCode('unavailable'));
-      await assert.rejects(store(uploads, { a: '1' }), withCode('unavailable'));
-      assert.equal((await listDurable(directory)).length, 1_000);
-      isAway = false;
+      const { uploads } = await openDurable(records, t, { directory, wrap });
       await uploads.sweep();
-      await store(uploads, { a: '1' });
-      assert.deepEqual(await readAll(uploads), [['a', '1']]);
-      assert.equal((await listDurable(directory)).length, 1);
+      isAway = true;
+      const upload = uploads.begin();
+      await assert.rejects(upload.write('a', bytes('1')), withCode('unavailable'));
+      assert.deepEqual(await listDurable(directory), []);
     });
 
     describeFaults(openRecords);
   });
 }
 
-/** Until no more are on the disk: what nobody needs is removed in the background. */
-async function waitForFiles(directory: string, most: number): Promise<void> {
-  while ((await listDurable(directory)).length > most) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, 50);
-    });
+/** As if every file were older than a day. */
+async function ageAll(directory: string): Promise<void> {
+  for (const name of await listDurable(directory)) {
+    await utimes(join(directory, 'inkwell-files', name), 1_000, 1_000);
   }
 }
 
@@ -260,9 +204,9 @@ function describeFaults(openRecords: OpenRecords): void {
     for (let n = 1; n <= last; n += isLong ? 1 : 8) {
       const code = codes[n % codes.length] ?? 'EIO';
       const { files, failAt } = withFaults(code);
-      const more = { directory, files, storedFilesMax: 10_000, graceSeconds: 0 };
+      const more = { directory, files, filesMax: 10_000 };
       const { uploads, logged } = await openDurable(records, t, more);
-      await uploads.checked;
+      await uploads.sweep();
       assert.deepEqual(logged, []);
       failAt(n);
       for (const contents of contentsInTurn) {
@@ -279,6 +223,7 @@ function describeFaults(openRecords: OpenRecords): void {
       }
       failAt(0);
       await store(uploads, { last: String(n) });
+      await ageAll(directory);
       await uploads.sweep();
       const names = (await uploads.open()).files.map(({ storedName }) => storedName);
       assert.equal(names.length, expected.size + 1, `call ${n}`);

@@ -70,8 +70,8 @@ async function askAll({
   assert.deepEqual((await related?.commentsOfPosts([post, toId(2)], limit))?.size, 0);
   assert.deepEqual((await related?.postsOfAuthors([author, toId(2)], limit))?.size, 0);
   await store.accounts.find('u1');
-  const index = store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9, graceSeconds: 1 });
-  assert.equal((await index?.list('f1'))?.files.length, 1);
+  const index = store.openFileIndex?.({ filesMax: 1e6, bytesMax: 1e9 });
+  assert.equal((await index?.list('f1'))?.length, 1);
   await change(store, { posts, comments, todos });
 }
 
@@ -99,7 +99,7 @@ async function change(
 describe('statements on SQLite', { skip: skipSqlite }, () => {
   /** What is no table, has one row, or is an index of files, which has a bound. */
   const scans =
-    /^SCAN (json_each|counted|CONSTANT ROW|\(subquery|sqlite_master|file_changes|(replaced_)?files)/;
+    /^SCAN (json_each|counted|CONSTANT ROW|\(subquery|sqlite_master|upload_folder|files)/;
   /** A range that only one column of a key limits: it is for a list of all records alone. */
   const range = /\(\w+[<>]\?\)$/;
 

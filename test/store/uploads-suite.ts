@@ -6,7 +6,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
-import type { Uploads } from '../../dist/store/uploads.js';
+import type { Uploads } from '../../dist/store/files/uploads.js';
 import { withCode } from '../support/errors.js';
 import { anyCodeUnit } from '../support/texts.js';
 import { bytes, readAll, readFile, store } from '../support/uploads.js';
@@ -21,13 +21,13 @@ export interface UploadsDriver {
 }
 
 export interface OpenOptions {
-  readonly storedFilesMax: number;
-  readonly storedBytesMax: number;
+  readonly filesMax: number;
+  readonly bytesMax: number;
   /** As many as the driver can have. */
   readonly nodes: number;
 }
 
-const defaults: OpenOptions = { storedFilesMax: 100, storedBytesMax: 1_000_000_000, nodes: 2 };
+const defaults: OpenOptions = { filesMax: 100, bytesMax: 1_000_000_000, nodes: 2 };
 
 export function describeUploads(driver: UploadsDriver): void {
   const open = async (
@@ -132,7 +132,7 @@ export function describeUploads(driver: UploadsDriver): void {
     });
 
     it('removes a file for all nodes, and keeps it for its readers', async (t) => {
-      const { one, other } = await open(t, { storedFilesMax: 2 });
+      const { one, other } = await open(t, { filesMax: 2 });
       await store(one, { a: 'first', b: '2' });
       const snapshot = await other.open('a');
       const [file] = snapshot.files;
@@ -172,8 +172,8 @@ export function describeUploads(driver: UploadsDriver): void {
       );
     });
 
-    it('keeps storedFilesMax files over all nodes, and replaces beyond', async (t) => {
-      const { one, other } = await open(t, { storedFilesMax: 2 });
+    it('keeps filesMax files over all nodes, and replaces beyond', async (t) => {
+      const { one, other } = await open(t, { filesMax: 2 });
       await store(one, { a: '1', b: '1' });
       await assert.rejects(store(other, { a: '2', c: '2' }), withCode('storage_full'));
       await store(other, { a: '3', b: '3' });
@@ -183,8 +183,8 @@ export function describeUploads(driver: UploadsDriver): void {
       ]);
     });
 
-    it('keeps storedBytesMax bytes over all nodes, and replaces within', async (t) => {
-      const { one, other } = await open(t, { storedBytesMax: 10 });
+    it('keeps bytesMax bytes over all nodes, and replaces within', async (t) => {
+      const { one, other } = await open(t, { bytesMax: 10 });
       await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
       await store(one, { a: '12345', b: '67890' });
       for (const more of [{ c: '1' }, { a: '123456' }, { a: '1234567', b: '1234' }]) {
@@ -200,7 +200,7 @@ export function describeUploads(driver: UploadsDriver): void {
     });
 
     it('keeps no more bytes where all come at once', async (t) => {
-      const { one, other } = await open(t, { storedBytesMax: 50 });
+      const { one, other } = await open(t, { bytesMax: 50 });
       const outcomes = await Promise.allSettled(
         Array.from({ length: 20 }, (_, at) =>
           store(at % 2 ? one : other, { [`${at}`]: '1234567' }),
@@ -211,7 +211,7 @@ export function describeUploads(driver: UploadsDriver): void {
     });
 
     it('keeps no more where all come at once', async (t) => {
-      const { one, other } = await open(t, { storedFilesMax: 7 });
+      const { one, other } = await open(t, { filesMax: 7 });
       const names = Array.from({ length: 40 }, (_, at) => `file ${at}`);
       const ready = await Promise.all(
         names.map(async (name, at) => {
@@ -234,7 +234,7 @@ export function describeUploads(driver: UploadsDriver): void {
     });
 
     it('keeps any name, and never uses one as a path', async (t) => {
-      const { one, other } = await open(t, { storedFilesMax: 10_000 });
+      const { one, other } = await open(t, { filesMax: 10_000 });
       const special = fc.constantFrom('../../evil', '/etc/evil', '__proto__', 'a\0b', '␚0000', '');
       const name = fc.oneof(fc.string({ unit: anyCodeUnit, maxLength: 20 }), special);
       const expected = new Map<string, string>();
@@ -295,6 +295,6 @@ function hash(content: string): string {
 }
 
 /** Names of files on disk in the folder that outlives a run. */
-export function listDurable(directory: string): Promise<string[]> {
-  return readdir(join(directory, 'inkwell-files'));
+export async function listDurable(directory: string): Promise<string[]> {
+  return (await readdir(join(directory, 'inkwell-files'))).filter((name) => name !== 'id');
 }

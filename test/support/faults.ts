@@ -52,5 +52,8 @@ function guarded(guard: Guard): FileOperations {
     syncFolder: (path) => guard(() => fileOperations.syncFolder(path)),
     listNames: (path, max) => guard(() => fileOperations.listNames(path, max)),
     modifiedAt: (path) => guard(() => fileOperations.modifiedAt(path)),
+    touch: (path) => guard(() => fileOperations.touch(path)),
+    createText: (path, text) => guard(() => fileOperations.createText(path, text)),
+    readText: (path) => guard(() => fileOperations.readText(path)),
   };
 }

@@ -27,7 +27,7 @@ export async function startNode(
 ): Promise<NodeProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-node-'));
   const child = spawn(process.execPath, ['dist/server.js'], {
-    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
+    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: '0', TMPDIR: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   context.after(async () => {

@@ -195,13 +195,12 @@ const clearing = `
   DO $$ DECLARE name text; BEGIN
     IF to_regclass('inkwell.schema_state') IS NULL THEN RETURN; END IF;
     FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'inkwell'
-      AND tablename NOT IN ('counters', 'article_turn', 'file_changes', 'schema_state')
+      AND tablename NOT IN ('counters', 'article_turn', 'schema_state')
     LOOP
       EXECUTE 'DELETE FROM inkwell.' || name;
     END LOOP;
     UPDATE inkwell.counters SET value = 0;
     UPDATE inkwell.article_turn SET holder = NULL, ends = '-infinity';
-    UPDATE inkwell.file_changes SET last = 0;
     UPDATE inkwell.schema_state SET is_filled = false;
   END $$`;
 

@@ -79,8 +79,10 @@ export async function runProgram(
   { env = {}, flags = [], folder: given, measured = false, file = program }: ProgramOptions = {},
 ): Promise<Program> {
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'inkwell-server-')));
+  // Nodes of one database would need one folder.
+  const place = 'STORE_URL' in env ? { TMPDIR: folder } : { UPLOAD_DIR: folder };
   const child = spawn(process.execPath, [...(measured ? probeFlags : []), ...flags, file], {
-    env: { ...patient, HOST: '127.0.0.1', PORT: '0', UPLOAD_DIR: folder, ...env },
+    env: { ...patient, HOST: '127.0.0.1', PORT: '0', ...place, ...env },
     stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;

@@ -52,13 +52,15 @@ export async function startServer(
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
     logged.push({ ...facts, level, event });
   };
-  const env = { ...patient, UPLOAD_DIR: folder, HOST: '127.0.0.1', PORT: '0', ...options.env };
+  // Nodes of one database would need one folder.
+  const uploadDir = options.env?.['STORE_URL'] === undefined ? folder : '';
+  const address = { HOST: '127.0.0.1', PORT: '0' };
+  const env = { ...patient, UPLOAD_DIR: uploadDir, ...address, ...options.env };
   const config = readConfig(env, options.memoryBytes);
   const app = await createApp(config, {
     log,
     now: options.now ?? ((): Date => new Date()),
     monotonicNow: options.monotonicNow ?? ((): number => performance.now()),
-    run: { host: 'test', pid: 1, startedAt: 0, isRunning: () => true },
   });
   const { listener, upgrade, pool } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });

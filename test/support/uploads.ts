@@ -5,22 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { ByteSource } from '../../dist/byte-source.js';
-import { fileOperations } from '../../dist/store/files/operations.js';
-import type { Run } from '../../dist/store/files/run-folder.js';
 import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
-import type { IndexedUploads } from '../../dist/store/files/uploads.js';
-import type { Snapshot, Uploads, WrittenFile } from '../../dist/store/uploads.js';
-
-export const run: Run = {
-  host: 'here',
-  pid: 100,
-  startedAt: 5_000,
-  isRunning: (pid) => pid === 100,
-};
+import type { StoredFile } from '../../dist/store/file-index.js';
+import type { Snapshot, Uploads } from '../../dist/store/files/uploads.js';
 
 export interface Place {
   readonly directory: string;
-  readonly uploads: IndexedUploads;
+  readonly uploads: Uploads;
   /** Names in the run's folder. */
   readonly list: () => Promise<string[]>;
 }
@@ -31,15 +22,16 @@ export async function createDirectory(context: TestContext): Promise<string> {
   return directory;
 }
 
+type Bounds = Pick<OpenUploadsOptions, 'files' | 'filesMax' | 'bytesMax'>;
+
 /** In the folder of a run; the names on disk are numbers. */
 export function createUploads(
-  options: Pick<OpenUploadsOptions, 'directory' | 'run' | 'storedFilesMax' | 'files'> & {
-    readonly storedBytesMax?: number;
-  },
-): Promise<IndexedUploads> {
+  options: Pick<OpenUploadsOptions, 'directory'> & Partial<Bounds>,
+): Promise<Uploads> {
   let names = 0;
   return open({
-    storedBytesMax: 1_000_000_000,
+    filesMax: 100,
+    bytesMax: 1_000_000_000,
     ...options,
     openIndex: undefined,
     createName: () => String((names += 1)),
@@ -49,16 +41,10 @@ export function createUploads(
 
 export async function openUploads(
   context: TestContext,
-  options: Partial<Pick<OpenUploadsOptions, 'files' | 'storedFilesMax' | 'storedBytesMax'>> = {},
+  options: Partial<Bounds> = {},
 ): Promise<Place> {
   const directory = await createDirectory(context);
-  const uploads = await createUploads({
-    directory,
-    run,
-    storedFilesMax: 100,
-    files: fileOperations,
-    ...options,
-  });
+  const uploads = await createUploads({ directory, ...options });
   const [folder = ''] = await readdir(directory);
   return { directory, uploads, list: () => readdir(join(directory, folder)) };
 }
@@ -80,7 +66,7 @@ export async function store(
 ): Promise<void> {
   const upload = uploads.begin();
   try {
-    const written: WrittenFile[] = [];
+    const written: StoredFile[] = [];
     for (const [name, content] of Object.entries(contents)) {
       written.push(await upload.write(name, bytes(content)));
     }
@@ -92,11 +78,11 @@ export async function store(
 
 export async function readFile(
   snapshot: Snapshot,
-  file: WrittenFile,
+  file: StoredFile,
   range?: { readonly start: number; readonly end: number },
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of snapshot.read(file, range)) chunks.push(chunk);
+  for await (const chunk of await snapshot.read(file, range)) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

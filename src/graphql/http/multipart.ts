@@ -8,13 +8,13 @@ import { type ReceivedFile, receiveFile } from '../../domain/files.ts';
 import { parseJson } from '../../http/json.ts';
 import type { HttpRequest } from '../../http/message.ts';
 import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
-import type { Upload, Uploads } from '../../store/uploads.ts';
+import type { Upload, Uploads } from '../../store/files/uploads.ts';
 import { UploadedFile } from '../schema/uploaded-file.ts';
 import { decodeBody, invalidRequest, type Requests } from './params.ts';
 import { placeFiles } from './place-files.ts';
 
 export interface MultipartDeps {
-  readonly uploads: Uploads;
+  readonly uploads: Pick<Uploads, 'begin'>;
   /** Names files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
   readonly config: MultipartRules & Pick<Config, 'bodyBytesMax'>;

@@ -20,7 +20,7 @@ const pieceBytes = 64 * 1024;
 /** The whole body. Each part is requested when the previous one was read. */
 export async function* writeMultipart(
   boundary: string,
-  parts: Iterable<OutgoingPart>,
+  parts: AsyncIterable<OutgoingPart> | Iterable<OutgoingPart>,
 ): AsyncGenerator<Buffer, void, undefined> {
   let pieces: Buffer[] = [];
   let size = 0;
@@ -38,9 +38,9 @@ export async function* writeMultipart(
 
 async function* toPieces(
   boundary: string,
-  parts: Iterable<OutgoingPart>,
+  parts: AsyncIterable<OutgoingPart> | Iterable<OutgoingPart>,
 ): AsyncGenerator<Buffer, void, undefined> {
-  for (const part of parts) {
+  for await (const part of parts) {
     yield toHead(boundary, part);
     yield* part.content;
     yield lineEnd;

@@ -1,13 +1,12 @@
 /** Files of the store of uploads: written while their content arrives, read, removed. */
 
-import { join } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
-import { codeOf } from '../../errors.ts';
 import type { FileOperations } from './operations.ts';
 
 /** Size of one read from disk. */
 const readBytesMax = 64 * 1024;
+const noBytes = Buffer.alloc(0);
 
 export interface WriteOptions {
   readonly files: FileOperations;
@@ -62,33 +61,31 @@ function releaseMemory(chunks: readonly Buffer[], drain: MessagePort): void {
     );
 }
 
-/** Returns which files do not exist any more, and which could not be removed. Never rejects. */
-export async function removeFiles(
+/**
+ * Opens a file, and returns its bytes from `start` up to, not including, `end`, which the caller
+ * must read or `return()`. They end with an error if the file is shorter.
+ */
+export async function openContent(
   files: FileOperations,
-  folder: string,
-  names: readonly string[],
-): Promise<{ readonly gone: readonly string[]; readonly left: readonly string[] }> {
-  const gone: string[] = [];
-  const left: string[] = [];
-  for (const name of names) {
-    try {
-      await files.remove(join(folder, name));
-      gone.push(name);
-    } catch (error) {
-      (codeOf(error) === 'ENOENT' ? gone : left).push(name);
-    }
-  }
-  return { gone, left };
+  path: string,
+  range: { readonly start: number; readonly end: number },
+): Promise<Content> {
+  const content = readContent(files, path, range);
+  // The file is open at the first value. A generator that was never started would not close it.
+  await content.next();
+  return content;
 }
 
-/** The bytes from `start` up to, not including, `end`. Throws if the file is shorter. */
-export async function* readContent(
+export type Content = AsyncGenerator<Buffer, void, undefined>;
+
+async function* readContent(
   files: FileOperations,
   path: string,
   { start, end }: { readonly start: number; readonly end: number },
-): AsyncGenerator<Buffer, void, undefined> {
+): Content {
   const file = await files.open(path);
   try {
+    yield noBytes;
     let position = start;
     while (position < end) {
       const chunk = Buffer.allocUnsafe(Math.min(readBytesMax, end - position));

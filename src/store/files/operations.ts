@@ -1,7 +1,18 @@
 /** The file system operations of the store of uploads. A test can make any single call fail. */
 
 import { close, constants, open, read, unlink, writev } from 'node:fs';
-import { mkdir, mkdtemp, open as openHandle, opendir, readdir, rm, stat } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  open as openHandle,
+  opendir,
+  readdir,
+  readFile as readWhole,
+  rm,
+  stat,
+  utimes,
+  writeFile as writeWhole,
+} from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { AppError, codeOf, overloaded } from '../../errors.ts';
 
@@ -56,6 +67,15 @@ export const fileOperations = {
   async modifiedAt(path: string): Promise<number | undefined> {
     return (await stat(path).catch(allow('ENOENT')))?.mtimeMs;
   },
+  /** Sets the time of modification to now. */
+  touch: (path: string) => utimes(path, new Date(), new Date()),
+  /** Creates a file with this text, if it does not exist. */
+  async createText(path: string, text: string): Promise<void> {
+    await writeWhole(path, text, { flag: 'wx', mode: 0o600, flush: true }).catch(allow('EEXIST'));
+  },
+  /** Returns an empty text for a file that does not exist. */
+  readText: async (path: string): Promise<string> =>
+    (await readWhole(path, 'utf8').catch(allow('ENOENT')))?.trim() ?? '',
 };
 
 /** By a handle: Node forbids it for descriptors under `--permission`. */

@@ -1,151 +1,173 @@
 /**
- * The store of uploaded files: a folder and an index. In a store of one run the index is in memory,
- * and a replaced file is removed after its last reader. With an index in a database, files outlive
- * the process, and any number of nodes share them (Spec §4.4, R18).
+ * The store of uploaded files (Spec §4.4, R18): a folder and an index. The files of a request
+ * become visible all at once or not at all, and a download gets one whole version of each file.
+ * With an index in a database files outlive the process, and any number of nodes share them.
  *
- * In a durable store a file is flushed before it is in the index, and never written to again. A
- * replaced file is kept for `graceSeconds`, and longer while a node reports that it is read; then
- * any node removes it. A download thus gets one whole version of each file. If its node cannot
- * report for that long, or too many files are replaced, the download is cut, never mixed.
+ * A file is complete, and in a durable store flushed, before the index lists it; it is never
+ * written to again. A file that the index does not list and that has not changed for a day is
+ * garbage: no upload takes so long, and no other node or backup still reads it. In the folder of a
+ * run, a replaced file goes after its last reader.
  */
 
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
 import type { ByteSource } from '../../byte-source.ts';
-import { AppError, codeOf, toReason } from '../../errors.ts';
+import { AppError, codeOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import { type FileIndex, type FileList, removableMax } from '../file-index.ts';
-import {
-  type Snapshot,
-  stopping,
-  type Upload,
-  type Uploads,
-  type WrittenFile,
-} from '../uploads.ts';
-import { checkUploads } from './check.ts';
-import { openDrain, readContent, removeFiles, writeFile } from './content.ts';
+import type {
+  DurableFileIndex,
+  FileIndex,
+  FileLimits,
+  ReplacedFile,
+  StoredFile,
+} from '../file-index.ts';
+import { type Content, openContent, openDrain, writeFile } from './content.ts';
 import { type FileOperations, toAppError } from './operations.ts';
+import { dayMilliseconds, sweepFolder } from './sweep.ts';
 
-export interface IndexedUploadsOptions {
+/** The files of one request before they are stored. Call `close()` in any case. */
+export interface Upload {
+  /**
+   * Writes one file as it arrives. Throws `storage_full` if the disk is full, `overloaded` if too
+   * many files are open, `unavailable`, and the error of `content`.
+   */
+  write(storedName: string, content: ByteSource): Promise<StoredFile>;
+  /**
+   * Makes these files visible at one moment; each replaces the file of its name. Throws the errors
+   * of `FileIndex.commit`.
+   */
+  commit(files: readonly StoredFile[]): Promise<void>;
+  /** Removes the files that were not committed. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** The stored files at one moment, in the order of their names' first storage (R2). */
+export interface Snapshot {
+  readonly files: readonly StoredFile[];
+  /**
+   * Opens a file, and returns its content or a range of it, which the caller must read or
+   * `return()`. Rejects if the file is missing on the disk.
+   */
+  read(
+    file: StoredFile,
+    range?: { readonly start: number; readonly end: number },
+  ): Promise<Content>;
+  /** Lets replaced files be removed. Never rejects. */
+  release(): Promise<void>;
+}
+
+export interface UploadsOptions extends FileLimits {
   readonly folder: string;
   readonly files: FileOperations;
   readonly index: FileIndex;
+  /** The same index, if it outlives the process. */
+  readonly durable?: DurableFileIndex;
   /** Returns unique names, across all nodes. */
   readonly createName: () => string;
   readonly log: Log;
-  /** The minimum time that a replaced file is kept; undefined: a store of one run. */
-  readonly graceSeconds?: number;
 }
 
-/** Reports of what is being read, per grace period. */
-const sweepsPerGrace = 10;
-/** After this many replaced files a sweep starts before its timer fires. */
-const replacedMax = 100;
-/** How long a stop waits for work that belongs to no request. */
+/** A request that stores files after this time is refused: a node could count them as garbage. */
+const uploadMillisecondsMax = dayMilliseconds / 2;
+const sweepMilliseconds = 600_000;
+/** Files of commits with unknown outcome that a sweep need not look at for a day. */
+const doubtfulMax = 10_000;
+/** How long a stop waits for a sweep. */
 const closeMilliseconds = 1_000;
-/** Files of commits with an unknown outcome. If there are more, uploads are refused. */
-const doubtfulMax = 1_000;
+/** Disk space of an empty file. */
+const emptyFileBytes = 4_096;
 
-export class IndexedUploads implements Uploads {
-  /** Settles when the check at the start has ended. Never rejects. */
-  readonly checked: Promise<void> = Promise.resolve();
-  readonly #options: IndexedUploadsOptions;
-  readonly #isDurable: boolean;
-  readonly #timer: NodeJS.Timeout | undefined;
+export class Uploads {
+  readonly #options: UploadsOptions;
+  readonly #timer: NodeJS.Timeout;
+  /** Files of uploads in progress, by their names on disk, as everywhere here. */
+  readonly #uncommitted = new Set<string>();
+  /** How many snapshots have each file. */
+  readonly #readers = new Map<string, number>();
+  /** Replaced files that are kept for readers, and their sizes; the oldest first. */
+  readonly #replaced = new Map<string, number>();
+  #replacedBytes = 0;
+  /** Files whose commit failed with unknown outcome since the last sweep, and before it. */
+  #doubtful = new Set<string>();
+  #settled = new Set<string>();
   #drain: MessagePort | undefined;
-  /** The number of downloads that read the list of each change. */
-  readonly #reading = new Map<number, number>();
-  /**
-   * Names on disk of files that may or may not be in the index, because the outcome of their commit
-   * is unknown, and of uncommitted files that could not be removed.
-   */
-  readonly #doubtful = new Set<string>();
-  /** Names given during the check at the start; undefined after it. */
-  #given: Set<string> | undefined;
-  /** Files that this node replaced since its last sweep. */
-  #replaced = 0;
-  /** Replaced files that the last sweep could not remove. */
-  #unremoved = 0;
-  /** The last sweep requested; sweeps run one after the other. */
-  #lastSweep: Promise<void> = Promise.resolve();
-  /** The sweep that has not started yet: further requests share it. */
-  #nextSweep: Promise<void> | undefined;
+  #lastSweep: Promise<void>;
   #closed = false;
 
-  constructor(options: IndexedUploadsOptions) {
-    const { graceSeconds } = options;
+  constructor(options: UploadsOptions) {
     this.#options = options;
-    this.#isDurable = graceSeconds !== undefined;
-    if (graceSeconds === undefined) return;
-    const milliseconds = Math.max(1, (graceSeconds * 1000) / sweepsPerGrace);
-    this.#timer = setInterval(() => void this.sweep(), milliseconds).unref();
-    this.#given = new Set();
-    this.checked = checkUploads({
-      ...options,
-      isOwn: (name) => this.#given?.has(name) === true,
-      isOver: () => this.#closed,
-    }).finally(() => {
-      this.#given = undefined;
-    });
+    this.#timer = setInterval(() => void this.sweep(), sweepMilliseconds).unref();
+    this.#lastSweep = this.#sweepOnce();
   }
 
   begin(): Upload {
     const uncommitted = new Set<string>();
+    const beganAt = performance.now();
     return {
       write: (storedName, content) => this.#write(storedName, content, uncommitted),
-      commit: (files) => this.#commit(files, uncommitted),
-      close: () => this.#discard(uncommitted),
+      commit: async (files) => {
+        if (performance.now() - beganAt > uploadMillisecondsMax) {
+          throw new AppError('request_timeout', 'The upload took more than 12 hours.');
+        }
+        await this.#commit(files, uncommitted);
+      },
+      close: async () => {
+        await this.#removeAll(uncommitted);
+        for (const name of uncommitted) this.#uncommitted.delete(name);
+      },
     };
   }
 
+  /**
+   * Opens a snapshot of all stored files, or of the one with this name; the caller must release it.
+   * Throws `unavailable` if the index is in a database that does not answer.
+   */
   open(storedName?: string): MaybePromise<Snapshot> {
     this.#checkOpen();
-    return andThen(this.#options.index.list(storedName), (list) => this.#hold(list));
+    return andThen(this.#options.index.list(storedName), (files) => this.#toSnapshot(files));
   }
 
-  async remove(file: WrittenFile): Promise<void> {
+  /** Removes a file; open snapshots keep it. Does nothing if it was replaced or removed. */
+  async remove(file: StoredFile): Promise<void> {
     this.#checkOpen();
     await this.#options.index.remove(file);
-    this.#replaced += 1;
-    await this.#sweepRun();
+    await this.#retire([file]);
   }
 
-  /**
-   * Removes files that are no longer needed, including those replaced during an earlier sweep.
-   * Never rejects.
-   */
+  /** Removes garbage from the folder. Never rejects. */
   sweep(): Promise<void> {
-    this.#nextSweep ??= this.#lastSweep.then(() => {
-      this.#nextSweep = undefined;
-      return this.#sweepOnce();
-    });
-    this.#lastSweep = this.#nextSweep;
+    this.#lastSweep = this.#lastSweep.then(() => this.#sweepOnce());
     return this.#lastSweep;
   }
 
+  /** Uploads in progress fail with `draining`. */
   async close(): Promise<void> {
+    const { durable, files, folder } = this.#options;
     this.#closed = true;
     clearInterval(this.#timer);
     // Requests to a database that does not answer end with its connections.
-    const end = pause(closeMilliseconds, undefined, { ref: false });
-    await Promise.race([Promise.all([this.checked, this.#lastSweep]), end]);
-    if (!this.#isDurable) await this.#options.files.removeFolder(this.#options.folder);
+    await Promise.race([this.#lastSweep, pause(closeMilliseconds, undefined, { ref: false })]);
+    if (durable === undefined) await files.removeFolder(folder);
   }
 
   async #write(
     storedName: string,
     content: ByteSource,
     uncommitted: Set<string>,
-  ): Promise<WrittenFile> {
-    const { files } = this.#options;
-    const temporaryName = this.#createName();
+  ): Promise<StoredFile> {
+    this.#checkOpen();
+    const { files, durable, createName } = this.#options;
+    // An index that is away refuses the upload before its files are on the disk.
+    if (uncommitted.size === 0) await durable?.list(storedName);
+    const temporaryName = `${createName()}.upload`;
     uncommitted.add(temporaryName);
+    this.#uncommitted.add(temporaryName);
     this.#drain ??= openDrain();
     try {
       const path = this.#toPath(temporaryName);
-      const options = { files, path, isSynced: this.#isDurable, drain: this.#drain };
+      const options = { files, path, isSynced: durable !== undefined, drain: this.#drain };
       return { storedName, temporaryName, size: await writeFile(content, options) };
     } catch (error) {
       // If the store was closed, its folder may be gone, which explains the error.
@@ -154,114 +176,109 @@ export class IndexedUploads implements Uploads {
     }
   }
 
-  #createName(): string {
+  async #commit(given: readonly StoredFile[], uncommitted: Set<string>): Promise<void> {
     this.#checkOpen();
-    if (this.#doubtful.size >= doubtfulMax) {
-      void this.sweep();
-      throw new AppError('unavailable', 'The database does not answer.', { retryAfterSeconds: 2 });
-    }
-    if (this.#unremoved >= removableMax) {
-      void this.sweep();
-      throw new AppError('storage_full', 'Files that were replaced cannot be removed.');
-    }
-    const name = `${this.#options.createName()}.upload`;
-    this.#given?.add(name);
-    return name;
-  }
-
-  async #commit(given: readonly WrittenFile[], uncommitted: Set<string>): Promise<void> {
-    this.#checkOpen();
-    const { folder, files, index } = this.#options;
+    const { folder, files, index, durable } = this.#options;
     // Of two files with one name the later one is stored; `close()` removes the other.
-    const kept = [...new Map(given.map((file) => [file.storedName, file])).values()];
-    if (kept.length === 0) return;
-    if (this.#isDurable) {
+    const last = [...new Map(given.map((file) => [file.storedName, file])).values()];
+    if (last.length === 0) return;
+    if (durable !== undefined) {
       await files.syncFolder(folder).catch((error: unknown) => {
         throw toAppError(error);
       });
     }
-    for (const { temporaryName } of kept) uncommitted.delete(temporaryName);
+    let replaced: readonly ReplacedFile[] = [];
     try {
-      const replaced = await index.commit(kept);
-      // `#replaced` is read after the await, because other commits may have changed it.
-      this.#replaced += replaced;
+      replaced = await index.commit(last);
     } catch (error) {
-      const isRefused = error instanceof AppError && error.code === 'storage_full';
-      const names = isRefused ? uncommitted : this.#doubtful;
-      for (const { temporaryName } of kept) names.add(temporaryName);
+      if (durable === undefined || codeOf(error) === 'storage_full') throw error;
+      for (const { temporaryName } of last) {
+        uncommitted.delete(temporaryName);
+        this.#uncommitted.delete(temporaryName);
+        if (this.#doubtful.size < doubtfulMax) this.#doubtful.add(temporaryName);
+      }
       throw error;
     }
-    if (this.#replaced >= replacedMax || this.#doubtful.size > 0) void this.sweep();
+    for (const { temporaryName } of last) {
+      uncommitted.delete(temporaryName);
+      this.#uncommitted.delete(temporaryName);
+    }
+    await this.#retire(replaced);
   }
 
-  async #discard(uncommitted: Set<string>): Promise<void> {
-    const { left } = await this.#remove([...uncommitted]);
-    uncommitted.clear();
-    for (const name of left) this.#doubtful.add(name);
-    await this.#sweepRun();
+  /**
+   * Removes replaced files, or keeps them for their readers: in the folder of a run until they have
+   * read, else for a day. No more are kept than may be stored.
+   */
+  async #retire(files: readonly ReplacedFile[]): Promise<void> {
+    const { filesMax, bytesMax, durable } = this.#options;
+    const unused: string[] = [];
+    for (const { temporaryName, size } of files) {
+      if (this.#replaced.has(temporaryName)) continue;
+      if (durable !== undefined) {
+        // The day begins now. A failure shortens it.
+        await this.#options.files.touch(this.#toPath(temporaryName)).catch(() => undefined);
+      } else if (!this.#readers.has(temporaryName)) {
+        unused.push(temporaryName);
+        continue;
+      }
+      this.#replaced.set(temporaryName, size + emptyFileBytes);
+      this.#replacedBytes += size + emptyFileBytes;
+    }
+    for (const name of this.#replaced.keys()) {
+      if (this.#replacedBytes <= bytesMax && this.#replaced.size <= filesMax) break;
+      this.#forget(name);
+      unused.push(name);
+    }
+    await this.#removeAll(unused);
   }
 
-  /** In a store of one run, replaced files are removed at once. */
-  async #sweepRun(): Promise<void> {
-    if (this.#isDurable || this.#closed) return;
-    await this.sweep();
+  #forget(replaced: string): boolean {
+    this.#replacedBytes -= this.#replaced.get(replaced) ?? 0;
+    return this.#replaced.delete(replaced);
   }
 
-  #hold({ files: listed, change }: FileList): Snapshot {
-    const { files } = this.#options;
-    this.#reading.set(change, (this.#reading.get(change) ?? 0) + 1);
+  #toSnapshot(listed: readonly StoredFile[]): Snapshot {
+    const { files, durable } = this.#options;
+    for (const { temporaryName: name } of listed) {
+      this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
+    }
     let released = false;
     return {
       files: listed,
       read: ({ temporaryName, size }, range = { start: 0, end: size }) =>
-        readContent(files, this.#toPath(temporaryName), range),
+        openContent(files, this.#toPath(temporaryName), range),
       release: async () => {
         if (released) return;
         released = true;
-        const readers = this.#reading.get(change) ?? 0;
-        if (readers <= 1) this.#reading.delete(change);
-        else this.#reading.set(change, readers - 1);
-        await this.#sweepRun();
+        const unused: string[] = [];
+        for (const { temporaryName: name } of listed) {
+          const left = (this.#readers.get(name) ?? 1) - 1;
+          if (left > 0) this.#readers.set(name, left);
+          else {
+            this.#readers.delete(name);
+            if (durable === undefined && this.#forget(name)) unused.push(name);
+          }
+        }
+        await this.#removeAll(unused);
       },
     };
   }
 
   async #sweepOnce(): Promise<void> {
-    try {
-      if (this.#closed) return;
-      this.#replaced = 0;
-      await this.#settleDoubts();
-      await this.#removeReplaced();
-    } catch (error) {
-      // The driver has logged the outage; the next sweep tries again.
-      const code = codeOf(error);
-      if (this.#closed || code === 'overloaded' || code === 'unavailable') return;
-      this.#options.log('warn', 'replaced files were not removed', { reason: toReason(error) });
+    const doubtful = this.#settled;
+    this.#settled = this.#doubtful;
+    this.#doubtful = new Set();
+    const own = new Set(this.#uncommitted);
+    const isOver = (): boolean => this.#closed;
+    await sweepFolder({ ...this.#options, own, doubtful, isOver });
+  }
+
+  /** What cannot be removed now is garbage a day later. */
+  async #removeAll(names: Iterable<string>): Promise<void> {
+    for (const name of names) {
+      await this.#options.files.remove(this.#toPath(name)).catch(() => undefined);
     }
-  }
-
-  async #settleDoubts(): Promise<void> {
-    const names = [...this.#doubtful];
-    if (names.length === 0) return;
-    const never = await this.#options.index.abandon(names);
-    for (const name of names) this.#doubtful.delete(name);
-    // Files that cannot be removed now are removed like replaced ones.
-    await this.#remove(never);
-  }
-
-  async #removeReplaced(): Promise<void> {
-    const { index } = this.#options;
-    for (let isMore = true; isMore && !this.#closed;) {
-      const { gone, left } = await this.#remove(await index.removable(this.#reading.keys()));
-      if (gone.length > 0) await index.forget(gone);
-      this.#unremoved = left.length;
-      isMore = gone.length === removableMax;
-    }
-  }
-
-  #remove(names: readonly string[]): ReturnType<typeof removeFiles> {
-    const { files, folder } = this.#options;
-    return removeFiles(files, folder, names);
   }
 
   #toPath(temporaryName: string): string {
@@ -269,6 +286,6 @@ export class IndexedUploads implements Uploads {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw stopping();
+    if (this.#closed) throw new AppError('draining', 'The service is stopping.', { close: true });
   }
 }

@@ -57,7 +57,7 @@ export async function openPostgresStore(
     async ping() {
       await pool.read(sql`SELECT 1`);
     },
-    openFileIndex: (limits) => createFileIndex(context, limits),
+    openFileIndex: (limits) => createFileIndex(context.sql, limits),
     async close() {
       await feed.close();
       await pool.close();
@@ -77,7 +77,6 @@ export async function openPostgresAccounts(
   const statements = createStatements(pool);
   return {
     accounts: createKept({ pool, sql: statements, now }),
-    openFileIndex: (limits) => createFileIndex({ pool, sql: statements }, limits),
     close: () => pool.close(),
   };
 }

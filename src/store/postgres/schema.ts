@@ -6,7 +6,13 @@ import { authorsOfAccounts, columnsOf, type Table, toRow, toInitialRows } from '
 import type { Connection } from './connection.ts';
 import type { Statement } from './connection.ts';
 
-/** Each step runs once per database, in this order. Steps are added, never changed. */
+/** Lets one node at a time commit files: "Inkf". */
+const filesLock = 0x49_6e_6b_66;
+
+/**
+ * Each step runs once per database, in this order. Steps are added, never changed; what only nodes
+ * of older builds use is left out of new databases.
+ */
 const steps: readonly string[] = [
   `CREATE TABLE inkwell.posts (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -66,58 +72,7 @@ const steps: readonly string[] = [
     disk_name text NOT NULL UNIQUE,
     size bigint NOT NULL,
     change bigint NOT NULL
-  );
-  CREATE TABLE inkwell.replaced_files (
-    disk_name text PRIMARY KEY,
-    came bigint NOT NULL,
-    went bigint NOT NULL,
-    remove_at timestamptz NOT NULL
-  );
-  CREATE TABLE inkwell.file_changes (last bigint NOT NULL);
-  INSERT INTO inkwell.file_changes VALUES (0);
-  CREATE OR REPLACE FUNCTION
-    inkwell.commit_files(given json, files_max bigint, grace double precision)
-  RETURNS bigint LANGUAGE plpgsql AS $function$
-  DECLARE
-    this_change bigint;
-    replaced bigint;
-  BEGIN
-    UPDATE inkwell.file_changes SET last = last + 1 RETURNING last INTO this_change;
-    IF EXISTS (SELECT FROM inkwell.replaced_files
-      JOIN json_to_recordset(given) AS sent (disk_name text) USING (disk_name)) THEN
-      RAISE EXCEPTION 'a file was committed after it was given up';
-    END IF;
-    IF (SELECT count(*) FROM inkwell.files) + (
-      SELECT count(*) FROM json_to_recordset(given) AS sent (stored_name text) WHERE NOT EXISTS
-        (SELECT FROM inkwell.files WHERE files.stored_name = sent.stored_name)
-    ) > files_max THEN
-      RETURN -1;
-    END IF;
-    INSERT INTO inkwell.replaced_files
-      SELECT files.disk_name, change, this_change, now() + make_interval(secs => grace)
-      FROM inkwell.files
-      JOIN json_to_recordset(given) AS sent (stored_name text) USING (stored_name);
-    GET DIAGNOSTICS replaced = ROW_COUNT;
-    INSERT INTO inkwell.files (stored_name, disk_name, size, change)
-      SELECT stored_name, disk_name, size, this_change FROM json_to_recordset(given)
-        AS sent (at int, stored_name text, disk_name text, size bigint)
-      ORDER BY at
-      ON CONFLICT (stored_name) DO UPDATE
-      SET disk_name = excluded.disk_name, size = excluded.size, change = excluded.change;
-    RETURN replaced;
-  END $function$;
-  CREATE OR REPLACE FUNCTION inkwell.abandon_files(given json, grace double precision)
-  RETURNS SETOF text LANGUAGE plpgsql AS $function$
-  BEGIN
-    PERFORM FROM inkwell.file_changes FOR UPDATE;
-    INSERT INTO inkwell.replaced_files
-      SELECT sent, 0, 0, now() + make_interval(secs => grace)
-      FROM json_array_elements_text(given) AS sent
-      WHERE NOT EXISTS (SELECT FROM inkwell.files WHERE files.disk_name = sent)
-      ON CONFLICT DO NOTHING;
-    RETURN QUERY SELECT disk_name FROM json_array_elements_text(given) AS sent
-      JOIN inkwell.replaced_files ON disk_name = sent WHERE went = 0;
-  END $function$;`,
+  );`,
   // Each promotion of a standby starts a timeline with the next number. 0: the server does not
   // tell, as in recovery. Comments stored before this step have none.
   `CREATE OR REPLACE FUNCTION inkwell.timeline() RETURNS integer LANGUAGE plpgsql AS $function$
@@ -128,17 +83,8 @@ const steps: readonly string[] = [
   END $function$;
   ALTER TABLE inkwell.comments ADD COLUMN timeline integer;
   ALTER TABLE inkwell.comments ALTER COLUMN timeline SET DEFAULT inkwell.timeline();`,
-  `CREATE OR REPLACE FUNCTION
-    inkwell.commit_files(given json, files_max bigint, bytes_max bigint, grace double precision)
-  RETURNS bigint LANGUAGE plpgsql AS $function$
-  BEGIN
-    PERFORM FROM inkwell.file_changes FOR UPDATE;
-    IF (SELECT sum(size) FROM json_to_recordset(given) AS sent (size bigint)) + (
-      SELECT coalesce(sum(size), 0) FROM inkwell.files WHERE stored_name NOT IN
-        (SELECT stored_name FROM json_to_recordset(given) AS sent (stored_name text))
-    ) > bytes_max THEN RETURN -1; END IF;
-    RETURN inkwell.commit_files(given, files_max, grace);
-  END $function$;`,
+  // Functions that only older builds call.
+  '',
   `CREATE TABLE inkwell.login_failures (
     key text PRIMARY KEY,
     failures integer NOT NULL,
@@ -147,6 +93,36 @@ const steps: readonly string[] = [
   CREATE INDEX login_failures_by_end ON inkwell.login_failures (ends);`,
   // Random, because after a failover a lost version number could be given again.
   `ALTER TABLE inkwell.articles ALTER COLUMN version SET DEFAULT (random() * 9e15)::bigint;`,
+  `CREATE TABLE inkwell.upload_folder (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    id text NOT NULL
+  );
+  CREATE OR REPLACE FUNCTION
+    inkwell.store_files(given json, files_max bigint, bytes_max bigint)
+  RETURNS json LANGUAGE plpgsql AS $function$
+  DECLARE
+    replaced json;
+  BEGIN
+    PERFORM pg_advisory_xact_lock(${filesLock});
+    IF (
+      SELECT count(*) > files_max OR sum(size) > bytes_max FROM (
+        SELECT size FROM json_to_recordset(given) AS sent (size bigint)
+        UNION ALL SELECT size FROM inkwell.files WHERE stored_name NOT IN
+          (SELECT stored_name FROM json_to_recordset(given) AS sent (stored_name text))
+      ) AS stored
+    ) THEN RETURN NULL; END IF;
+    SELECT json_agg(json_build_object('temporaryName', disk_name, 'size', size)) INTO replaced
+      FROM inkwell.files JOIN json_to_recordset(given) AS sent (stored_name text)
+      USING (stored_name);
+    -- Older builds need the column change.
+    INSERT INTO inkwell.files (stored_name, disk_name, size, change)
+      SELECT stored_name, disk_name, size, 0 FROM json_to_recordset(given)
+        AS sent (at int, stored_name text, disk_name text, size bigint)
+      ORDER BY at
+      ON CONFLICT (stored_name) DO UPDATE
+      SET disk_name = excluded.disk_name, size = excluded.size;
+    RETURN coalesce(replaced, '[]');
+  END $function$;`,
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */

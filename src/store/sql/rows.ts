@@ -6,7 +6,7 @@
 import type { InitialData } from '../memory.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
 import { escapeText, unescapeText } from './text-escape.ts';
-import type { WrittenFile } from '../uploads.ts';
+import type { StoredFile } from '../file-index.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 export type Value = string | number | boolean | null;
@@ -110,17 +110,12 @@ export function toArticleRow({ id, json }: Article): NewRow {
   return { id, document: json };
 }
 
-export function toFile(row: Row): WrittenFile {
+export function toFile(row: Row): StoredFile {
   return {
     storedName: toText(row['stored_name']),
-    temporaryName: toDiskName(row),
+    temporaryName: String(row['disk_name']),
     size: Number(row['size']),
   };
-}
-
-/** For rows of both tables of files. */
-export function toDiskName(row: Row): string {
-  return String(row['disk_name']);
 }
 
 /** The authors of the accounts given at this start (R20), with the same ids. */

@@ -27,7 +27,10 @@ export interface Statement {
 /** Identifies files of this program by their header: "Inkw". */
 const applicationId = 0x49_6e_6b_77;
 
-/** Each step runs once per file, in this order. Steps are added, never changed. */
+/**
+ * Each step runs once per file, in this order. Steps are added, never changed; what only older
+ * builds use is left out of new files.
+ */
 const steps: readonly string[] = [
   `CREATE TABLE posts (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -81,21 +84,17 @@ const steps: readonly string[] = [
     disk_name TEXT NOT NULL UNIQUE,
     size INTEGER NOT NULL,
     change INTEGER NOT NULL
-  ) STRICT;
-  CREATE TABLE replaced_files (
-    disk_name TEXT PRIMARY KEY,
-    came INTEGER NOT NULL,
-    went INTEGER NOT NULL,
-    remove_at INTEGER NOT NULL
-  ) STRICT;
-  CREATE TABLE file_changes (last INTEGER NOT NULL) STRICT;
-  INSERT INTO file_changes VALUES (0);`,
+  ) STRICT;`,
   `CREATE TABLE login_failures (
     key TEXT PRIMARY KEY,
     failures INTEGER NOT NULL,
     ends INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX login_failures_by_end ON login_failures (ends);`,
+  `CREATE TABLE upload_folder (
+    one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id TEXT NOT NULL
+  ) STRICT;`,
 ];
 
 /** Limit for the write-ahead log after long reads: four times its usual size. */

@@ -34,7 +34,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
     versions,
     // This reads the file.
     ping: () => void versions(),
-    openFileIndex: (given) => createFileIndex(context, given),
+    openFileIndex: (limits) => createFileIndex(context, limits),
     close() {
       if (!database.isOpen) return;
       writes.flush();
@@ -63,7 +63,6 @@ export async function openSqliteAccounts(
   const opened = await open(path);
   return {
     accounts: createKept({ ...opened, now }),
-    openFileIndex: (given) => createFileIndex(opened, given),
     close: () => opened.database.close(),
   };
 }
