@@ -56,7 +56,6 @@ const secondsOf = new Map(
     'handlers/accounts': 2,
     'graphql/waiting-bytes': 2,
     'graphql/subscriptions-begin': 2,
-    'commands/files': 2,
   }),
 );
 
