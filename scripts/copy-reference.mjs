@@ -1,10 +1,10 @@
 /**
- * Build step: makes dist/openapi.json of docs/openapi.yaml, and dist/reference/, the page that shows
+ * Build step: makes dist/index.html, dist/openapi.json of docs/openapi.yaml, and dist/reference/, the page that shows
  * it, out of the development dependency `swagger-ui-dist` and the files in scripts/reference/. That package needs another one,
  * whose install script reports to its makers; scripts/no-install-report/ stands in for it.
  */
 
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,6 +24,7 @@ const names = [
   'NOTICE',
 ];
 
+await copyFile(join(here, 'home', 'index.html'), join(here, '..', 'dist', 'index.html'));
 const written = await readFile(join(here, '..', 'docs', 'openapi.yaml'), 'utf8');
 await writeFile(join(here, '..', 'dist', 'openapi.json'), JSON.stringify(parse(written)));
 

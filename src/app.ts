@@ -1,7 +1,6 @@
 /** Composition root: creates the listeners for `node:http` from the settings. */
 
 import { randomBytes } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
 import { loadAccounts } from './auth/accounts.ts';
 import { type Bearer, createBearer } from './auth/bearer.ts';
 import { createTokens } from './auth/jwt.ts';
@@ -19,7 +18,7 @@ import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
-import { createPageHandlers } from './handlers/pages.ts';
+import { createPages } from './handlers/pages.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createHealthHandlers } from './handlers/health.ts';
 import {
@@ -33,7 +32,6 @@ import { type ResponseCache, createResponseCache } from './http/response-cache.t
 import { createToListResponse } from './http/json-list.ts';
 import { createRecordTexts, type RecordText } from './http/record-texts.ts';
 import { createCors } from './http/cors.ts';
-import { createStaticFile } from './http/static-files.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import type { Log } from './log.ts';
@@ -66,6 +64,8 @@ export interface App {
   /** Serves ADMIN_PORT. */
   readonly adminListener: Listener;
   readonly adminPool: MemoryPool;
+  /** False in a build without pages, such as dist/inkwell.mjs alone. */
+  readonly hasUi: boolean;
   readonly upgrade: UpgradeListener;
   /** From now on `/readyz` answers 503. Requests are still served. */
   announceStop(): void;
@@ -122,6 +122,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     writing,
   });
   const health = createHealthHandlers({ store, monotonicNow });
+  const pages = createPages(new URL('.', import.meta.url));
   const routes = createRoutes({
     graphql,
     posts: createPostHandlers({ store, viewer, responses, toListResponse, config }),
@@ -130,21 +131,20 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
     todos: createTodoHandlers({ store, responses, toListResponse, config }),
     articles: createArticleHandlers({ store, responses, toListResponse, config }),
-    ...createPages(),
+    ...pages,
     health,
     writing,
   });
   const metricsRoutes = createMetricsRoutes(metrics?.handler);
+  const adminRoutes = [...createAdminRoutes({ health }), ...metricsRoutes];
   const mainRoutes = config.adminPort === 'main' ? [...routes, ...metricsRoutes] : routes;
   const listener = listenTo(mainRoutes, { ...shared, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
-    adminListener: listenTo([...createAdminRoutes({ health }), ...metricsRoutes], {
-      log,
-      pool: adminPool,
-    }),
+    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
     adminPool,
+    hasUi: pages.home !== undefined,
     upgrade: graphql.upgrade,
     announceStop() {
       health.announceStop();
@@ -156,16 +156,6 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
       await uploads.close();
       await store.close();
     },
-  };
-}
-
-/** What the build puts beside the compiled code. */
-function createPages() {
-  const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
-  return {
-    graphqlUi: createPageHandlers('/graphql-ui/', pathOf('graphql-ui')),
-    reference: createPageHandlers('/docs/', pathOf('reference')),
-    openapi: createStaticFile(pathOf('openapi.json')),
   };
 }
 

@@ -94,7 +94,7 @@ async function start(environment: Environment): Promise<void> {
     const memoryMaxMiB = Math.ceil(sumOfBounds(config, newSpace) / MiB);
     const adminUrl = adminPort === undefined ? undefined : toUrl(address, adminPort);
     const url = toUrl(address, port);
-    const ui = `${url}/graphql-ui/`;
+    const ui = app.hasUi ? `${url}/graphql-ui/` : undefined;
     log('info', 'listening', { url, ui, address: toHost(address), adminUrl, memoryMaxMiB });
     const memoryMiB = Math.floor(memoryBytes / MiB);
     if (memoryMaxMiB > memoryMiB) {

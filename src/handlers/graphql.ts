@@ -5,7 +5,7 @@ import type { EndpointDeps, GraphqlCounts, GraphqlEndpoint } from '../graphql/en
 import { typeDefs } from '../graphql/schema/type-defs.ts';
 import { createEtag } from '../http/etag.ts';
 import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
-import type { Handler } from '../http/message.ts';
+import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
 import type { WritingGuard } from './accounts.ts';
@@ -51,7 +51,10 @@ export function createGraphqlHandlers(
       if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
       return postMultipart(request);
     },
-    get: async (request) => (await open()).get(request),
+    get: async (request) => {
+      if (request.query === '' && isBrowser(request)) return toUi;
+      return (await open()).get(request);
+    },
     schema: schemaFile,
     upgrade(incoming, socket, head) {
       if (endpoint !== undefined) endpoint.upgrade(incoming, socket, head);
@@ -73,6 +76,13 @@ export function createGraphqlHandlers(
 
 /** The counts before the endpoint is loaded. */
 const nothing: GraphqlCounts = { webSockets: 0, eventStreams: 0, subscriptions: 0 };
+
+/** R35: only for an `Accept` that prefers a page to JSON, which programs do not send. */
+function isBrowser(request: HttpRequest): boolean {
+  return negotiate(request.header('accept'), ['application/json', 'text/html']) === 'text/html';
+}
+
+const toUi = emptyResponse(303, ['Location', '/graphql-ui/', 'Vary', 'Accept']);
 
 /** The text shows `@uppercase` on fields, which introspection cannot. */
 const schemaFile: Handler = (request) => {

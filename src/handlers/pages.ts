@@ -1,7 +1,9 @@
-/** A web page with its files, which are part of the build: the browser UI (Spec §4.1, R32). */
+/** The web pages, which the build puts beside the program: the browser UI (Spec §4.1, R32). */
 
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { emptyResponse, type Handler } from '../http/message.ts';
-import { createStaticFiles } from '../http/static-files.ts';
+import { createStaticFile, createStaticFiles } from '../http/static-files.ts';
 
 /**
  * Content Security Policy: the page loads and sends nothing across origins, runs only its own
@@ -30,10 +32,25 @@ const headers: readonly string[] = [
 ].flat();
 
 /**
+ * `folder`: the folder of the program, with a slash at the end. A build by `tsc` alone has no
+ * pages: `home` is undefined then, and there are no files.
+ */
+export function createPages(folder: URL) {
+  const pathOf = (name: string): string => fileURLToPath(new URL(name, folder));
+  const home = pathOf('index.html');
+  return {
+    home: existsSync(home) ? createStaticFile(home, [...headers, 'Vary', 'Accept']) : undefined,
+    graphqlUi: createPageHandlers('/graphql-ui/', pathOf('graphql-ui')),
+    reference: createPageHandlers('/docs/', pathOf('reference')),
+    openapi: createStaticFile(pathOf('openapi.json')),
+  };
+}
+
+/**
  * `root`: the path of the page, which ends with a slash. `folder`: the absolute path of its files,
  * which is read at the first request.
  */
-export function createPageHandlers(root: string, folder: string) {
+function createPageHandlers(root: string, folder: string) {
   const files = createStaticFiles(folder, headers);
   return {
     /** The relative links of the page need the slash at the end of its path. */

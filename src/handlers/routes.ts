@@ -9,11 +9,11 @@ import type { createFileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 import { createHome, hello } from './greeting.ts';
 import type { createHealthHandlers } from './health.ts';
-import type { createPageHandlers } from './pages.ts';
+import type { createPages } from './pages.ts';
 import type { createPostHandlers } from './posts.ts';
 import type { createTodoHandlers } from './todos.ts';
 
-export interface Handlers {
+export interface Handlers extends ReturnType<typeof createPages> {
   readonly graphql: GraphqlHandlers;
   readonly posts: ReturnType<typeof createPostHandlers>;
   readonly comments: ReturnType<typeof createCommentHandlers>;
@@ -21,9 +21,6 @@ export interface Handlers {
   readonly files: ReturnType<typeof createFileHandlers>;
   readonly todos: ReturnType<typeof createTodoHandlers>;
   readonly articles: ReturnType<typeof createArticleHandlers>;
-  readonly graphqlUi: ReturnType<typeof createPageHandlers>;
-  readonly reference: ReturnType<typeof createPageHandlers>;
-  readonly openapi: Handler;
   readonly health: ReturnType<typeof createHealthHandlers>;
   readonly writing: WritingGuard;
 }
@@ -75,7 +72,7 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     // R12: `Location` of a new article points here.
     route('GET', '/articles/{id}', { handler: articles.redirect }),
     // Not in the specification (R35)
-    route('GET', '/', { handler: createHome(() => routes) }),
+    route('GET', '/', { handler: createHome(() => routes, handlers.home) }),
     route('GET', '/openapi.json', { handler: handlers.openapi, ...json }),
     route('GET', '/docs', { handler: handlers.reference.redirect }),
     route('GET', '/docs/*', { handler: handlers.reference.file }),

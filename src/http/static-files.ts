@@ -63,14 +63,20 @@ export function createStaticFiles(folder: string, shared: readonly string[]): St
   };
 }
 
-/** Serves the one file at this absolute path, which is read at the first request. */
-export function createStaticFile(path: string): (request: HttpRequest) => Promise<HttpResponse> {
+/**
+ * Serves the one file at this absolute path, which is read at the first request. `shared`: headers
+ * of every response, flat.
+ */
+export function createStaticFile(
+  path: string,
+  shared: readonly string[] = [],
+): (request: HttpRequest) => Promise<HttpResponse> {
   const read = keepOnce(() => readShipped(path, path));
   return async (request) => {
     const file = await read().catch((error: NodeJS.ErrnoException) => {
       throw error.code === 'ENOENT' ? noSuchFile() : error;
     });
-    return toResponse(request, file, []);
+    return toResponse(request, file, shared);
   };
 }
 

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import { AppError } from '../../dist/errors.js';
-import { createPageHandlers } from '../../dist/handlers/pages.js';
+import { createPages } from '../../dist/handlers/pages.js';
 import { startServer } from '../support/server.js';
 import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 
-const folder = join(import.meta.dirname, '..', '..', 'dist', 'graphql-ui');
-const ui = createPageHandlers('/graphql-ui/', folder);
+const { graphqlUi: ui } = createPages(new URL('../../dist/', import.meta.url));
 
 function get(target: string): HttpResponse | Promise<HttpResponse> {
   const [path = '', query = ''] = target.split('?');

@@ -22,14 +22,30 @@ test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
   assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
   const page = await response.text();
-  const links = Array.from(page.matchAll(/href="([^"]+)"/g), ([, link = '']) => link);
-  assert.equal(links.length, 3);
+  assert.doesNotMatch(page, /<script/);
+  const links = Array.from(page.matchAll(/href="(\/[^"]+)"/g), ([, link = '']) => link);
+  assert.equal(links.length, 2);
   for (const link of links) assert.equal((await server.fetch(link)).status, 200, link);
-  assert.match(page, /POST \/graphql</);
+  const listed = Array.from(page.matchAll(/<dt>([^<]+)<\/dt>/g), ([, route = '']) => route);
+  const { routes } = (await (await server.fetch('/')).json()) as { routes: readonly string[] };
+  assert.deepEqual(listed.toSorted(), routes.toSorted());
 });
 
 test('GET /: any other type is 406, any other method 405', async (t) => {
   const server = await startServer(t);
   assert.equal((await server.fetch('/', { headers: { Accept: 'image/png' } })).status, 406);
   assert.equal((await server.fetch('/', { method: 'POST' })).status, 405);
+});
+
+test('GET /graphql without a query leads a browser to the UI, and no other client', async (t) => {
+  const server = await startServer(t);
+  const get = (target: string, accept: string): Promise<Response> =>
+    server.fetch(target, { headers: { Accept: accept }, redirect: 'manual' });
+  const response = await get('/graphql', 'text/html,application/xml;q=0.9,*/*;q=0.8');
+  assert.equal(response.status, 303);
+  assert.equal(response.headers.get('location'), '/graphql-ui/');
+  assert.equal(response.headers.get('vary'), 'Accept');
+  assert.equal((await get('/graphql', '*/*')).status, 400);
+  assert.equal((await get('/graphql', 'application/json, text/html')).status, 400);
+  assert.equal((await get('/graphql?query={__typename}', 'text/html')).status, 406);
 });
