@@ -6,13 +6,15 @@ import { adminPoolBytes } from './memory-pool.ts';
 import { MiB } from './settings.ts';
 
 /** The loaded program, and garbage that is not collected yet. */
-const programBytes = 190 * MiB;
+const programBytes = 176 * MiB;
 /** Two password checks; a hash with the largest parameters takes 128 MiB instead. */
 const passwordBytes = 2 * 16 * MiB;
 /** Connections to ADMIN_PORT: monitoring needs few. */
 export const adminConnectionsMax = 100;
 /** Names and index entries of a stored file. */
 const fileBytes = 1_024;
+/** Verified tokens and failed logins (4 MiB each), unread log lines and pages (3 each). */
+const cachesBytes = 14 * MiB;
 /** Page cache of a database driver, if the records are not in memory. */
 const driverBytes = 64 * MiB;
 
@@ -30,6 +32,7 @@ export function sumOfBounds(config: Config, newSpace: number): number {
     programBytes +
     newSpace +
     passwordBytes +
+    cachesBytes +
     config.connectionsMax * connectionBytes +
     config.waitingBytesMax +
     (config.adminPort === undefined ? 0 : adminBytes) +

@@ -108,7 +108,7 @@ const closing: readonly (readonly [string, string, number, string])[] = [
     'headers_too_large',
   ],
   [
-    'more than two hundred header lines, a Transfer-Encoding behind them',
+    'more than a hundred header lines, a Transfer-Encoding behind them',
     request(
       'POST /posts HTTP/1.1',
       ...Array.from({ length: 2_100 }, () => 'a:'),
@@ -249,9 +249,9 @@ test('absolute form: its host counts, not that of the header (RFC 9112 §3.2.2)'
   assert.match(response.headers.get('location') ?? '', /^http:\/\/real\.example:81\/api\/todos\//);
 });
 
-test('a request with nearly two hundred header lines is served', async (t) => {
+test('a request with nearly a hundred header lines is served', async (t) => {
   const { port } = await startServer(t);
-  const many = Array.from({ length: 190 }, (_, at) => `X-${at}: y`);
+  const many = Array.from({ length: 90 }, (_, at) => `X-${at}: y`);
   assert.equal((await ask(t, port, request('GET /hello HTTP/1.1', ...many))).status, 200);
 });
 

@@ -30,7 +30,7 @@ export class Incoming extends IncomingMessage {
 const hostPattern = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~!$&'()*+,;=%-]+)(?::[0-9]{0,5})?$/;
 
 /** Header lines of a request. Browsers and proxies send about thirty. */
-export const headerLinesMax = 200;
+export const headerLinesMax = 100;
 
 /** Throws for messages that RFC 9112 forbids and Node accepts. */
 export function checkMessage(incoming: IncomingMessage): void {

@@ -23,7 +23,7 @@ export interface HttpServerDeps {
   /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
   readonly config: Pick<Config, 'connectionsMax' | 'idleTimeoutSeconds' | 'keepAliveSeconds'>;
-  /** How long requests in flight may take after the stop; default: eight seconds. */
+  /** How long requests in flight may take after the stop; default: six seconds. */
   readonly drainSeconds?: number;
 }
 
@@ -49,8 +49,8 @@ export interface HttpServer {
 const headerBytesMax = 16_384;
 /** Time limit for the headers, which usually arrive in one packet. */
 const headersTimeoutSeconds = 10;
-/** Shorter than the ten seconds after which Docker kills a process that it has asked to stop. */
-const defaultDrainSeconds = 8;
+/** With `settle` before it, well below the ten seconds after which Docker kills a process. */
+const defaultDrainSeconds = 6;
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const { listener, pool, config, drainSeconds = defaultDrainSeconds } = deps;
