@@ -61,39 +61,3 @@ export function createScheduler(): Scheduler {
     },
   };
 }
-
-/** Makes work of many small steps yield when its time in this iteration of the loop is used up. */
-export class Pace {
-  readonly #scheduler: Scheduler;
-  #end = 0;
-  #isOpen = false;
-  #iteration = 0;
-
-  constructor(scheduler: Scheduler) {
-    this.#scheduler = scheduler;
-  }
-
-  /** A number of the iteration of the loop in which the present step runs. */
-  get iteration(): number {
-    return this.#iteration;
-  }
-
-  /** Call it between two steps, and await what it returns; undefined if there is time left. */
-  wait(): Promise<void> | undefined {
-    const now = performance.now();
-    if (this.#isOpen && now >= this.#end) {
-      return this.#scheduler.yield().then(() => this.#open(performance.now()));
-    }
-    if (!this.#isOpen) this.#open(now);
-    return undefined;
-  }
-
-  #open(now: number): void {
-    this.#end = now + turnMilliseconds;
-    this.#isOpen = true;
-    this.#iteration += 1;
-    setImmediate(() => {
-      this.#isOpen = false;
-    });
-  }
-}

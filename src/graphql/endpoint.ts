@@ -40,7 +40,7 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
   const engine = createEngine(deps);
   const { placed } = deps.store;
   const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, metrics, placed });
-  const streams = createEventStreams({ engine, subscriptions, pool, config, metrics });
+  const streams = createEventStreams({ engine, subscriptions, config });
   const sockets = createWebSocketEndpoint({
     ...deps,
     engine,
@@ -56,7 +56,7 @@ export function createEndpoint(deps: EndpointDeps): GraphqlEndpoint {
     count: () => ({
       webSockets: sockets.size,
       eventStreams: streams.size,
-      subscriptions: subscriptions.count().members,
+      subscriptions: subscriptions.count().subscribers,
     }),
     close() {
       streams.close();

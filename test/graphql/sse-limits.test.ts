@@ -56,7 +56,7 @@ describe('requests', { concurrency: 4 }, () => {
     assert.equal(refused.status, 500);
     assert.doesNotMatch(refused.text, /secret/);
     assert.deepEqual(endpoint.logged, ['request failed']);
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
     other.leave();
   });
 });
@@ -127,13 +127,13 @@ describe('clients', { concurrency: 4 }, () => {
     const silent: EventReader[] = [];
     for (let count = 0; count < 16; count += 1)
       silent.push(await askEvents(endpoint, subscription));
-    await until(() => endpoint.subscriptions.count().members >= 16);
+    await until(() => endpoint.subscriptions.count().subscribers >= 16);
     for (let sent = 0; endpoint.streams.size > 0 && sent < 2_000; sent += 1) {
       endpoint.comment('x'.repeat(50_000));
       await turn();
     }
     assert.equal(endpoint.streams.size, 0);
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
     for (const reader of silent) reader.leave();
   });
 
@@ -149,7 +149,7 @@ describe('clients', { concurrency: 4 }, () => {
     for (let count = 0; count < 10; count += 1) {
       assert.equal(await reader.next(), eventOf(`${count}`));
     }
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
     assert.deepEqual(endpoint.logged, []);
     reader.leave();
   });

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
 import { keepOthersServed } from '../support/prober.js';
@@ -44,10 +47,30 @@ test('a client that leaves takes its place in the group with it', async (t) => {
   const endpoint = await startEndpoint(t);
   const reader = await askEvents(endpoint, subscription);
   await reader.next();
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
   reader.leave();
   await until(() => endpoint.streams.size <= 0);
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
+});
+
+test('a client that leaves while its response is made takes its place with it', async (t) => {
+  let answer: (() => void) | undefined;
+  const placed = () => new Promise<void>((resolve) => (answer = resolve));
+  const endpoint = await startEndpoint(t, { placed });
+  const socket = connect(endpoint.port, '127.0.0.1');
+  const body = JSON.stringify({ query: subscription });
+  const head = 'POST /graphql HTTP/1.1\r\nHost: blog.example\r\nAccept: text/event-stream\r\n';
+  const type = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  socket.write(`${head}${type}${body}`);
+  await until(() => endpoint.streams.size === 1);
+  // It half-closes, as a client does that leaves.
+  socket.end();
+  socket.resume();
+  await turn();
+  answer?.();
+  await once(socket, 'close');
+  await until(() => endpoint.streams.size === 0);
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
 });
 
 test('event streams and sockets share their groups', async (t) => {
@@ -57,7 +80,7 @@ test('event streams and sockets share their groups', async (t) => {
     await askEvents(endpoint, subscription),
   ];
   for (const reader of readers) await reader.next();
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 2 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 2 });
   endpoint.comment('for both');
   for (const reader of readers) {
     assert.equal(
@@ -117,7 +140,7 @@ test('a clean stop ends streams without complete', async (t) => {
   const stopped = endpoint.stop();
   assert.equal(await reader.next(), undefined);
   await stopped;
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
+  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
 });
 
 test('events are answered where the client likes them best', () => {

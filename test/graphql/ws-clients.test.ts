@@ -28,9 +28,9 @@ describe('clients of graphql-transport-ws', () => {
     test('subscribes and stops', async () => {
       const { client } = modernClient(endpoint().port);
       const events = client.iterate({ query: subscription });
-      const { members } = endpoint().subscriptions.count();
+      const { subscribers } = endpoint().subscriptions.count();
       const first = events.next();
-      await until(() => endpoint().subscriptions.count().members !== members);
+      await until(() => endpoint().subscriptions.count().subscribers !== subscribers);
       endpoint().comment('for the client');
       const { value } = (await first) as { value: { data: unknown } };
       assert.deepEqual(value.data, {

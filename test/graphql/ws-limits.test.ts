@@ -28,9 +28,9 @@ describe('messages', { concurrency: 4 }, () => {
   test('one at the limit is read, one byte more closes with 1009', async (t) => {
     const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols });
-    client.sendText('{"type":"connection_init"}'.padEnd(262_144));
+    client.sendText('{"type":"connection_init"}'.padEnd(65_536));
     assert.equal((await client.next()).type, 'connection_ack');
-    client.sendText('{"type":"ping"}'.padEnd(262_145));
+    client.sendText('{"type":"ping"}'.padEnd(65_537));
     assert.equal((await client.closed).code, 1009);
   });
 
@@ -104,13 +104,13 @@ describe('operations', { concurrency: 4 }, () => {
   test('what waits for the acknowledgement is bounded in bytes', async (t) => {
     const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
-    const query = `{ __typename }${' '.repeat(220_000)}`;
-    for (const id of ['a', 'b', 'c']) client.send(subscribe(id, query));
+    const query = `{ __typename }${' '.repeat(60_000)}`;
+    for (let id = 0; id < 9; id += 1) client.send(subscribe(`${id}`, query));
     client.send({ type: 'connection_init' });
-    assert.equal((await client.next()).id, 'c');
+    assert.equal((await client.next()).id, '8');
     assert.equal((await client.next()).type, 'connection_ack');
     const ids = [(await client.next()).id, (await client.next()).id];
-    assert.deepEqual(ids, ['a', 'a']);
+    assert.deepEqual(ids, ['0', '0']);
     await client.close();
   });
 
@@ -215,10 +215,10 @@ describe('peers', { concurrency: 4 }, () => {
     silent.send(subscribe('s', subscription));
     reader.send(subscribe('r', subscription));
     reader.send(subscribe('r2', 'subscription { commentAdded { postId } }'));
-    await until(() => endpoint.subscriptions.count().members >= 3);
+    await until(() => endpoint.subscriptions.count().subscribers >= 3);
     silent.socket.pause();
     let sent = 0;
-    for (; endpoint.subscriptions.count().members === 3 && sent < 2_000; sent += 1) {
+    for (; endpoint.subscriptions.count().subscribers === 3 && sent < 2_000; sent += 1) {
       const content = `${sent} ${'x'.repeat(50_000)}`;
       endpoint.comment(content);
       const { payload } = [await reader.next(), await reader.next()].find(({ id }) => id === 'r')!;
@@ -241,12 +241,12 @@ describe('peers', { concurrency: 4 }, () => {
       client.socket.pause();
       clients.push(client);
     }
-    await until(() => endpoint.subscriptions.count().members >= 16);
-    for (let sent = 0; endpoint.subscriptions.count().members > 0 && sent < 2_000; sent += 1) {
+    await until(() => endpoint.subscriptions.count().subscribers >= 16);
+    for (let sent = 0; endpoint.subscriptions.count().subscribers > 0 && sent < 2_000; sent += 1) {
       endpoint.comment('x'.repeat(50_000));
       await turn();
     }
-    assert.equal(endpoint.subscriptions.count().members, 0);
+    assert.equal(endpoint.subscriptions.count().subscribers, 0);
     for (const client of clients) client.socket.terminate();
   });
 
@@ -262,7 +262,7 @@ describe('peers', { concurrency: 4 }, () => {
     await until(() => endpoint.sockets.size <= 1);
     endpoint.comment('hello');
     assert.equal((await reader.next()).id, 'r');
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, members: 1 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
     await reader.close();
   });
 });
@@ -279,7 +279,7 @@ describe('a clean stop', { concurrency: 4 }, () => {
     const stopped = endpoint.stop();
     for (const client of clients) assert.equal((await client.closed).code, 1001);
     await stopped;
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, members: 0 });
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
   });
 
   test('does not wait for those who do not answer', async (t) => {

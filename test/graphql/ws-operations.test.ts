@@ -228,11 +228,11 @@ describe('operations over graphql-transport-ws', () => {
       const client = await ready();
       client.send(subscribe('s', 'subscription gone { commentAdded { id } }'));
       await settle(client);
-      const { members } = endpoint().subscriptions.count();
+      const { subscribers } = endpoint().subscriptions.count();
       client.socket.terminate();
       await client.closed;
-      await until(() => endpoint().subscriptions.count().members !== members);
-      assert.equal(endpoint().subscriptions.count().members, members - 1);
+      await until(() => endpoint().subscriptions.count().subscribers !== subscribers);
+      assert.equal(endpoint().subscriptions.count().subscribers, subscribers - 1);
     });
   });
 });

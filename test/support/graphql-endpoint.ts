@@ -55,6 +55,8 @@ export interface EndpointOptions {
   readonly now?: () => number;
   /** Different subscriptions at a time. */
   readonly distinctMax?: number;
+  /** What a subscription waits for before its response begins. */
+  readonly placed?: () => Promise<unknown> | undefined;
 }
 
 /** One endpoint for all tests of a `describe`. */
@@ -78,6 +80,7 @@ export async function startEndpoint(
     wrap = (engine) => engine,
     now = (): number => performance.now(),
     distinctMax = 1_000,
+    placed,
   }: EndpointOptions = {},
 ): Promise<GraphqlEndpoint> {
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
@@ -103,22 +106,24 @@ export async function startEndpoint(
       pool,
     }),
   );
-  const subscriptions = createSubscriptions({
-    engine,
-    log,
-    pool,
-    distinctMax,
-  });
-  const authorizations: (string | undefined)[] = [];
-  const viewerOf = (authorization: string | undefined): undefined => {
-    authorizations.push(authorization);
-    if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
-  };
   const dropped: string[] = [];
   const metrics = {
     operation: () => undefined,
     responseFromCache: () => undefined,
     subscriberDropped: (reason: string) => void dropped.push(reason),
+  };
+  const subscriptions = createSubscriptions({
+    engine,
+    log,
+    pool,
+    distinctMax,
+    placed,
+    metrics,
+  });
+  const authorizations: (string | undefined)[] = [];
+  const viewerOf = (authorization: string | undefined): undefined => {
+    authorizations.push(authorization);
+    if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
   };
   const sockets = createWebSocketEndpoint({
     observer: { begin: () => undefined, end: () => undefined, openSession: () => () => undefined },
@@ -130,9 +135,8 @@ export async function startEndpoint(
     log,
     config,
     now,
-    metrics,
   });
-  const streams = createEventStreams({ engine, subscriptions, pool, config, metrics });
+  const streams = createEventStreams({ engine, subscriptions, config });
   const stop = await serve(context, { config, sockets, streams, engine, log, pool, subscriptions });
   context.after(stop.stop);
   return {

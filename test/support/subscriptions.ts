@@ -3,7 +3,7 @@
 import { parse } from 'graphql';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import type { ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
-import type { Ending, Member } from '../../dist/graphql/events/member.js';
+import type { Ending, Subscriber } from '../../dist/graphql/events/subscriber.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { SharedEvent } from '../../dist/graphql/events/shared-event.js';
 import {
@@ -79,11 +79,12 @@ export function operationOf(text: string, variables?: Record<string, unknown>): 
   return ready as unknown as ReadyOperation;
 }
 
-export class Reader implements Member {
+export class Reader implements Subscriber {
   readonly events: SharedEvent[] = [];
   readonly endings: Ending[] = [];
-  next(event: SharedEvent): void {
+  next(event: SharedEvent): boolean {
     this.events.push(event);
+    return true;
   }
   end(ending: Ending): void {
     this.endings.push(ending);

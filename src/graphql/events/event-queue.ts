@@ -1,40 +1,44 @@
 /**
- * Executes and delivers the events of all groups one after the other, in time slices, so that only
- * one group's work is in memory and occupies the event loop.
+ * Executes and delivers the events of all groups one after the other, so that only one event is
+ * being made, and yields between two of them when this iteration of the event loop has had its
+ * time.
  */
 
-import { Pace, type Scheduler } from '../../scheduler.ts';
+import type { Scheduler } from '../../scheduler.ts';
 
-export interface EventQueue {
-  /** Runs `work` after the work queued before it. Light work takes precedence over heavy work. */
-  run(work: () => Promise<void>, isHeavy: boolean): Promise<void>;
-  /** Call it between two steps of work, and await what it returns, if anything. */
-  wait(): Promise<void> | undefined;
+export class EventQueue {
+  readonly #scheduler: Scheduler;
+  readonly #light: (() => void)[] = [];
+  readonly #heavy: (() => void)[] = [];
+  #isBusy = false;
+
+  constructor(scheduler: Scheduler) {
+    this.#scheduler = scheduler;
+  }
+
   /** The same number for work that runs in one iteration of the event loop. */
-  iteration(): number;
-}
+  get turn(): number {
+    return this.#scheduler.turns;
+  }
 
-export function createEventQueue(scheduler: Scheduler): EventQueue {
-  const pace = new Pace(scheduler);
-  const light: (() => void)[] = [];
-  const heavy: (() => void)[] = [];
-  let isBusy = false;
+  /** Call it between two steps of work, and await what it returns, if anything. */
+  wait(): Promise<void> | undefined {
+    return this.#scheduler.turn();
+  }
 
-  return {
-    wait: () => pace.wait(),
-    iteration: () => pace.iteration,
-    async run(work, isHeavy) {
-      if (isBusy) await new Promise<void>((resolve) => (isHeavy ? heavy : light).push(resolve));
-      isBusy = true;
-      try {
-        await pace.wait();
-        await work();
-      } finally {
-        const next = light.shift() ?? heavy.shift();
-        // `isBusy` stays true while the next task starts, so that no other task overtakes it.
-        if (next === undefined) isBusy = false;
-        else next();
-      }
-    },
-  };
+  /** Runs `work` after the work queued before it. Light work takes precedence over heavy work. */
+  async run(work: () => Promise<void>, isHeavy: boolean): Promise<void> {
+    const queue = isHeavy ? this.#heavy : this.#light;
+    if (this.#isBusy) await new Promise<void>((resolve) => void queue.push(resolve));
+    this.#isBusy = true;
+    try {
+      await this.wait();
+      await work();
+    } finally {
+      const next = this.#light.shift() ?? this.#heavy.shift();
+      // It stays busy while the next work starts, so that no other overtakes it.
+      if (next === undefined) this.#isBusy = false;
+      else next();
+    }
+  }
 }

@@ -1,15 +1,14 @@
 /** A group of equal subscriptions: reads the source, executes each event once and delivers it. */
 
 import { AppError } from '../../errors.ts';
-import { type JsonBody, toBytes } from '../../http/response-cache.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Subscription } from '../engine.ts';
 import { isOverload } from '../errors.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import type { EventQueue } from './event-queue.ts';
-import type { Ending, Member } from './member.ts';
 import { SharedEvent } from './shared-event.ts';
+import type { Ending, Subscriber } from './subscriber.ts';
 
 export interface GroupDeps {
   /** Shared by all groups. */
@@ -20,18 +19,18 @@ export interface GroupDeps {
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
-/** Members served before the time slice is checked. */
-const membersAtOnce = 64;
+/** Subscribers served before the time slice is checked. */
+const subscribersAtOnce = 64;
 /** A group whose last event was larger than this many bytes lets other groups go first. */
 const lightBytesMax = 65_536;
 
-export class Group {
-  readonly #members = new Set<Member>();
+export class SubscriptionGroup {
+  readonly #subscribers = new Set<Subscriber>();
   readonly #deps: GroupDeps;
   #events: AsyncIterator<unknown> | undefined;
   #isHeavy = false;
   /** When the last event was delivered. */
-  #iteration = 0;
+  #turn = 0;
   #ended = false;
 
   constructor(deps: GroupDeps) {
@@ -39,15 +38,16 @@ export class Group {
   }
 
   get size(): number {
-    return this.#members.size;
+    return this.#subscribers.size;
   }
 
-  join(member: Member): void {
-    this.#members.add(member);
+  join(subscriber: Subscriber): void {
+    this.#subscribers.add(subscriber);
   }
 
-  leave(member: Member): void {
-    if (this.#members.delete(member) && this.#members.size === 0) this.end({ kind: 'complete' });
+  leave(subscriber: Subscriber): void {
+    const isLast = this.#subscribers.delete(subscriber) && this.#subscribers.size === 0;
+    if (isLast) this.end({ kind: 'complete' });
   }
 
   /** Reads the source until the group ends. Never throws; `report` logs internal errors. */
@@ -66,13 +66,13 @@ export class Group {
     this.#ended = true;
     this.#deps.forget();
     this.#closeSource();
-    const members = [...this.#members];
-    this.#members.clear();
-    for (const member of members) {
+    const subscribers = [...this.#subscribers];
+    this.#subscribers.clear();
+    for (const subscriber of subscribers) {
       if (ending.kind === 'failed') {
         this.#deps.metrics?.subscriberDropped(isOverload(ending.error) ? 'overrun' : 'failed');
       }
-      member.end(ending);
+      subscriber.end(ending);
     }
   }
 
@@ -81,7 +81,7 @@ export class Group {
     if (subscription.kind === 'refused') return subscription;
     const { events, toJson } = subscription;
     this.#events = events;
-    // The last member may have left while the source was opening.
+    // The last subscriber may have left while the source was opening.
     if (this.#ended) this.#closeSource();
     for (;;) {
       const event = await events.next();
@@ -90,23 +90,23 @@ export class Group {
     }
   }
 
-  async #announce(toJson: () => MaybePromise<JsonBody>): Promise<void> {
+  async #announce(toJson: () => MaybePromise<string>): Promise<void> {
     const json = await toJson();
     this.#isHeavy = json.length > lightBytesMax;
-    const iteration = this.#deps.queue.iteration();
-    const isFurther = iteration === this.#iteration;
-    this.#iteration = iteration;
-    await this.#deliver(new SharedEvent(toBytes(json), this.#deps.pool, isFurther));
+    const { turn } = this.#deps.queue;
+    const isFurther = turn === this.#turn;
+    this.#turn = turn;
+    await this.#deliver(new SharedEvent(Buffer.from(json), this.#deps.pool, isFurther));
   }
 
-  /** Members that join during the delivery do not get the event. */
+  /** Subscribers that join during the delivery do not get the event. */
   async #deliver(event: SharedEvent): Promise<void> {
     let served = 0;
-    const members = Array.from(this.#members);
-    for (const member of members) {
-      member.next(event);
+    const subscribers = Array.from(this.#subscribers);
+    for (const subscriber of subscribers) {
+      if (!subscriber.next(event)) this.#deps.metrics?.subscriberDropped('behind');
       served += 1;
-      if (served % membersAtOnce === 0) await this.#deps.queue.wait();
+      if (served % subscribersAtOnce === 0) await this.#deps.queue.wait();
     }
   }
 

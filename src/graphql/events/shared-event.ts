@@ -1,4 +1,4 @@
-/** One event of a group. It is executed once, and in memory once, for all members of the group. */
+/** One event of a group. It is executed once, and in memory once, for all its subscribers. */
 
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 
@@ -18,27 +18,28 @@ export class SharedEvent {
   readonly isFurther: boolean;
   /** The forms for each transport, keyed by what precedes the event. */
   readonly forms = new Map<string, EventForm>();
-  readonly #held: Reservation;
-  /** The members that still have to send it. */
-  #holders = 0;
+  readonly #reservation: Reservation;
+  /** The clients that have not taken all of it. */
+  #waiting = 0;
 
-  /** `pool` accounts for the event while members hold it. */
+  /** `pool` accounts for the event while a client has not taken it. */
   constructor(json: Buffer, pool: Pick<MemoryPool, 'open'>, isFurther: boolean) {
     this.json = json;
     this.isFurther = isFurther;
-    this.#held = pool.open();
+    this.#reservation = pool.open();
   }
 
   /**
-   * Call it if a member could not send the whole event. The event counts in the pool until each
-   * such member calls the returned function once.
+   * Call it for a long event that could not be sent at once. It is then counted, once for all
+   * clients, until each of them has called the returned function once. It is in memory already, so
+   * it is counted even if there is no room: an event must reach those that read (R30).
    */
-  hold(): () => void {
-    this.#holders += 1;
-    if (this.#holders === 1) this.#held.set(this.json.length);
+  reserve(): () => void {
+    this.#waiting += 1;
+    if (this.#waiting === 1) this.#reservation.set(this.json.length);
     return () => {
-      this.#holders -= 1;
-      if (this.#holders === 0) this.#held.release();
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#reservation.release();
     };
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Subscriptions of all transports (WebSocket, server-sent events). Equal subscriptions form a
- * group, so that an event is executed and serialised once for all members (R30). A group opens its
- * source with its first member and ends with its last.
+ * group, so that an event is executed and serialised once for all subscribers (R30). A group opens
+ * its source with its first subscriber and ends with its last.
  */
 
 import { createHash } from 'node:crypto';
@@ -12,33 +12,34 @@ import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
-import { createEventQueue } from './event-queue.ts';
-import { Group } from './group.ts';
-import type { Member } from './member.ts';
+import { EventQueue } from './event-queue.ts';
+import { SubscriptionGroup } from './group.ts';
+import type { Subscriber } from './subscriber.ts';
 
 export interface Subscriptions {
   /**
-   * Adds a member, which gets events from now on. Returns a function that removes it, which is fast
-   * and may be called twice. Operations are equal if document, operation name and variables are.
-   * Throws `overloaded` if too many different subscriptions are active.
+   * Adds a subscriber, which gets events from now on. Returns a function that removes it, which is
+   * fast and may be called twice. Operations are equal if document, operation name and variables
+   * are. Throws `overloaded` if too many different subscriptions are active.
    */
-  join(operation: ReadyOperation, member: Member): () => void;
+  join(operation: ReadyOperation, subscriber: Subscriber): () => void;
   /**
-   * Undefined, or settles when every member gets all comments that are stored from then on. What a
-   * client is told after that shows it that its earlier subscriptions run. Rejects as a read does.
+   * Undefined, or settles when every subscriber gets all comments that are stored from then on.
+   * What a client is told after that shows it that its earlier subscriptions run. Rejects as a read
+   * does.
    */
   running(): Promise<unknown> | undefined;
   /** Ends every subscription and refuses new ones. */
   close(): void;
-  /** The present numbers of groups and members. */
-  count(): { readonly groups: number; readonly members: number };
+  /** The present numbers of groups and subscribers. */
+  count(): { readonly groups: number; readonly subscribers: number };
 }
 
 export interface SubscriptionsDeps {
   readonly engine: Pick<Engine, 'subscribe' | 'scheduler'>;
   /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
-  /** Accounts for the operations of groups, and for events queued for slow members. */
+  /** Accounts for the operations of groups, and for events queued for slow clients. */
   readonly pool: Pick<MemoryPool, 'open'>;
   readonly log: Log;
   readonly placed?: Store['placed'] | undefined;
@@ -47,24 +48,24 @@ export interface SubscriptionsDeps {
 
 export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   const { engine, distinctMax, pool, log, metrics } = deps;
-  const groups = new Map<string, Group>();
-  const queue = createEventQueue(engine.scheduler);
+  const groups = new Map<string, SubscriptionGroup>();
+  const queue = new EventQueue(engine.scheduler);
   let closed = false;
   let opened = 0;
 
-  const open = (key: string, operation: ReadyOperation): Group => {
-    const kept = pool.open();
-    if (groups.size >= distinctMax || !kept.grow(bytesOfDocument(operation.document))) {
+  const open = (operation: ReadyOperation, key: string, bytes: number): SubscriptionGroup => {
+    const reservation = pool.open();
+    if (groups.size >= distinctMax || !reservation.grow(bytes)) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
     const forget = (): void => {
       groups.delete(key);
-      kept.release();
+      reservation.release();
     };
-    const group = new Group({ queue, pool, forget, metrics });
+    const group = new SubscriptionGroup({ queue, pool, forget, metrics });
     groups.set(key, group);
     opened += 1;
-    // Without a token: the events of a group must not depend on its first member.
+    // Without a token: the events of a group must not depend on its first subscriber.
     const scope = { requestId: `subscription-${opened}`, viewer: () => undefined };
     group.read(engine.subscribe(operation, scope), (reason) => {
       log('error', 'subscription failed', { requestId: scope.requestId, reason });
@@ -73,14 +74,14 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   };
 
   return {
-    join(operation, member) {
+    join(operation, subscriber) {
       if (closed) throw new AppError('draining', 'The server is stopping.');
       const startedAt = performance.now();
-      const key = toKey(operation);
-      const group = groups.get(key) ?? open(key, operation);
-      group.join(member);
+      const { key, bytes } = toKey(operation);
+      const group = groups.get(key) ?? open(operation, key, bytes);
+      group.join(subscriber);
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
-      return () => group.leave(member);
+      return () => group.leave(subscriber);
     },
     running: () => deps.placed?.(),
     close() {
@@ -88,16 +89,23 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       for (const group of groups.values()) group.end({ kind: 'closing' });
     },
     count() {
-      let members = 0;
-      for (const group of groups.values()) members += group.size;
-      return { groups: groups.size, members };
+      let subscribers = 0;
+      for (const group of groups.values()) subscribers += group.size;
+      return { groups: groups.size, subscribers };
     },
   };
 }
 
-/** A short key, the same for equal subscriptions. */
-function toKey({ document, operationName, variables }: ReadyOperation): string {
-  const text = document.loc?.source.body;
-  const parts = JSON.stringify([text, operationName, variables ?? {}]);
-  return createHash('sha256').update(parts).digest('base64');
+/** JSON of values takes up to so many times its length when it is parsed: an empty object does. */
+const parsedBytesPerByte = 22;
+
+/** A short key, the same for equal subscriptions; and the approximate memory of the operation. */
+function toKey({ document, operationName, variables = {} }: ReadyOperation): {
+  readonly key: string;
+  readonly bytes: number;
+} {
+  const values = JSON.stringify(variables);
+  const parts = JSON.stringify([document.loc?.source.body, operationName, values]);
+  const key = createHash('sha256').update(parts).digest('base64');
+  return { key, bytes: bytesOfDocument(document) + parsedBytesPerByte * values.length };
 }

@@ -10,15 +10,12 @@ import { ClientGone } from '../../http/server/body.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpResponse, HttpRequest } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { isOverload, toPlainError } from '../errors.ts';
-import type { Ending, Member } from '../events/member.ts';
-import { createQueueShare } from '../events/queue-share.ts';
 import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
+import { createQueueLimit, type Ending, type Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { type Call, runPrepared } from './operations.ts';
 
 export interface EventStreams {
@@ -40,10 +37,7 @@ export interface EventStreams {
 export interface EventStreamsDeps {
   readonly engine: Pick<Engine, 'prepare' | 'execute'>;
   readonly subscriptions: Subscriptions;
-  /** Accounts for what is queued for slow readers. */
-  readonly pool: Pick<MemoryPool, 'open'>;
   readonly config: Config;
-  readonly metrics?: GraphqlMetrics | undefined;
 }
 
 const eventStream = 'text/event-stream';
@@ -77,23 +71,18 @@ export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
 }
 
 export function createEventStreams(deps: EventStreamsDeps): EventStreams {
-  const { engine, subscriptions, pool, config, metrics } = deps;
+  const { engine, subscriptions, config } = deps;
   const streams = new Set<EventStream>();
-  const queueBytesMax = createQueueShare(config, streams);
+  const queueBytesMax = createQueueLimit(config, streams);
   // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
-  const streamDeps = {
-    queueBytesMax,
-    keepAliveMilliseconds: keepAliveSeconds * 1000,
-    pool,
-    metrics,
-  };
+  const limits = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000 };
 
   const subscribe = async (operation: ReadyOperation): Promise<HttpResponse> => {
     if (streams.size >= config.connectionsMax / 2) {
       throw overloaded('Too many event streams are open.', 5);
     }
-    const stream = new EventStream(streamDeps);
+    const stream = new EventStream(limits);
     streams.add(stream);
     stream.once('close', () => streams.delete(stream));
     try {
@@ -143,54 +132,55 @@ function toForm(event: SharedEvent): EventForm {
   return form;
 }
 
-interface EventStreamDeps extends Pick<EventStreamsDeps, 'pool' | 'metrics'> {
-  /** The current limit for the bytes queued in a stream. */
+interface StreamLimits {
+  /** The current limit for the bytes queued for one stream. */
   readonly queueBytesMax: () => number;
   readonly keepAliveMilliseconds: number;
 }
 
-class EventStream extends Readable implements Member {
+/** Bytes that the client has not taken. */
+interface Queued {
+  readonly bytes: string | Buffer;
+  /** Call it when the client has taken them. */
+  readonly release?: (() => void) | undefined;
+}
+
+class EventStream extends Readable implements Subscriber {
   readonly #queueBytesMax: () => number;
-  readonly #metrics: GraphqlMetrics | undefined;
   readonly #keepAlive: NodeJS.Timeout;
-  /** The memory of its own queue, if that is large. */
-  readonly #own: Reservation;
-  /** Upper bound of the bytes queued here, without long events, which count once for all. */
-  #ownBytes = 0;
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
-  #ended = false;
-  /** Bytes pushed so far. */
-  #pushed = 0;
-  /** Queued long events: the value of `#pushed` at the end of each, and how to release it. */
-  #held: { readonly end: number; readonly letGo: () => void }[] = [];
+  #queue: Queued[] = [];
+  #queuedBytes = 0;
+  /** What the client is taking. */
+  #current: Queued | undefined;
+  /** True if the client has taken all that was pushed. */
+  #isWanted = false;
+  #isEnded = false;
 
-  constructor({ queueBytesMax, keepAliveMilliseconds, pool, metrics }: EventStreamDeps) {
-    super();
-    this.#metrics = metrics;
-    this.#own = pool.open();
+  constructor({ queueBytesMax, keepAliveMilliseconds }: StreamLimits) {
+    // Nothing is read ahead, so that a long event is counted until the client has taken it.
+    super({ highWaterMark: 0 });
     this.#queueBytesMax = queueBytesMax;
     this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
     this.once('peerEnd', () => this.destroy());
     // Sent before the first event, so that the client sees that it is connected.
-    this.push(comment);
+    this.#write(comment);
   }
 
-  next(event: SharedEvent): void {
-    if (this.#ended) return;
-    if (this.readableLength > this.#queueBytesMax()) {
-      this.#metrics?.subscriberDropped('behind');
+  next(event: SharedEvent): boolean {
+    if (this.#isEnded) return true;
+    if (this.#queuedBytes > this.#queueBytesMax()) {
       this.destroy();
-      return;
+      return false;
     }
     const { head, body } = toForm(event);
     this.#write(head);
-    if (body === undefined) return;
-    this.#push(body);
-    this.#write(nextSuffix);
-    if (this.readableLength === 0) return;
-    this.#held.push({ end: this.#pushed, letGo: event.hold() });
+    if (body === undefined) return true;
+    this.#write(body);
+    this.#write(nextSuffix, event.reserve());
+    return true;
   }
 
   end(ending: Ending): void {
@@ -206,51 +196,52 @@ class EventStream extends Readable implements Member {
     }
   }
 
+  /** Ends the stream when the client has taken what is queued. */
   stop(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.leave?.();
-    clearInterval(this.#keepAlive);
-    this.push(null);
+    if (this.#isEnded) return;
+    this.#finish();
+    this.#sendNext();
   }
 
-  /** Events are pushed, so there is nothing to read. */
   override _read(): void {
-    this.#count(0);
+    this.#isWanted = true;
+    this.#sendNext();
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#ended = true;
+    this.#finish();
+    for (const { release } of [this.#current ?? {}, ...this.#queue]) release?.();
+    this.#queue = [];
+    done(error);
+  }
+
+  #finish(): void {
+    this.#isEnded = true;
     clearInterval(this.#keepAlive);
     this.leave?.();
-    for (const { letGo } of this.#held) letGo();
-    this.#held = [];
-    this.#own.release();
-    done(error);
   }
 
   #writeResult(result: GraphqlResult): void {
     this.#write(`${nextPrefix}${JSON.stringify(result)}\n\n`);
   }
 
-  #write(bytes: string | Buffer): void {
-    this.#push(bytes);
-    this.#count(Buffer.byteLength(bytes));
+  #write(bytes: string | Buffer, release?: () => void): void {
+    if (this.#isEnded) return;
+    this.#queue.push({ bytes, release });
+    this.#queuedBytes += bytes.length;
+    this.#sendNext();
   }
 
-  #push(bytes: string | Buffer): void {
-    if (this.#ended) return;
-    this.#pushed += Buffer.byteLength(bytes);
-    this.push(bytes);
-  }
-
-  /** Counts queued bytes of its own, and releases long events that the client has read. */
-  #count(bytes: number): void {
-    const { readableLength } = this;
-    this.#ownBytes = Math.min(this.#ownBytes + bytes, readableLength);
-    if (this.#ownBytes > uncountedBytesMax) this.#own.set(this.#ownBytes);
-    else this.#own.release();
-    const taken = this.#pushed - readableLength;
-    while (this.#held[0] !== undefined && this.#held[0].end <= taken) this.#held.shift()?.letGo();
+  #sendNext(): void {
+    if (!this.#isWanted) return;
+    this.#current?.release?.();
+    this.#current = this.#queue.shift();
+    if (this.#current === undefined) {
+      if (this.#isEnded) this.push(null);
+      return;
+    }
+    this.#isWanted = false;
+    this.#queuedBytes -= this.#current.bytes.length;
+    this.push(this.#current.bytes);
   }
 }

@@ -12,22 +12,17 @@ const formsMax = 64;
 export const brace: Buffer = Buffer.from('}');
 
 /** Encodes the text message `prefix`, event, `}`; the result is shared by equal prefixes. */
-export function toFrame(event: SharedEvent, prefix: string): EventForm {
-  const known = event.forms.get(prefix);
+export function toFrame({ json, forms }: SharedEvent, prefix: string): EventForm {
+  const known = forms.get(prefix);
   if (known !== undefined) return known;
-  const { json, forms } = event;
-  const frame = toSingleFrame(json, prefix);
-  if (forms.size < formsMax) forms.set(prefix, frame);
-  return frame;
-}
-
-/** The same for a message to one socket. */
-export function toSingleFrame(json: Buffer, prefix: string): EventForm {
   const text = Buffer.from(prefix);
   const header = toHeader(text.length + json.length + brace.length);
-  return json.length > copiedBytesMax
-    ? { head: Buffer.concat([header, text]), body: json }
-    : { head: Buffer.concat([header, text, json, brace]), body: undefined };
+  const frame =
+    json.length > copiedBytesMax
+      ? { head: Buffer.concat([header, text]), body: json }
+      : { head: Buffer.concat([header, text, json, brace]), body: undefined };
+  if (forms.size < formsMax) forms.set(prefix, frame);
+  return frame;
 }
 
 /** RFC 6455 §5.2: FIN, opcode 1 (text), not masked, the length in its shortest form. */

@@ -1,24 +1,24 @@
-/** One operation of a socket, from `start` or `subscribe` to `complete`. */
+/** One operation of a session, from `start` or `subscribe` to `complete`. */
 
 import { AppError } from '../../errors.ts';
-import { toJsonBody } from '../../http/response-cache.ts';
 import type { Log } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import { isOverload, toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
-import type { Ending, Member } from '../events/member.ts';
-import type { SerializedResult } from '../result.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
+import type { Ending, Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
+import type { SerializedResult } from '../result.ts';
+import type { ClientSocket } from './client-socket.ts';
 import {
+  type Closing,
   completeMessage,
   type Dialect,
   errorMessage,
   resultPrefix,
   type Start,
 } from './protocol.ts';
-import type { SocketPort } from './socket-port.ts';
 
 export interface OperationDeps {
   readonly engine: Engine;
@@ -29,30 +29,15 @@ export interface OperationDeps {
   readonly log: Log;
 }
 
-/**
- * The connection, as its operations use it. Methods of one object take less memory than functions
- * for each operation.
- */
-export interface OperationHost {
-  readonly port: Omit<SocketPort, 'close'>;
-  /** Resolves when the queue of the socket is below its limit, or the socket is closed. */
-  room(): Promise<void>;
-  /** The operation has started, and keeps this many bytes from now on. */
-  began(operation: Operation, bytes: number): void;
-  /** The operation has ended, so the client may use its id again. */
-  finished(operation: Operation): void;
-  /** A query or mutation started (1) or ended (-1), even if the client stopped it before. */
-  executing(change: 1 | -1): void;
-  /** Closes the socket: events come faster than they can be executed. */
-  overloaded(reason: string): void;
-}
-
 /** Approximate memory of an operation that runs, with its id, in bytes. */
 export const operationBytes = 1_024;
 /** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
 const valueBytes = 64;
 /** The decoder accepts no more (`variableValuesMax`), and each is at least two bytes of JSON. */
 const valuesMax = 1_000;
+/** R30. */
+const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
+const overrun: Closing = { code: 1013, reason: 'Events come faster than they can be sent' };
 
 /** Approximate memory of an operation that has not started, whose message had so many bytes. */
 export function waitingBytesOf({ variables }: Start['request'], messageBytes: number): number {
@@ -61,50 +46,68 @@ export function waitingBytesOf({ variables }: Start['request'], messageBytes: nu
   return operationBytes + 2 * messageBytes + values * valueBytes;
 }
 
-export class Operation implements Member {
+/**
+ * Called when an operation is over, so that the client may use its id again; with `closing` if its
+ * socket must close. One function for all operations of a session takes less memory than one each.
+ */
+export type WhenOver = (operation: SocketOperation, closing?: Closing) => void;
+
+/** What all operations of a session share. */
+export interface SharedBySession {
+  readonly client: ClientSocket;
+  readonly whenOver: WhenOver;
+}
+
+export class SocketOperation implements Subscriber {
   readonly id: string;
   readonly dialect: Dialect;
-  /** Approximate memory in bytes; before it runs, with the message that started it. */
+  /** Approximate memory. */
   bytes: number;
   /** Undefined once it runs. */
   #request: Start['request'] | undefined;
-  readonly #host: OperationHost;
-  /** A copy of `host.port`, because each event is delivered to thousands of operations. */
-  readonly #port: OperationHost['port'];
+  readonly #client: ClientSocket;
+  readonly #whenOver: WhenOver;
   readonly #prefix: string;
   #leave: (() => void) | undefined;
-  #stopped = false;
+  #isStopped = false;
 
-  constructor(start: Start, bytes: number, host: OperationHost) {
+  constructor(start: Start, bytes: number, { client, whenOver }: SharedBySession) {
     this.id = start.id;
     this.dialect = start.dialect;
     this.bytes = bytes;
     this.#request = start.request;
-    this.#host = host;
-    this.#port = host.port;
+    this.#client = client;
+    this.#whenOver = whenOver;
     this.#prefix = resultPrefix(start.dialect, start.id);
   }
 
-  run(deps: OperationDeps, authorization: string | undefined): void {
+  /**
+   * For a query or mutation, returns a promise that resolves when the client has taken the result.
+   * It never rejects: every error is sent to the client.
+   */
+  run(deps: OperationDeps, authorization: string | undefined): Promise<void> | undefined {
     const prepared = deps.engine.prepare(this.#request ?? {});
     this.#request = undefined;
     if (prepared.kind === 'refused') this.#refuse(prepared.errors);
     else if (prepared.operation === 'subscription') this.#subscribe(prepared, deps);
-    else void this.#execute(prepared, deps, authorization);
+    else return this.#execute(prepared, deps, authorization);
+    return undefined;
   }
 
   /** From now on nothing is sent for this operation: no event and no `complete`. */
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#leave?.();
   }
 
-  next(event: SharedEvent): void {
-    if (!this.#stopped) this.#port.deliver(event, this.#prefix);
+  next(event: SharedEvent): boolean {
+    const isSent = this.#isStopped || this.#client.deliver(event, this.#prefix);
+    if (!isSent) this.#whenOver(this, behind);
+    return isSent;
   }
 
   end(ending: Ending): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     switch (ending.kind) {
       case 'complete':
         this.#complete();
@@ -124,14 +127,12 @@ export class Operation implements Member {
   #subscribe(operation: ReadyOperation, { subscriptions }: OperationDeps): void {
     try {
       this.#leave = subscriptions.join(operation, this);
-      this.#host.began(this, operationBytes);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       this.#refuse([toRefusal(error)]);
     }
   }
 
-  /** Never rejects: every error is sent to the client. */
   async #execute(
     operation: ReadyOperation,
     { engine, subscriptions, createRequestId, viewerOf, log }: OperationDeps,
@@ -140,36 +141,32 @@ export class Operation implements Member {
     const budget = engine.createBudget();
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(authorization);
     const scope = { requestId: createRequestId(), viewer, budget };
-    this.#host.executing(1);
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
       await engine.scheduler.turn();
-      const result = await engine.execute(operation, scope);
-      // Waits while earlier messages are queued; the budget accounts for the result meanwhile.
-      if (!this.#stopped && this.#port.isBacklogged()) await this.#host.room();
-      this.#sendResult(result);
+      this.#sendResult(await engine.execute(operation, scope));
     } catch (error) {
       this.#failAndLog(error, log);
-    } finally {
-      budget.release();
-      this.#host.executing(-1);
     }
+    // The budget accounts for the result until the client has taken it.
+    await this.#client.taken();
+    budget.release();
   }
 
   #sendResult({ result, json }: SerializedResult): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     // Without `data` the operation did not run (GraphQL §7.1).
     if (result.data === undefined) this.#refuse(result.errors ?? []);
     else {
-      this.#port.sendResult(toJsonBody(json), this.#prefix);
+      this.#client.sendResult(json, this.#prefix);
       this.#complete();
     }
   }
 
   /** Reports an error of a query or mutation; `overloaded` refuses only this operation. */
   #failAndLog(error: unknown, log: Log): void {
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     if (error instanceof AppError) this.#refuse([toRefusal(error)]);
     else {
       log('error', 'graphql operation failed', { reason: String(error) });
@@ -178,19 +175,18 @@ export class Operation implements Member {
   }
 
   #complete(): void {
-    this.#host.finished(this);
-    this.#port.send(completeMessage(this.id));
+    this.#whenOver(this);
+    this.#client.send(completeMessage(this.id));
   }
 
   /** R31: sends an error for this operation; the socket stays open. */
   #refuse(errors: readonly GraphqlError[]): void {
-    this.#host.finished(this);
-    this.#port.send(errorMessage(this.dialect, this.id, errors));
+    this.#whenOver(this);
+    this.#client.send(errorMessage(this.dialect, this.id, errors));
   }
 
   #fail(error: unknown): void {
-    if (isOverload(error)) {
-      this.#host.overloaded('Events come faster than they can be sent');
-    } else this.#refuse([toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error')]);
+    if (isOverload(error)) this.#whenOver(this, overrun);
+    else this.#refuse([toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error')]);
   }
 }

@@ -1,33 +1,26 @@
 /**
  * WebSockets at `/graphql`: accepts upgrades, limits the number of sockets, terminates dead ones.
- * Only this file and `peer.ts` touch a WebSocket.
+ * Only this file and `client-socket.ts` touch a WebSocket.
  */
 
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError, overloaded } from '../../errors.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
 import type { Log } from '../../log.ts';
-import type { MemoryPool } from '../../memory-pool.ts';
-import { createQueueShare } from '../events/queue-share.ts';
+import { createQueueLimit } from '../events/subscriber.ts';
+import { ClientSocket } from './client-socket.ts';
 import { checkHandshake, chooseProtocol } from './handshake.ts';
-import type { OperationDeps } from './operation.ts';
-import { messageBytesMax, Peer } from './peer.ts';
 import type { Protocol } from './protocol.ts';
-import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
+import { Session, type SessionDeps } from './session.ts';
 
-export interface WebSocketEndpointDeps extends OperationDeps {
+export interface WebSocketEndpointDeps extends SessionDeps {
   readonly config: Config;
   /** Receives each handshake, and each close of a socket. */
   readonly observer: Observer;
-  readonly metrics?: GraphqlMetrics | undefined;
-  /** Accounts for operations, results and events of all sockets. */
-  readonly pool: MemoryPool;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
 }
 
 export interface WebSocketEndpoint {
@@ -44,16 +37,26 @@ export interface WebSocketEndpoint {
 
 /** How long a client may take to answer a close frame before its socket is destroyed. */
 const closeMilliseconds = 5_000;
-/** Frames of one message; most clients send one. */
-const fragmentsMax = 256;
+/**
+ * A message, and what `ws` keeps until it is whole, are part of the memory of a connection: files
+ * and larger requests are sent over HTTP. Each fragment, and each packet of a frame, takes memory
+ * in addition to its bytes; most clients send one fragment, in packets of about 1,400 bytes.
+ */
+const messageBytesMax = 65_536;
+const fragmentsMax = 32;
+const packetsMax = 64;
 /** The path on which sockets are accepted. */
 const endpoint = { route: '/graphql' };
-/** Packets of one frame: 256 KiB take about two hundred of the usual size. */
-const packetsMax = 1_024;
+
+/** A socket that is open or closing. */
+interface OpenSocket {
+  readonly client: ClientSocket;
+  readonly session: Session;
+}
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketEndpoint {
   const { config, observer, createRequestId } = deps;
-  const peers = new Set<Peer>();
+  const open = new Set<OpenSocket>();
   const server = createSocketServer();
   // Without a listener `ws` would send an HTML response.
   server.on('wsClientError', (_error, socket, incoming) => {
@@ -69,28 +72,33 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
   };
   let closing = false;
 
-  const peerDeps = { ...deps, queueBytesMax: createQueueShare(config, peers) };
+  const queueBytesMax = createQueueLimit(config, open);
   const accept = (incoming: IncomingMessage, protocol: Protocol, webSocket: WebSocket): void => {
     const request = toObserved(incoming, createRequestId(), endpoint);
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
+    const client = new ClientSocket(webSocket, socket, queueBytesMax);
     const { authorization } = headers;
-    const peer = new Peer(peerDeps, { protocol, authorization }, { webSocket, socket });
-    peers.add(peer);
+    const session = new Session(deps, client, { protocol, authorization });
+    const opened = { client, session };
+    open.add(opened);
+    listen(webSocket, opened);
+    socket.on('drain', () => {
+      client.drained();
+      session.resume();
+    });
     webSocket.on('close', (code) => {
-      peers.delete(peer);
-      peer.ended();
+      open.delete(opened);
+      session.end();
       observeClose(code);
     });
   };
-  const sweep = setInterval(() => {
-    for (const peer of peers) peer.sweep();
-  }, config.wsPingSeconds * 1000).unref();
+  const pings = setInterval(() => open.forEach(ping), config.wsPingSeconds * 1000).unref();
 
   return {
     get size() {
-      return peers.size;
+      return open.size;
     },
     upgrade(incoming, socket, head) {
       try {
@@ -98,7 +106,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
         if (closing) {
           throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
         }
-        if (peers.size >= config.connectionsMax / 2) {
+        if (open.size >= config.connectionsMax / 2) {
           throw overloaded('Too many WebSockets are open.', 5);
         }
         server.handleUpgrade(incoming, socket, head, (webSocket) => {
@@ -111,11 +119,38 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
     },
     async close() {
       closing = true;
-      clearInterval(sweep);
-      const gone = [...peers].map((peer) => peer.stop());
-      await Promise.all(gone);
+      clearInterval(pings);
+      await Promise.all([...open].map(stop));
     },
   };
+}
+
+function ping({ client, session }: OpenSocket): void {
+  client.ping();
+  session.keepAlive();
+}
+
+function stop({ client, session }: OpenSocket): Promise<void> {
+  session.close({ code: 1001, reason: 'The server is stopping' });
+  return client.gone();
+}
+
+function listen(webSocket: WebSocket, { client, session }: OpenSocket): void {
+  webSocket.on('message', (data: RawData) => {
+    client.heard();
+    session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
+  });
+  webSocket.on('ping', () => {
+    client.heard();
+    session.countMessage();
+  });
+  webSocket.on('pong', () => {
+    client.heard();
+    // The first pong after a ping is free; others count as messages.
+    if (!client.takePong()) session.countMessage();
+  });
+  // An invalid frame or a reset; `ws` then closes the socket.
+  webSocket.on('error', () => session.end());
 }
 
 function createSocketServer(): WebSocketServer {
@@ -124,7 +159,6 @@ function createSocketServer(): WebSocketServer {
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: messageBytesMax,
-    // Each fragment takes memory in addition to its bytes, and a client can send single bytes.
     maxFragments: fragmentsMax,
     maxBufferedChunks: packetsMax,
     // One message per iteration: a packet with a thousand messages must not delay other sockets.

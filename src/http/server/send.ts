@@ -123,7 +123,9 @@ function sendStream(body: Readable, request: Request, log: Log): void {
   // A client that half-closed may still read or be gone; the stream decides.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
-  socket.once('end', tell);
+  // It may have left while the response was made.
+  if (socket.readableEnded) tell();
+  else socket.once('end', tell);
   pipeline(body, outgoing, (error) => {
     socket.off('end', tell);
     if (error) outgoing.destroy();

@@ -1,14 +1,18 @@
-/**
- * The protocol state of one socket: initialisation, operations, limits. It reaches the socket
- * through `SocketPort` and never touches a WebSocket.
- */
+/** The protocol state of one socket: initialisation, operations, limits. */
 
 import { tokenLengthMax } from '../../auth/jwt.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
-import { Operation, type OperationDeps, type OperationHost, waitingBytesOf } from './operation.ts';
+import type { ClientSocket } from './client-socket.ts';
+import {
+  operationBytes,
+  type OperationDeps,
+  type SharedBySession,
+  SocketOperation,
+  waitingBytesOf,
+} from './operation.ts';
 import {
   type Act,
   type Closing,
@@ -18,10 +22,9 @@ import {
   type Protocol,
   type Start,
 } from './protocol.ts';
-import type { SocketPort } from './socket-port.ts';
 
 /** Dependencies that all sockets share. */
-export interface ConnectionDeps extends OperationDeps {
+export interface SessionDeps extends OperationDeps {
   /** Accounts for the memory of operations. */
   readonly pool: Pick<MemoryPool, 'open'>;
   /** Milliseconds of a monotonic clock. */
@@ -41,23 +44,21 @@ const messagesPerSecondMax = 200;
 /** Active operations of one socket, including subscriptions: a page has about ten. */
 const operationsMax = 100;
 /** Memory of the operations of one socket, including those that wait to start, in bytes. */
-const keptBytesMax = 1_048_576;
+const operationBytesMax = 1_048_576;
 /** Queries and mutations of one socket that may run at the same time; others wait. */
 const executingMax = 10;
 
-export class Connection implements OperationHost {
-  readonly port: SocketPort;
-  readonly #deps: ConnectionDeps;
+export class Session {
+  readonly #deps: SessionDeps;
+  readonly #client: ClientSocket;
   readonly #protocol: Protocol;
   /** Defined until `connection_init` arrives. */
   #initTimer: NodeJS.Timeout | undefined;
   /** The operations that the client can still stop, by id. */
-  readonly #operations = new Map<string, Operation>();
+  readonly #operations = new Map<string, SocketOperation>();
   /** Those that have not started, in the order received. */
-  #waiting: Operation[] = [];
-  /** Resolve functions of finished operations that wait until earlier results were sent. */
-  #parked: (() => void)[] = [];
-  readonly #kept: Reservation;
+  #waiting: SocketOperation[] = [];
+  readonly #reservation: Reservation;
   #executing = 0;
   #nextStart: NodeJS.Immediate | undefined;
   #state: 'new' | 'ready' | 'closed' = 'new';
@@ -65,29 +66,35 @@ export class Connection implements OperationHost {
   #second = 0;
   #messages = 0;
   #keepAliveDue = false;
+  readonly #shared: SharedBySession;
 
-  constructor(deps: ConnectionDeps, port: SocketPort, { protocol, authorization }: Handshake) {
-    this.port = port;
+  constructor(deps: SessionDeps, client: ClientSocket, { protocol, authorization }: Handshake) {
     this.#deps = deps;
+    this.#client = client;
     this.#protocol = protocol;
-    this.#kept = deps.pool.open();
+    const whenOver = (operation: SocketOperation, closing?: Closing): void => {
+      if (closing === undefined) this.#forget(operation);
+      else this.close(closing);
+    };
+    this.#shared = { client, whenOver };
+    this.#reservation = deps.pool.open();
     this.#authorization = toStored(authorization);
     // Both protocols use 4408 here: the older one defines no code for a missing `connection_init`.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
   }
 
-  /** Receives one message of the client, text or binary (R28). */
+  /** Receives one message of the client, text or binary (R28). Never throws. */
   receive(bytes: Buffer): void {
     if (this.#state === 'closed' || !this.countMessage()) return;
-    let act: Act;
     try {
-      act = this.#protocol.decode(parseJson(bytes));
+      this.#act(this.#decode(bytes), bytes.length);
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      act = this.#protocol.unreadable('The message is not JSON that can be read');
+      // An internal error closes one socket, and does not end the process.
+      this.#deps.log('error', 'websocket failed', { reason: toStack(error) });
+      this.close({ code: 1011, reason: 'The server failed' });
     }
-    this.#act(act, bytes.length);
+    this.#client.pauseIfBacklogged();
   }
 
   /** Counts a message or ping. Returns false if it exceeds the limit, and the socket was closed. */
@@ -107,13 +114,12 @@ export class Connection implements OperationHost {
   keepAlive(): void {
     const { keepAlive } = this.#protocol;
     if (this.#state !== 'ready' || keepAlive === undefined) return;
-    if (this.#keepAliveDue) this.port.send(keepAlive);
+    if (this.#keepAliveDue) this.#client.send(keepAlive);
     this.#keepAliveDue = true;
   }
 
-  /** Call it when the socket has sent its queue. */
-  drained(): void {
-    if (!this.port.isBacklogged()) this.#parked.shift()?.();
+  /** Starts operations that wait. Call it when the client has taken what was queued. */
+  resume(): void {
     if (this.#waiting.length === 0) return;
     this.#nextStart ??= setImmediate(() => {
       this.#nextStart = undefined;
@@ -123,47 +129,28 @@ export class Connection implements OperationHost {
 
   close(closing: Closing): void {
     if (this.#state === 'closed') return;
-    this.ended();
-    this.port.close(closing);
+    this.end();
+    this.#client.close(closing);
   }
 
   /** Stops all operations; the socket is closed or closing. */
-  ended(): void {
+  end(): void {
     this.#state = 'closed';
     clearTimeout(this.#initTimer);
     clearImmediate(this.#nextStart);
     for (const operation of this.#operations.values()) operation.stop();
     this.#operations.clear();
     this.#waiting = [];
-    this.#kept.release();
-    const parked = this.#parked;
-    this.#parked = [];
-    for (const go of parked) go();
+    this.#reservation.release();
   }
 
-  room(): Promise<void> {
-    return new Promise((resolve) => void this.#parked.push(resolve));
-  }
-
-  began(operation: Operation, bytes: number): void {
-    this.#kept.set(this.#kept.bytes - operation.bytes + bytes);
-    operation.bytes = bytes;
-  }
-
-  /** The objects are compared too: a later operation may have the same id. */
-  finished(operation: Operation): void {
-    if (this.#operations.get(operation.id) !== operation) return;
-    this.#operations.delete(operation.id);
-    this.#kept.set(this.#kept.bytes - operation.bytes);
-  }
-
-  executing(change: 1 | -1): void {
-    this.#executing += change;
-    if (change === -1) this.drained();
-  }
-
-  overloaded(reason: string): void {
-    this.close({ code: 1013, reason });
+  #decode(bytes: Buffer): Act {
+    try {
+      return this.#protocol.decode(parseJson(bytes));
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return this.#protocol.unreadable('The message is not JSON that can be read');
+    }
   }
 
   #act(act: Act, bytes: number): void {
@@ -178,7 +165,7 @@ export class Connection implements OperationHost {
         this.#stop(act.id);
         break;
       case 'send':
-        this.port.send(act.text);
+        this.#client.send(act.text);
         break;
       case 'close':
         this.close(act.closing);
@@ -190,7 +177,7 @@ export class Connection implements OperationHost {
 
   /** Spec §4.1, R29. A payload that is not an object is ignored. */
   #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
-    const [protocol, port] = [this.#protocol, this.port];
+    const protocol = this.#protocol;
     if (this.#state === 'ready' && protocol.secondInit !== undefined) {
       this.close(protocol.secondInit);
       return;
@@ -200,7 +187,7 @@ export class Connection implements OperationHost {
       const { rejectMessage: given } = init;
       const message = typeof given === 'string' ? given : JSON.stringify(given);
       const { text, code, reason } = protocol.refusal(message, id);
-      if (text !== undefined) port.send(text);
+      if (text !== undefined) this.#client.send(text);
       this.close({ code, reason });
       return;
     }
@@ -210,39 +197,42 @@ export class Connection implements OperationHost {
     // Choice: the token may be in the payload, because browsers cannot set headers (R23).
     const authorization = init['Authorization'] ?? init['authorization'];
     if (typeof authorization === 'string') this.#authorization = toStored(authorization);
-    port.send(connectionAck);
+    this.#client.send(connectionAck);
     this.#startWaiting();
   }
 
   #start(start: Start, messageBytes: number): void {
     const { uninitialised } = this.#protocol;
     const { id, dialect } = start;
-    const bytes = waitingBytesOf(start.request, messageBytes);
     if (this.#state === 'new' && uninitialised !== undefined) {
       this.close(uninitialised);
       return;
     }
     if (this.#operations.has(id)) {
       if (dialect === 'newer') {
-        this.close({ code: 4409, reason: cutId(id) });
+        this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
         return;
       }
       this.#remove(id);
     }
-    const full = this.#operations.size >= operationsMax || this.#kept.bytes + bytes > keptBytesMax;
-    if (full || !this.#kept.grow(bytes)) {
+    const bytes = waitingBytesOf(start.request, messageBytes);
+    const isFull =
+      this.#operations.size >= operationsMax || this.#reservation.bytes + bytes > operationBytesMax;
+    if (isFull || !this.#reservation.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
-      this.port.send(errorMessage(dialect, id, [toPlainError('PAYLOAD_TOO_LARGE', message)]));
+      const error = toPlainError('PAYLOAD_TOO_LARGE', message);
+      this.#client.send(errorMessage(dialect, id, [error]));
       return;
     }
-    const operation = new Operation(start, bytes, this);
+    const operation = new SocketOperation(start, bytes, this.#shared);
     this.#operations.set(id, operation);
     if (this.#mayStart() && this.#waiting.length === 0) this.#run(operation);
     else this.#waiting.push(operation);
   }
 
   #mayStart(): boolean {
-    return this.#state === 'ready' && this.#executing < executingMax && !this.port.isBacklogged();
+    const isFree = this.#executing < executingMax && !this.#client.isBacklogged();
+    return this.#state === 'ready' && isFree;
   }
 
   /**
@@ -254,27 +244,49 @@ export class Connection implements OperationHost {
     const operation = this.#waiting.shift();
     if (operation === undefined) return;
     this.#run(operation);
-    this.drained();
+    this.resume();
   }
 
-  #run(operation: Operation): void {
-    operation.run(this.#deps, this.#authorization);
+  #run(operation: SocketOperation): void {
+    const executed = operation.run(this.#deps, this.#authorization);
+    if (executed === undefined) {
+      // A subscription that goes on has dropped its message.
+      if (this.#operations.get(operation.id) === operation) this.#count(operation, operationBytes);
+      return;
+    }
+    this.#executing += 1;
+    void executed.finally(() => {
+      this.#executing -= 1;
+      this.resume();
+    });
   }
 
   #stop(id: string): void {
     const operation = this.#remove(id);
     // The older protocol confirms a stop; in the newer one nothing may follow.
-    if (operation?.dialect === 'older') this.port.send(completeMessage(id));
+    if (operation?.dialect === 'older') this.#client.send(completeMessage(id));
   }
 
-  #remove(id: string): Operation | undefined {
+  #remove(id: string): SocketOperation | undefined {
     const operation = this.#operations.get(id);
     if (operation === undefined) return undefined;
     operation.stop();
-    this.finished(operation);
+    this.#forget(operation);
     const place = this.#waiting.indexOf(operation);
     if (place !== -1) this.#waiting.splice(place, 1);
     return operation;
+  }
+
+  /** The objects are compared too: a later operation may have the same id. */
+  #forget(operation: SocketOperation): void {
+    if (this.#operations.get(operation.id) !== operation) return;
+    this.#operations.delete(operation.id);
+    this.#count(operation, 0);
+  }
+
+  #count(operation: SocketOperation, bytes: number): void {
+    this.#reservation.set(this.#reservation.bytes - operation.bytes + bytes);
+    operation.bytes = bytes;
   }
 }
 
@@ -283,9 +295,4 @@ function toStored(authorization: string | undefined): string | undefined {
   // Cut it is still longer than a token, so it stays invalid.
   const text = authorization?.slice(0, tokenLengthMax + 'Bearer '.length + 1);
   return text && Buffer.from(text).toString();
-}
-
-/** The close reason that clients of the newer protocol expect; the socket truncates it. */
-function cutId(id: string): string {
-  return `Subscriber for ${id} already exists`;
 }

@@ -1,0 +1,43 @@
+/** A subscriber: one client's subscription, whatever the transport that delivers its events. */
+
+import type { Config } from '../../config.ts';
+import type { GraphqlError } from '../errors.ts';
+import type { SharedEvent } from './shared-event.ts';
+
+/** Why a subscription ends, other than by the client. */
+export type Ending =
+  /** The source has no more events. */
+  | { readonly kind: 'complete' }
+  /** It never started: the variables are invalid, or the source could not be opened. */
+  | { readonly kind: 'refused'; readonly errors: readonly GraphqlError[] }
+  /** An error. `overloaded`: events came faster than they could be executed. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** The server is stopping. */
+  | { readonly kind: 'closing' };
+
+/** Its methods must not throw. */
+export interface Subscriber {
+  /**
+   * Sends the event, if the subscription has not ended. Returns false if more bytes are queued for
+   * the client than may be: its subscription ends instead, and leaves its group (R30).
+   */
+  next(event: SharedEvent): boolean;
+  /** Called at most once, and never after the subscriber has left its group. */
+  end(ending: Ending): void;
+}
+
+/** The limit for bytes queued for one client, if there are very many clients. */
+export const queueBytesMin = 65_536;
+/** A client's share is at most this part of WAITING_BYTES_MAX, even if there is only one. */
+const sharesMin = 128;
+
+/**
+ * Returns the current limit for bytes queued for one client: its share of WAITING_BYTES_MAX (R30).
+ * `clients`: the sockets, or the event streams, that share it.
+ */
+export function createQueueLimit(
+  { waitingBytesMax }: Pick<Config, 'waitingBytesMax'>,
+  clients: { readonly size: number },
+): () => number {
+  return () => Math.max(queueBytesMin, waitingBytesMax / Math.max(sharesMin, clients.size));
+}

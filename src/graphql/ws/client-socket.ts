@@ -1,0 +1,162 @@
+/** The client's end of one WebSocket: what is queued for it, and whether it is alive. */
+
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import { uncountedBytesMax } from '../../memory-pool.ts';
+import type { EventForm, SharedEvent } from '../events/shared-event.ts';
+import { queueBytesMin } from '../events/subscriber.ts';
+import { brace, toFrame } from './frames.ts';
+import { type Closing, cutReason } from './protocol.ts';
+
+/** How long a client may take to answer a close frame while the server is stopping. */
+const stopMilliseconds = 1_500;
+/** Bytes of short events that are written together. */
+const gatheredBytesMax = 16_384;
+
+/** None of its methods throws. */
+export class ClientSocket {
+  readonly #webSocket: WebSocket;
+  /** The TCP socket, to which events are written directly. */
+  readonly #socket: Socket;
+  /** The current limit for bytes queued for one socket. */
+  readonly #queueBytesMax: () => number;
+  /** True if anything has arrived since the last ping. */
+  #isHeard = true;
+  /** True if a ping was sent and no pong has arrived since. */
+  #isPinged = false;
+  /** What the client had taken at the last ping; undefined if nothing was queued then. */
+  #bytesTaken: number | undefined;
+
+  constructor(webSocket: WebSocket, socket: Socket, queueBytesMax: () => number) {
+    this.#webSocket = webSocket;
+    this.#socket = socket;
+    this.#queueBytesMax = queueBytesMax;
+  }
+
+  /** Queues a text message. Nothing is sent after `close`. */
+  send(text: string): void {
+    if (this.#isOpen()) this.#webSocket.send(text);
+  }
+
+  /** Queues `prefix`, the result and `}` as one message. */
+  sendResult(json: string, prefix: string): void {
+    this.send(`${prefix}${json}}`);
+  }
+
+  /**
+   * The same for an event, which is encoded once for equal prefixes. It is written without `ws`,
+   * which writes every frame before `send()` returns, so that frames cannot be mixed. Returns false
+   * if the client has not read what was queued before; the event is not sent then.
+   */
+  deliver(event: SharedEvent, prefix: string): boolean {
+    if (!this.#isOpen()) return true;
+    if (this.isBacklogged()) return false;
+    const form = toFrame(event, prefix);
+    if (event.isFurther) this.#gather(form.body === undefined);
+    this.#write(form);
+    if (form.body !== undefined && this.#socket.writableLength > 0) {
+      this.#whenTaken(event.reserve());
+    }
+    return true;
+  }
+
+  /** True if more bytes are queued than may be queued for one client (R30). */
+  isBacklogged(): boolean {
+    const { writableLength } = this.#socket;
+    return writableLength > queueBytesMin && writableLength > this.#queueBytesMax();
+  }
+
+  /** Undefined, or resolves when the client has taken all that is queued now, or has left. */
+  taken(): Promise<void> | undefined {
+    if (this.#socket.writableLength <= uncountedBytesMax || !this.#isOpen()) return undefined;
+    return new Promise((resolve) => this.#whenTaken(resolve));
+  }
+
+  /** Reads no more from a client that does not read: what it asks for would only be queued. */
+  pauseIfBacklogged(): void {
+    if (this.isBacklogged()) this.#webSocket.pause();
+  }
+
+  /** Call it when the queue is empty. */
+  drained(): void {
+    if (this.#webSocket.isPaused) this.#webSocket.resume();
+  }
+
+  /** Call it for each message, ping and pong. */
+  heard(): void {
+    this.#isHeard = true;
+  }
+
+  /** Call it for a pong. Returns false if no ping was sent for it. */
+  takePong(): boolean {
+    const wasPinged = this.#isPinged;
+    this.#isPinged = false;
+    return wasPinged;
+  }
+
+  /**
+   * Sends a ping. Terminates a client that has not responded to the last one, unless it is still
+   * reading its queue: its pong comes after that.
+   */
+  ping(): void {
+    const { writableLength, bytesWritten } = this.#socket;
+    const taken = bytesWritten - writableLength;
+    const isReading = this.#bytesTaken !== undefined && taken > this.#bytesTaken;
+    if (!this.#isHeard && !isReading) {
+      this.#webSocket.terminate();
+      return;
+    }
+    this.#isHeard = false;
+    this.#bytesTaken = writableLength > 0 ? taken : undefined;
+    if (!this.#isOpen()) return;
+    this.#isPinged = true;
+    this.#webSocket.ping();
+  }
+
+  close({ code, reason }: Closing): void {
+    this.#webSocket.close(code, cutReason(reason));
+  }
+
+  /** Resolves when a socket that is being closed is gone. */
+  gone(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#webSocket.terminate(), stopMilliseconds);
+      this.#webSocket.once('close', () => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  /** The callback of an empty write is called after all bytes, or when the socket closes. */
+  #whenTaken(callback: () => void): void {
+    this.#socket.write('', callback);
+  }
+
+  /** Short events that follow each other at once leave in one write. */
+  #gather(isShort: boolean): void {
+    const socket = this.#socket;
+    if (!isShort || socket.writableLength >= gatheredBytesMax) socket.uncork();
+    else if (socket.writableCorked === 0) {
+      socket.cork();
+      setImmediate(() => socket.uncork());
+    }
+  }
+
+  #write({ head, body }: EventForm): void {
+    const socket = this.#socket;
+    if (body === undefined) {
+      socket.write(head);
+      return;
+    }
+    socket.cork();
+    socket.write(head);
+    socket.write(body);
+    socket.write(brace);
+    socket.uncork();
+  }
+
+  #isOpen(): boolean {
+    return this.#webSocket.readyState === this.#webSocket.OPEN;
+  }
+}
