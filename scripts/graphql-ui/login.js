@@ -26,8 +26,10 @@ document.body.insertAdjacentHTML(
       <label>Password
         <input name="password" type="password" autocomplete="current-password" required />
       </label>
+      <p class="hint"></p>
       <output></output>
       <button>Log in</button>
+      <button type="button" name="logout" hidden>Log out</button>
       <button type="button" name="cancel">Cancel</button>
     </form>
   </dialog>`,
@@ -39,7 +41,13 @@ const output = form.querySelector('output');
 
 button.addEventListener('click', () => {
   output.textContent = '';
+  form.elements.logout.hidden = authorization === undefined;
   dialog.showModal();
+  void showHint();
+});
+form.elements.logout.addEventListener('click', () => {
+  logOut('');
+  dialog.close();
 });
 form.elements.cancel.addEventListener('click', () => dialog.close());
 form.addEventListener('submit', (event) => {
@@ -48,6 +56,18 @@ form.addEventListener('submit', (event) => {
     output.textContent = error.message;
   });
 });
+
+/** A server that shows the first demo post has the demo accounts too, unless told otherwise. */
+async function showHint() {
+  const query = '{ postById(postId: "019b8d5e-9c00-7000-8000-000000000101") { title } }';
+  const response = await fetchWithout(graphql, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ query }),
+  });
+  const { data } = await response.json();
+  if (data?.postById) form.querySelector('.hint').textContent = 'Demo account: user / password';
+}
 
 async function logIn(credentials) {
   const response = await fetchWithout(login, {
@@ -66,16 +86,19 @@ async function logIn(credentials) {
 function keep({ access_token: token }, username) {
   authorization = `Bearer ${token}`;
   button.textContent = username;
-  button.title = 'Logged in. Press to log in again.';
+  button.title = 'Logged in. Press to log out.';
   const payload = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
   const { exp } = JSON.parse(atob(payload));
   setTimeout(
     () => {
-      if (authorization !== `Bearer ${token}`) return;
-      authorization = undefined;
-      button.textContent = 'Log in';
-      button.title = 'The token has expired.';
+      if (authorization === `Bearer ${token}`) logOut('The token has expired.');
     },
     exp * 1000 - Date.now(),
   );
+}
+
+function logOut(reason) {
+  authorization = undefined;
+  button.textContent = 'Log in';
+  button.title = reason;
 }

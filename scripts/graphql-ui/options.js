@@ -27,6 +27,20 @@ mutation Upload($file: Upload!) {
 `,
   },
   {
+    initialName: 'Create a post',
+    initialQuery: `# Log in first (below on the left), and you are its author.
+mutation CreatePost($input: CreatePostInput!) {
+  createPost(createPostInput: $input)
+}
+`,
+    initialVariables: `{
+  "input": {
+    "title": "Hello, ink",
+    "content": "The first post of many."
+  }
+}`,
+  },
+  {
     initialName: 'Add a comment',
     initialQuery: `# The variables below name a post of the demo data; the id of any other post does as well.
 mutation AddComment($input: CommentInput!) {

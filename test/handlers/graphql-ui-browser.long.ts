@@ -77,6 +77,7 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
 
   it('sends the token of a log-in with each request until it expires', async () => {
     await page.getByRole('button', { name: 'Log in' }).click();
+    await page.locator('.login-dialog', { hasText: 'user / password' }).waitFor();
     await page.getByLabel('Username').fill('user');
     await page.getByLabel('Password').fill('wrong');
     await page.locator('.login-dialog button').first().click();
@@ -93,12 +94,30 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     assert.ok(faults.splice(0).every((fault) => fault.includes('401')));
   });
 
+  it('creates a post, and logs out', async () => {
+    await open('Create a post');
+    await send();
+    await shows('"createPost"');
+    const [post] = (await (await server.fetch('/posts')).json()) as { title: string }[];
+    assert.equal(post?.title, 'Hello, ink');
+    await page.getByRole('button', { name: 'user', exact: true }).click();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await open('Posts');
+    const sent = page.waitForRequest((request) => request.url().endsWith('/graphql'));
+    await send();
+    assert.equal((await sent).headers()['authorization'], undefined);
+  });
+
   it('shows nothing that leads to another host, and no scripts that cannot run', async () => {
     for (const unwanted of ['app-banner', '.query-result__none-subtext', '.lucide-user']) {
       assert.equal(await page.locator(unwanted).filter({ visible: true }).count(), 0, unwanted);
     }
-    for (const name of ['Pre-request', 'Post-request']) {
-      assert.equal(await page.getByText(name).filter({ visible: true }).count(), 0, name);
+    for (const name of ['Pre-request', 'Post-request', 'Auth', 'Reloaded doc successfully']) {
+      assert.equal(
+        await page.getByText(name, { exact: true }).filter({ visible: true }).count(),
+        0,
+        name,
+      );
     }
   });
 
