@@ -136,13 +136,14 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     writing,
   });
   const metricsRoutes = createMetricsRoutes(metrics?.handler);
-  const adminRoutes = [...createAdminRoutes({ health }), ...metricsRoutes];
-  const mainRoutes = config.adminPort === 'main' ? [...routes, ...metricsRoutes] : routes;
-  const listener = listenTo(mainRoutes, { ...shared, cors: createCors(config.allowedOrigins) });
+  const listener = listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
-    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
+    adminListener: listenTo([...createAdminRoutes({ health }), ...metricsRoutes], {
+      log,
+      pool: adminPool,
+    }),
     adminPool,
     hasUi: pages.home !== undefined,
     upgrade: graphql.upgrade,

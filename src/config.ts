@@ -1,15 +1,14 @@
 /**
- * The table of settings (limits are in config-limits.ts), and `readConfig`, which turns them into a
- * frozen Config or throws one error that lists every fault. docs/settings.md repeats the table. A
- * setting is an environment variable; an empty one counts as absent. Limits are on by default.
+ * The table of settings, and `readConfig`, which turns them into a frozen Config or throws one
+ * error that lists every fault. docs/settings.md repeats the table. A setting is an environment
+ * variable; an empty one counts as absent. Limits are on by default.
  */
 
 import { readFileSync } from 'node:fs';
-import { limitSettings } from './config-limits.ts';
 import { toReason } from './errors.ts';
 import {
-  adminPort,
   baseUrl,
+  bytes,
   choice,
   flag,
   integer,
@@ -17,6 +16,7 @@ import {
   list,
   MiB,
   network,
+  optionalPort,
   origin,
   readSettings,
   seconds,
@@ -28,114 +28,200 @@ import {
   text,
 } from './settings.ts';
 
+/**
+ * Memory of a connection that is not counted elsewhere, in bytes: its objects, a head of 16 KiB,
+ * and a body and a response of up to 16 KiB each.
+ */
+export const connectionBytes = 65_536;
+
+/** Memory of the parsed GraphQL documents that are cached: hundreds of usual ones. */
+export const documentsBytesMax = 24 * MiB;
+/** Memory of the texts of persisted queries. */
+export const persistedTextsBytesMax = 2 * MiB;
+
+/** Limits that need no setting. They are part of a Config, so that a test can cross them. */
+const constants = {
+  /** Tokens of a GraphQL document; twice as many pairs of fields to merge. */
+  graphqlTokensMax: 2_000,
+  /** Levels of fields in a GraphQL operation, with fragments spread. */
+  graphqlDepthMax: 20,
+  /** Stored files, whatever their sizes. */
+  storedFilesMax: 10_000,
+  /** Between two pings or keep-alives; a WebSocket that misses one ping is ended. */
+  wsPingSeconds: 15,
+} as const;
+
 /** In the order in which docs/settings.md lists them. */
 export const settings = {
   // Listening
-  host: text('HOST', { meaning: 'Address to listen on; empty: all addresses.' }),
-  port: integer('PORT', { fallback: 8080, max: 65_535, meaning: 'Port to listen on; 0: any.' }),
-  adminPort: adminPort('ADMIN_PORT', {
-    meaning: 'One more port, for health and metrics, or `main`: metrics on `PORT`. Empty: none.',
+  host: text('HOST', { meaning: 'Address to listen on; empty: all.' }),
+  port: integer('PORT', {
+    fallback: 8080,
+    max: 65_535,
+    meaning: 'Port to listen on; 0: a free one.',
+  }),
+  adminPort: optionalPort('ADMIN_PORT', {
+    meaning: 'A second port, for health checks and metrics; empty: no metrics.',
   }),
   publicUrl: baseUrl('PUBLIC_URL', {
-    meaning: 'Base URL in absolute links; empty: scheme and host of the request.',
+    meaning: 'Base URL of absolute links; empty: scheme and host of the request.',
   }),
   allowedOrigins: list('ALLOWED_ORIGINS', {
     unit: 'origins, by comma',
-    meaning: 'Foreign origins whose pages may send and read everything; `*`: all. Empty: none.',
+    meaning:
+      'Other origins whose pages may send requests and read responses; `*`: all. Empty: none.',
     check: origin,
   }),
   trustedProxies: list('TRUSTED_PROXIES', {
     unit: 'networks, by comma',
-    meaning: 'Proxies that are believed who their client is; it counts for failed logins.',
+    meaning:
+      'Proxies whose `Forwarded` or `X-Forwarded-For` is used for the address of the client.',
     check: network,
   }),
   // Logging
   logRequests: choice('LOG_REQUESTS', {
     words: ['none', 'errors', 'all'],
     fallback: 'errors',
-    meaning: '`errors`: statuses from 500 on, and responses that took over a second.',
-  }),
-  logLevel: choice('LOG_LEVEL', {
-    words: ['info', 'warn', 'error'],
-    fallback: 'info',
-    meaning: 'What is less than this is not logged.',
+    meaning: 'Requests to log; `errors`: those with a status from 500, or that took over a second.',
   }),
   logFormat: choice('LOG_FORMAT', {
     words: ['auto', 'json', 'pretty'],
     fallback: 'auto',
-    meaning: '`auto`: `pretty` at a terminal, JSON lines elsewhere.',
+    meaning: '`auto`: `pretty` on a terminal, JSON lines elsewhere.',
   }),
   // Records and files
-  environment: text('NODE_ENV', { meaning: '`production`: there are no demo accounts.' }),
+  environment: text('NODE_ENV', { meaning: '`production`: no demo accounts.' }),
   demoData: flag('DEMO_DATA', {
     fallback: true,
-    meaning: 'Demo authors, posts, comments and accounts.',
+    meaning: 'Creates demo authors, posts, comments and accounts.',
   }),
   memoryStoreBytesMax: shareOfMemory('MEMORY_STORE_BYTES_MAX', {
     share: 5,
     min: MiB,
     fallbackMax: 1_024 * MiB,
-    meaning: 'Records kept in memory; beyond: 507. Empty: a fifth of the heap, 1 GiB at most.',
+    meaning:
+      'Maximum size of records in memory; beyond it 507. Empty: a fifth of the heap, up to 1 GiB.',
   }),
   storeUrl: text('STORE_URL', {
     unit: 'URL',
-    meaning: '`sqlite:///path` or `postgres://…`: where records are kept; empty: in memory.',
+    meaning: 'Where records are stored: `sqlite:///path` or `postgres://…`; empty: in memory.',
     check: storeUrl,
   }),
   storeListenUrl: text('STORE_LISTEN_URL', {
     unit: 'URL',
-    meaning: 'PostgreSQL past its pooler, for LISTEN alone; empty: `STORE_URL`.',
+    meaning: 'A direct connection to PostgreSQL for LISTEN, if `STORE_URL` is a pooler.',
     check: listenUrl,
   }),
   storeConnectionsMax: integer('STORE_CONNECTIONS_MAX', {
     fallback: 10,
     min: 1,
-    meaning: 'Connections to PostgreSQL; one more listens.',
+    meaning: 'Maximum number of connections to PostgreSQL, besides the one for LISTEN.',
   }),
   storeTimeoutSeconds: seconds('STORE_TIMEOUT_SECONDS', {
     fallback: 5,
-    meaning: 'One statement on PostgreSQL; beyond: 503.',
+    meaning: 'Maximum duration of a statement on PostgreSQL; beyond it 503.',
   }),
   uploadDir: text('UPLOAD_DIR', {
     unit: 'folder',
-    meaning: 'Where files are stored: to stay, with a durable `STORE_URL`; empty: for the run.',
+    meaning:
+      'Where uploads are stored: permanently with a database; empty: until the process ends.',
   }),
   // Accounts and tokens
   jwtSecret: text('JWT_SECRET', {
     unit: '32 bytes or more',
-    meaning: 'Key that signs tokens; empty: a random one for this run.',
+    meaning: 'Key that signs access tokens; empty: a random one at each start.',
     check: secret,
   }),
   jwtSecretPrevious: text('JWT_SECRET_PREVIOUS', {
     unit: '32 bytes or more',
-    meaning: 'A second key, whose tokens are good too; it signs none.',
+    meaning: 'A previous key, whose tokens are still accepted.',
     check: secret,
   }),
   tokenTtlSeconds: seconds('TOKEN_TTL_SECONDS', {
     fallback: 60,
     max: 31_536_000,
-    meaning: 'How long a token lives.',
+    meaning: 'Lifetime of an access token.',
   }),
   usersFile: text('USERS_FILE', {
     unit: 'file',
-    meaning: 'JSON array of `{username, email, roles, passwordHash}` instead of demo accounts.',
+    meaning:
+      'JSON array of `{username, email, roles, passwordHash}`, in place of the demo accounts.',
   }),
   requireAuth: choice('REQUIRE_AUTH', {
     words: ['none', 'writes'],
     fallback: 'none',
-    meaning: '`writes`: whatever changes data needs a token.',
+    meaning: '`writes`: requests that change data need an access token.',
   }),
   loginFailuresMax: integer('LOGIN_FAILURES_MAX', {
     fallback: 10,
     min: 1,
     unit: 'per account and minute',
-    meaning: 'Failed logins from one address; beyond: 429.',
+    meaning: 'Maximum number of failed logins from one address; beyond it 429.',
   }),
-  ...limitSettings,
+  // HTTP limits
+  connectionsMax: shareOfMemory('CONNECTIONS_MAX', {
+    share: 8,
+    bytesEach: connectionBytes,
+    min: 1,
+    fallbackMax: 10_000,
+    unit: '',
+    meaning: 'Maximum number of connections; WebSockets: half. Empty: by the heap, at most 10,000.',
+  }),
+  bodyBytesMax: bytes('BODY_BYTES_MAX', {
+    fallback: MiB,
+    min: 1024,
+    meaning: 'Maximum size of a JSON body, and of an article.',
+  }),
+  idleTimeoutSeconds: seconds('IDLE_TIMEOUT_SECONDS', {
+    fallback: 30,
+    meaning: 'Time that a request or response may stand still; less while memory is short.',
+  }),
+  keepAliveSeconds: seconds('KEEP_ALIVE_SECONDS', {
+    fallback: 5,
+    meaning: 'Maximum idle time between two requests of a connection.',
+  }),
+  drainDelaySeconds: integer('DRAIN_DELAY_SECONDS', {
+    fallback: 0,
+    max: 3_600,
+    unit: 'seconds',
+    meaning: 'Time after SIGTERM in which requests are still served and `/readyz` answers 503.',
+  }),
+  answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
+    fallback: 16 * MiB,
+    meaning: 'Maximum size of the response cache; 0: no cache.',
+  }),
+  waitingBytesMax: shareOfMemory('WAITING_BYTES_MAX', {
+    share: 8,
+    min: MiB,
+    fallbackMax: 128 * MiB,
+    meaning: 'Maximum memory of requests in progress. Empty: an eighth of the heap, up to 128 MiB.',
+  }),
+  // Uploads
+  uploadBytesMax: bytes('UPLOAD_BYTES_MAX', {
+    fallback: 4_096 * MiB,
+    min: 1024,
+    meaning: 'Maximum size of a multipart body.',
+  }),
+  storedBytesMax: bytes('STORED_BYTES_MAX', {
+    fallback: 65_536 * MiB,
+    min: 1024,
+    meaning: 'Maximum size of all stored files together; beyond it 507.',
+  }),
+  // GraphQL
+  graphqlObjectsMax: integer('GRAPHQL_OBJECTS_MAX', {
+    fallback: 25_000,
+    min: 100,
+    meaning: 'Maximum number of objects in the result of a request, batch or event.',
+  }),
+  trustedDocuments: text('TRUSTED_DOCUMENTS', {
+    unit: 'file',
+    meaning: 'JSON object of hash → document; if set, only these documents can run.',
+  }),
 } as const satisfies Record<string, Setting<unknown>>;
 
-/** The value of every setting under its key in the table. */
-export type Config = SettingValues<typeof settings>;
+/** The value of every setting under its key in the table, and the constants. */
+export type Config = SettingValues<typeof settings> &
+  Readonly<Record<keyof typeof constants, number>>;
 
 /** Lists every faulty setting, one line each. */
 export class ConfigError extends Error {
@@ -161,9 +247,10 @@ export function readConfig(
   const environment = { ...given };
   const fileFaults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
   const { values, faults } = readSettings(settings, environment, memoryBytes);
-  const all = [...fileFaults, ...faults, ...secretFaults(values)];
+  const config = Object.freeze({ ...constants, ...values });
+  const all = [...fileFaults, ...faults, ...secretFaults(config)];
   if (all.length > 0) throw new ConfigError(all.join('\n'));
-  return values;
+  return config;
 }
 
 /** Sets NAME to the content of the file that `NAME_FILE` names. Returns the faults. */

@@ -20,8 +20,6 @@ export interface LogOptions {
   /** Lines written in one second; further lines are counted, and the count is logged. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
-  /** Events below this level are not logged. */
-  readonly level?: LogLevel;
   /** `pretty` is for terminals. */
   readonly format?: LogFormat;
 }
@@ -29,11 +27,9 @@ export interface LogOptions {
 /** Receives each line with its line feed. Returns false if the line was dropped. */
 export type LineWriter = (line: string) => boolean;
 
-const rankOf = { info: 0, warn: 1, error: 2 } as const;
-
 /** Lines that `write` drops are counted and reported like those beyond the limit. */
 export function createLog(write: LineWriter, options: LogOptions): Log {
-  const { linesPerSecondMax, now, level: levelMin = 'info', format = 'json' } = options;
+  const { linesPerSecondMax, now, format = 'json' } = options;
   const toText = format === 'json' ? toJson : toPretty;
   let second = 0;
   let lines = 0;
@@ -44,7 +40,6 @@ export function createLog(write: LineWriter, options: LogOptions): Log {
     write(`${toText(stamp.text, { level, event, facts })}\n`);
 
   return (level, event, facts = {}) => {
-    if (rankOf[level] < rankOf[levelMin]) return;
     const time = now();
     const milliseconds = time.getTime();
     if (milliseconds !== stamp.milliseconds) stamp = { milliseconds, text: time.toISOString() };

@@ -9,8 +9,7 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
-import { adviseOn } from './commands/advice.ts';
-import type { Invocation } from './commands/arguments.ts';
+import { findSettingWarnings } from './commands/setting-warnings.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, readConfig } from './config.ts';
 import { AppError, codeOf, toReason, toStack } from './errors.ts';
@@ -26,15 +25,12 @@ const linesPerSecondMax = 200;
 const newSpace = newSpaceBytes(process.versions.v8);
 
 const args = process.argv.slice(2);
-// Most starts have no arguments, and need not load the parser.
-const invocation: Invocation =
-  args.length === 0
-    ? { environment: process.env, run: undefined }
-    : (await import('./commands/arguments.ts')).parseArguments(args, process.env, getVersion);
-if (invocation.run === undefined) await start(invocation.environment).catch(refuseStart);
+if (args.length === 0) await start(process.env).catch(refuseStart);
 else {
-  process.exitCode = await invocation.run({
-    environment: invocation.environment,
+  // Most starts have no arguments, and need not load the commands.
+  const { runCommand } = await import('./commands/commands.ts');
+  process.exitCode = await runCommand(args, {
+    environment: process.env,
     input: process.stdin,
     output: process.stdout,
     errors: process.stderr,
@@ -43,6 +39,7 @@ else {
       ? (): void => undefined
       : createLog(writeError, { linesPerSecondMax, now }),
     now,
+    version: getVersion,
   });
 }
 
@@ -104,13 +101,13 @@ async function start(environment: Environment): Promise<void> {
     await app.close();
     throw error;
   }
-  for (const advice of adviseOn(config, environment)) log('warn', advice);
+  for (const warning of findSettingWarnings(config, environment)) log('warn', warning);
 }
 
 function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'requestLog'> {
-  const { logFormat, logLevel: level } = config;
+  const { logFormat } = config;
   const isPretty = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'pretty';
-  const options = { now, level, format: isPretty ? 'pretty' : 'json' } as const;
+  const options = { now, format: isPretty ? 'pretty' : 'json' } as const;
   const log = createLog(output.write, { ...options, linesPerSecondMax });
   if (config.logRequests !== 'all') return { log };
   // With a limit, most requests would not be logged.
@@ -121,7 +118,7 @@ function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'r
 /** Starts the server of ADMIN_PORT, which runs until the process ends. Returns its port. */
 async function openAdmin(app: App, config: Config): Promise<number | undefined> {
   const { adminPort } = config;
-  if (typeof adminPort !== 'number') return undefined;
+  if (adminPort === undefined) return undefined;
   const server = createHttpServer({
     listener: app.adminListener,
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'No sockets here.')),

@@ -41,16 +41,11 @@ export function integer(name: string, options: Bounded): Setting<number> {
   return { name, fallback: String(fallback), unit, meaning, parse };
 }
 
-/** A port number, `main` for the main port, or undefined for none. */
-export function adminPort(
-  name: string,
-  { meaning }: Described,
-): Setting<number | 'main' | undefined> {
+/** A port number, or undefined for none. */
+export function optionalPort(name: string, { meaning }: Described): Setting<number | undefined> {
   const setting = integer(name, { fallback: 0, max: 65_535, meaning });
-  const parse = (given: string): number | 'main' | undefined | Error => {
-    if (given === 'main') return given;
-    return given === '' ? undefined : setting.parse(given);
-  };
+  const parse = (given: string): number | undefined | Error =>
+    given === '' ? undefined : setting.parse(given);
   return { ...setting, fallback: '', parse };
 }
 

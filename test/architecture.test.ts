@@ -29,9 +29,8 @@ const rooms: Readonly<Record<string, Room>> = {
   'byte-source': { uses: ['maybe-promise'] },
   log: { uses: [] },
   settings: { uses: [] },
-  'config-limits': { uses: ['settings'] },
-  config: { uses: ['settings', 'config-limits', 'errors'] },
-  'memory-plan': { uses: ['settings', 'config-limits', 'memory-pool'], types: ['config'] },
+  config: { uses: ['settings', 'errors'] },
+  'memory-plan': { uses: ['settings', 'config', 'memory-pool'] },
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
@@ -39,7 +38,7 @@ const rooms: Readonly<Record<string, Room>> = {
   domain: { uses: ground, types: ['store', 'config', 'log'] },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
-    uses: [...ground, 'config', 'config-limits', 'http', 'domain', 'auth'],
+    uses: [...ground, 'config', 'http', 'domain', 'auth'],
     types: ['store', 'log', 'watch'],
   },
   handlers: {

@@ -111,16 +111,6 @@ test('below the limit nothing is dropped', () => {
   assert.equal(lines.length, 15);
 });
 
-test('what is less than the level is left out, and does not count as a line', () => {
-  const { log, lines } = collect(1, { level: 'warn' });
-  log('info', 'a');
-  log('warn', 'b');
-  assert.deepEqual(
-    lines.map((line) => (JSON.parse(line) as { event: string }).event),
-    ['b'],
-  );
-});
-
 test('pretty: the time, the level, the event, then facts in one line', () => {
   const { log, lines, at } = collect(9, { format: 'pretty' });
   at(Date.UTC(2026, 0, 2, 3, 4, 5, 6));

@@ -52,10 +52,7 @@ async function comment(url: string, content: string): Promise<number | undefined
 
 test(`${subscribers} silent subscribers cost a bounded part, and a reader gets all`, async (t) => {
   t.after(() => agent.destroy());
-  const program = await runProgram(t, {
-    measured: true,
-    env: { WS_PING_SECONDS: '3600' },
-  });
+  const program = await runProgram(t, { measured: true });
   const { port } = await program.listening();
   const url = `http://127.0.0.1:${port}`;
   const [post] = (await (await fetch(`${url}/posts`)).json()) as { readonly id: string }[];

@@ -1,10 +1,9 @@
 /** `backup` and `migrate`: act on the whole store, also while servers use it. */
 
-import { type Config, readConfig } from '../config.ts';
+import { readConfig } from '../config.ts';
 import { createLocalClock } from '../domain/local-date-time.ts';
-import type { OpenedAccounts } from '../store/driver.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
-import { type CommandContext, type RunCommand, toLog, UsageError } from './command.ts';
+import { type RunCommand, toLog, UsageError } from './command.ts';
 
 /** Writes a copy of the store, as it is at one moment, to a new file. */
 export const runBackup: RunCommand = async (args, context) => {
@@ -19,15 +18,10 @@ export const runBackup: RunCommand = async (args, context) => {
 /** Creates or migrates the tables. The initial records are left to the server. */
 export const runMigrate: RunCommand = async (args, context) => {
   if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
-  await (await open(readConfig(context.environment), context)).close();
+  const { storeUrl, storeTimeoutSeconds: timeoutSeconds } = readConfig(context.environment);
+  const now = createLocalClock(context.now);
+  const options = { now, timeoutSeconds, log: toLog(context), startSeconds, mayCreate: true };
+  // Opening the store also migrates it.
+  await (await openAccounts(storeUrl, options)).close();
   return 'The tables of the store are of this version.';
 };
-
-/** Opening the store also migrates it. */
-function open(
-  { storeUrl, storeTimeoutSeconds: timeoutSeconds }: Config,
-  context: CommandContext,
-): Promise<OpenedAccounts> {
-  const now = createLocalClock(context.now);
-  return openAccounts(storeUrl, { now, timeoutSeconds, log: toLog(context), startSeconds });
-}

@@ -3,7 +3,7 @@
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryStoreOptions } from './memory.ts';
-import type { KeptAccounts } from './store.ts';
+import type { StoredAccounts } from './store.ts';
 
 /** `initial` is the content of a new store; a durable store gets it only once. */
 export interface DriverOptions extends MemoryStoreOptions {
@@ -20,12 +20,17 @@ export interface DriverOptions extends MemoryStoreOptions {
 
 export type TimeStatement = (kind: 'read' | 'write', milliseconds: number) => void;
 
-export interface AccountsOptions extends Pick<DriverOptions, 'log' | 'now' | 'timeoutSeconds'> {
+export interface CheckOptions extends Pick<DriverOptions, 'log' | 'timeoutSeconds'> {
   /** How long to wait for a database server that does not answer. */
   readonly startSeconds: number;
 }
 
+export interface AccountsOptions extends CheckOptions, Pick<DriverOptions, 'now'> {
+  /** False: a SQLite file that does not exist is an error. */
+  readonly mayCreate: boolean;
+}
+
 export interface OpenedAccounts {
-  readonly accounts: KeptAccounts;
+  readonly accounts: StoredAccounts;
   close(): MaybePromise<void>;
 }

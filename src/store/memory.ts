@@ -1,8 +1,8 @@
 /** The in-memory driver: maps and arrays; returns values, not promises. */
 
+import { createAccounts } from './accounts.ts';
 import { changedLengthMax, tooLongToChange, withId } from './articles.ts';
 import { copyText, createTake, textRecordBytes } from './byte-budget.ts';
-import { createAccounts } from './given-accounts.ts';
 import { append } from './list.ts';
 import { createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';

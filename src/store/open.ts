@@ -1,6 +1,6 @@
 /** Opens the store that STORE_URL names. A driver is loaded only if it is chosen. */
 
-import type { AccountsOptions, DriverOptions, OpenedAccounts } from './driver.ts';
+import type { AccountsOptions, CheckOptions, DriverOptions, OpenedAccounts } from './driver.ts';
 import { createMemoryStore } from './memory.ts';
 import type { Store } from './store.ts';
 
@@ -36,6 +36,17 @@ export async function openAccounts(url: string, options: AccountsOptions): Promi
   return openPostgresAccounts(url, options);
 }
 
+/** Rejects with a message of one line if a start could not open the store. Changes nothing. */
+export async function checkStore(url: string, options: CheckOptions): Promise<void> {
+  if (url === '' || url === 'memory:') return;
+  if (url.startsWith('sqlite:///')) {
+    const { checkSqlite } = await import('./sqlite/open.ts');
+    return checkSqlite(toPath(url));
+  }
+  const { checkPostgres } = await import('./postgres/open.ts');
+  return checkPostgres(url, options);
+}
+
 /**
  * Copies the store, as it is at one moment, to a new file while servers use it. Throws an Error
  * with a message of one line.
@@ -49,7 +60,7 @@ export async function backUpStore(url: string, file: string): Promise<void> {
   await backUpSqlite(toPath(url), file);
 }
 
-const notKept = 'STORE_URL: a store in memory keeps nothing.';
+const notKept = 'STORE_URL: a store in memory is not permanent.';
 
 /** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; percent-escapes are decoded. */
 function toPath(url: string): string {

@@ -68,29 +68,17 @@ export interface Accounts {
   findForLogin(username: string): MaybePromise<Account | undefined>;
 }
 
-/** The accounts that a durable store keeps and the command `accounts` changes. */
-export interface KeptAccounts {
+/** The accounts in a durable store, which the command `accounts` changes. */
+export interface StoredAccounts {
   find(username: string): MaybePromise<Account | undefined>;
-  /** Lists by username, after `after`, without password hashes. */
-  list(range?: AccountRange): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
+  /** Lists by username, without password hashes. */
+  list(): MaybePromise<readonly Omit<Account, 'passwordHash'>[]>;
   /** Also creates the author (R20). Returns false, and changes nothing, if the name is taken. */
   add(account: Account): MaybePromise<boolean>;
-  /** Also changes the author's email. Returns false if the account does not exist. */
-  change(username: string, changes: AccountChanges): MaybePromise<boolean>;
+  /** Returns false if the account does not exist. */
+  changePassword(username: string, passwordHash: string): MaybePromise<boolean>;
   /** Author and posts remain. Returns false if the account does not exist. */
   remove(username: string): MaybePromise<boolean>;
-}
-
-export interface AccountRange {
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
-}
-
-/** Members that are absent do not change. */
-export interface AccountChanges {
-  readonly email?: string | undefined;
-  readonly roles?: readonly string[] | undefined;
-  readonly passwordHash?: string | undefined;
 }
 
 export interface Todos {

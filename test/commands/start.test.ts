@@ -1,13 +1,18 @@
 /** What the program does with arguments and settings beside serving. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
-import { adviseOn } from '../../dist/commands/advice.js';
+import { findSettingWarnings } from '../../dist/commands/setting-warnings.js';
 import { readConfig, settings } from '../../dist/config.js';
 import { runCommand, runCommandHere } from '../support/command.js';
 import { projectFolder } from '../support/source.js';
+import { skipSqlite } from '../support/sqlite.js';
+import { createDirectory } from '../support/uploads.js';
 
 describe('arguments', { concurrency: true }, () => {
   it('--help lists every setting, and the names of files that have secret ones', async () => {
@@ -32,34 +37,46 @@ describe('arguments', { concurrency: true }, () => {
   });
 
   it('--check says what it would do, and no password', async () => {
-    const env = { STORE_URL: 'postgres://ann:hidden@db.example/ink', JWT_SECERT: 'x', PORT: '1' };
-    const { code, output } = await runCommandHere(['--check', '--port', '81', '--host', '::1'], {
-      env,
-    });
-    assert.equal(code, 0);
-    assert.match(output, /^listens on port 81 of ::1\n/);
-    assert.match(output, /postgres:\/\/db\.example\/ink/);
-    assert.match(output, /JWT_SECERT is no setting\. Is JWT_SECRET meant\?/);
-    assert.doesNotMatch(output, /hidden/);
+    const env = { STORE_URL: 'memory:', JWT_SECERT: 'x', PORT: '0', HOST: '::1', ADMIN_PORT: '0' };
+    const { code, output, errors } = await runCommandHere(['--check'], { env });
+    assert.equal(code, 0, errors);
+    assert.match(output, /^listens on port 0 of ::1, health and metrics on port 0\n/);
+    assert.match(output, /JWT_SECERT is not a setting\. Did you mean JWT_SECRET\?/);
   });
 
-  it('--check fails for a faulty setting, and for a file that cannot be read', async () => {
-    const faulty = await runCommandHere(['--check', '--port', 'x']);
-    assert.deepEqual([faulty.code, faulty.output], [1, '']);
-    assert.match(faulty.errors, /^inkwell: PORT must .*\n$/);
-    const missing = await runCommandHere(['--check'], { env: { USERS_FILE: '/nowhere' } });
-    assert.deepEqual([missing.code, missing.output], [1, '']);
-    assert.match(missing.errors, /^inkwell: USERS_FILE "\/nowhere" cannot be read: ENOENT\.\n$/);
+  it('--check fails where the start would, and changes nothing', async (t) => {
+    const folder = await createDirectory(t);
+    const busy = createServer().listen(0, '127.0.0.1');
+    await once(busy, 'listening');
+    t.after(() => busy.close());
+    const { port } = busy.address() as AddressInfo; // it listens on TCP
+    for (const [env, fault] of [
+      [{ PORT: 'x' }, /^inkwell: PORT must .*\n$/],
+      [{ USERS_FILE: '/nowhere' }, /^inkwell: USERS_FILE "\/nowhere" cannot be read: ENOENT\.\n$/],
+      [{ UPLOAD_DIR: join(folder, 'no') }, /UPLOAD_DIR: no folder can be created in .*\(ENOENT\)/],
+      [{ PORT: `${port}` }, /PORT: .* \(EADDRINUSE\)/],
+      [{ ADMIN_PORT: `${port}` }, /ADMIN_PORT: .* \(EADDRINUSE\)/],
+      [{ STORE_URL: 'postgres://ann:hidden@127.0.0.1:1/ink' }, /STORE_URL: .* does not answer/],
+      ...(skipSqlite === false
+        ? [[{ STORE_URL: `sqlite://${folder}/no/x.db` }, /STORE_URL: .*\(ENOENT\)/] as const]
+        : []),
+    ] as const) {
+      const given = { PORT: '0', HOST: '127.0.0.1', UPLOAD_DIR: folder, ...env };
+      const { code, output, errors } = await runCommandHere(['--check'], { env: given });
+      assert.deepEqual([code, output], [1, ''], errors);
+      assert.match(errors, fault);
+      assert.doesNotMatch(errors, /hidden/);
+    }
+    const env = { PORT: '0', UPLOAD_DIR: folder, STORE_URL: `sqlite://${folder}/x.db` };
+    if (skipSqlite === false) assert.equal((await runCommandHere(['--check'], { env })).code, 0);
+    assert.deepEqual(await readdir(folder), []);
   });
 
   it('that are not known give 2 and a line that names them', async () => {
+    const names = 'accounts, backup, migrate';
     for (const [run, argument, message] of [
-      [runCommandHere, '--prot', "inkwell: Unknown option '--prot'. Try --help.\n"],
-      [
-        runCommand,
-        'x',
-        'inkwell: there is no command "x", only accounts, backup, migrate. Try --help.\n',
-      ],
+      [runCommandHere, '--port', 'inkwell: there is no option "--port". Try --help.\n'],
+      [runCommand, 'x', `inkwell: there is no command "x", only ${names}. Try --help.\n`],
     ] as const) {
       assert.deepEqual(await run([argument]), { code: 2, output: '', errors: message });
     }
@@ -68,7 +85,7 @@ describe('arguments', { concurrency: true }, () => {
 
 /** The warnings for these variables. */
 function advice(environment: Readonly<Record<string, string>>): readonly string[] {
-  return adviseOn(readConfig(environment), environment);
+  return findSettingWarnings(readConfig(environment), environment);
 }
 
 test('a variable whose name is nearly that of a setting is warned about', () => {
@@ -78,15 +95,24 @@ test('a variable whose name is nearly that of a setting is warned about', () => 
     ['STORE_ULR', 'STORE_URL'],
     ['UPLOADS_DIR', 'UPLOAD_DIR'],
     ['TRUSTED_PROXY', undefined],
-    ['log_level', 'LOG_LEVEL'],
+    ['log_format', 'LOG_FORMAT'],
     ['POST', undefined],
     ['HOME', undefined],
   ] as const) {
-    const expected = meant === undefined ? [] : [`${given} is no setting. Is ${meant} meant?`];
+    const expected =
+      meant === undefined ? [] : [`${given} is not a setting. Did you mean ${meant}?`];
     assert.deepEqual(advice({ [given]: 'x' }), expected, given);
   }
   const exact = Object.values(settings).map(({ name }) => [name, ''] as const);
   assert.deepEqual(advice(Object.fromEntries(exact)), []);
+});
+
+test('a setting that no longer exists is warned about, with what holds instead', () => {
+  for (const name of ['LOG_LEVEL', 'WS_PING_SECONDS', 'GRAPHQL_HTTP_DRAFT']) {
+    const [line = '', ...others] = advice({ [name]: '1' });
+    assert.match(line, new RegExp(`^${name} no longer exists: .*\\.$`));
+    assert.deepEqual(others, []);
+  }
 });
 
 test('NODE_ENV that is nearly production is warned about', () => {

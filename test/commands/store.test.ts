@@ -130,9 +130,9 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
 
 describe('what cannot be', () => {
   it('a backup of a store in memory or in PostgreSQL', async () => {
-    await fails(here(['backup', 'x'], ''), /STORE_URL: a store in memory keeps nothing/);
+    await fails(here(['backup', 'x'], ''), /STORE_URL: a store in memory is not permanent/);
     await fails(here(['backup', 'x'], 'postgres://127.0.0.1:1/a'), /STORE_URL: pg_dump makes/);
-    await fails(here(['migrate'], ''), /STORE_URL: a store in memory keeps nothing/);
+    await fails(here(['migrate'], ''), /STORE_URL: a store in memory is not permanent/);
   });
 
   it('other arguments are answered with the usage', async () => {

@@ -32,7 +32,7 @@ function prepares({ engine }: TestGraphql, query: string): boolean {
 }
 
 test('levels of fields are limited, also where fragments hide them', async () => {
-  const graphql = startGraphql({ env: { GRAPHQL_DEPTH_MAX: '6' } });
+  const graphql = startGraphql({ constants: { graphqlDepthMax: 6 } });
   assert.ok(prepares(graphql, depthQuery(6)));
   assert.deepEqual(codesOf(await graphql.run(depthQuery(7))), invalid);
   const hidden = (inner: string): string =>
@@ -130,7 +130,7 @@ test('a fragment may be spread at many places: it is judged once', async () => {
 });
 
 test('tokens and comments are limited', async () => {
-  const graphql = startGraphql({ env: { GRAPHQL_TOKENS_MAX: '20' } });
+  const graphql = startGraphql({ constants: { graphqlTokensMax: 20 } });
   assert.ok(prepares(graphql, '{ allPosts { id } }'));
   const long = `{ allPosts { ${'id '.repeat(20)} } }`;
   assert.deepEqual(codesOf(await graphql.run(long)), ['GRAPHQL_PARSE_FAILED']);
@@ -153,8 +153,9 @@ test('values of variables are limited, wherever they stand', async () => {
 });
 
 test('a document deeper than the stack is refused, whatever the limits say', async () => {
-  const big = '1000000000';
-  const graphql = startGraphql({ env: { GRAPHQL_TOKENS_MAX: big, GRAPHQL_DEPTH_MAX: big } });
+  const big = 1_000_000_000;
+  const constants = { graphqlTokensMax: big, graphqlDepthMax: big };
+  const graphql = startGraphql({ constants });
   for (const deep of [
     '{a'.repeat(100_000),
     `{a(x:${'['.repeat(100_000)}`,

@@ -93,7 +93,8 @@ test('event streams and sockets share their groups', async (t) => {
 
 test('comments keep a silent stream alive', async (t) => {
   const endpoint = await startEndpoint(t, {
-    env: { WS_PING_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '1' },
+    env: { IDLE_TIMEOUT_SECONDS: '1' },
+    constants: { wsPingSeconds: 1 },
   });
   const reader = await askEvents(endpoint, subscription);
   for (let count = 0; count < 4; count += 1) assert.equal(await reader.next(), ':');

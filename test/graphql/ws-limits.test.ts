@@ -197,7 +197,7 @@ describe('operations', { concurrency: 4 }, () => {
 describe('peers', { concurrency: 4 }, () => {
   test('one that answers no ping is ended, one that does is kept', async (t) => {
     // Long enough for a loaded machine to bring the answer to a ping.
-    const { port, sockets } = await startEndpoint(t, { env: { WS_PING_SECONDS: '3' } });
+    const { port, sockets } = await startEndpoint(t, { constants: { wsPingSeconds: 3 } });
     const dead = await connectReady(port, { protocols, autoPong: false });
     const alive = await connectReady(port, { protocols });
     assert.equal((await dead.closed).code, 1006);
@@ -208,8 +208,8 @@ describe('peers', { concurrency: 4 }, () => {
   });
 
   test('one that does not read is closed with 1013, and a reader gets all in order', async (t) => {
-    const env = { WAITING_BYTES_MAX: '8388608', WS_PING_SECONDS: '60' };
-    const endpoint = await startEndpoint(t, { env });
+    const env = { WAITING_BYTES_MAX: '8388608' };
+    const endpoint = await startEndpoint(t, { env, constants: { wsPingSeconds: 60 } });
     const silent = await connectReady(endpoint.port, { protocols });
     const reader = await connectReady(endpoint.port, { protocols });
     silent.send(subscribe('s', subscription));

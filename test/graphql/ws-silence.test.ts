@@ -37,7 +37,7 @@ describe('a client that says nothing', { concurrency: true }, () => {
     });
 
     test(`with ${name} ka comes at an interval, and not right after the acknowledgement`, async (t) => {
-      const { port } = await startEndpoint(t, { env: { WS_PING_SECONDS: '1' } });
+      const { port } = await startEndpoint(t, { constants: { wsPingSeconds: 1 } });
       const often = await connectReady(port, { protocols });
       for (let count = 0; count < 2; count += 1) {
         assert.deepEqual(await often.next(), { type: 'ka' });

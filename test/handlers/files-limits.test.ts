@@ -19,10 +19,8 @@ keepOthersServed();
 suite('the limits of uploads', () => {
   test('hold for a body, the parts and the files kept', async (t) => {
     const server = await startServer(t, {
-      env: {
-        UPLOAD_BYTES_MAX: '300000',
-        STORED_FILES_MAX: '2',
-      },
+      env: { UPLOAD_BYTES_MAX: '300000' },
+      constants: { storedFilesMax: 2 },
     });
     const sized = (size: number): FormData => form({ a: file(Buffer.alloc(size), 'a') });
     for (const size of [199_999, 299_000]) {

@@ -1,4 +1,4 @@
-/** Beside plain operations: the newer draft, the schema, trusted documents. */
+/** Beside plain operations: the schema, trusted documents. */
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -7,25 +7,10 @@ import { type TestContext, test } from 'node:test';
 import { codes, post } from '../support/graphql-http.js';
 import { startServer, type TestServer } from '../support/server.js';
 
-const modern = 'application/graphql-response+json';
 const titles = '{ allPosts { title } }';
-const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
 
 const start = (context: TestContext, env: Record<string, string> = {}): Promise<TestServer> =>
   startServer(context, { env });
-
-test('the newer draft has 422 for what is wrong, 294 for a part', async (context) => {
-  const server = await start(context, { GRAPHQL_HTTP_DRAFT: '2026-08' });
-  const ask = async (request: unknown): Promise<number> =>
-    (await post(server, request, { Accept: modern })).status;
-  assert.equal(await ask({ query: '{' }), 400);
-  assert.equal(await ask({ query: '{ nothing }' }), 422);
-  assert.equal(await ask({ query: createPost, variables: {} }), 422);
-  assert.equal(await ask({ query: titles }), 200);
-  const blank = { input: { title: ' ', content: ' ' } };
-  assert.equal(await ask({ query: createPost, variables: blank }), 294);
-  assert.equal((await post(server, { query: '{ nothing }' })).status, 200);
-});
 
 test('the schema is served as a file, with its directive and an ETag', async (context) => {
   const server = await start(context);

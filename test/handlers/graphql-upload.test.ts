@@ -235,7 +235,7 @@ test('a file as JSON is refused: Upload comes from a part', async (context) => {
 });
 
 test('more files than may be kept are refused with a code, and nothing stays', async (context) => {
-  const server = await startServer(context, { env: { STORED_FILES_MAX: '1' } });
+  const server = await startServer(context, { constants: { storedFilesMax: 1 } });
   const { body } = await send(server, [
     ['operations', { query: both, variables: { a: null, b: null } }],
     ['map', { a: ['variables.a'], b: ['variables.b'] }],

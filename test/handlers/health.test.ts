@@ -213,20 +213,20 @@ describe('--healthcheck', { concurrency: true }, () => {
     }
     program.child.kill('SIGTERM');
     await untilNotReady(main);
-    const { code, output } = await runCommand(['--healthcheck'], { env: { PORT } });
+    const { code, errors } = await runCommand(['--healthcheck'], { env: { PORT } });
     assert.equal(code, 1);
-    assert.match(output, /"is stopping"/);
+    assert.match(errors, /"is stopping"/);
   });
 
   it('exits with 1 and a line where nobody answers, or the port is not known', async () => {
     const closed = await check({ PORT: '1', HOST: '127.0.0.1' });
     assert.deepEqual(closed, {
       code: 1,
-      output: 'No answer from port 1 of 127.0.0.1 (ECONNREFUSED).\n',
-      errors: '',
+      output: '',
+      errors: 'inkwell: No response from port 1 of 127.0.0.1 (ECONNREFUSED).\n',
     });
     const any = await check({ PORT: '0' });
-    assert.deepEqual([any.code, any.output], [1, 'PORT is 0: the port is not known.\n']);
+    assert.deepEqual([any.code, any.errors], [1, 'inkwell: PORT is 0: the port is not known.\n']);
     const faulty = await check({ PORT: 'x' });
     assert.equal(faulty.code, 1);
     assert.match(faulty.errors, /PORT must/);

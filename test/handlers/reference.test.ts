@@ -8,7 +8,7 @@ import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
 import { file, form, post } from '../support/files.js';
 import { ask, assertValid, type Change, check, type Described } from '../support/reference.js';
 import { document, entries, type Entry, escape, reference, routes } from '../support/reference.js';
-import { startServer, type TestServer } from '../support/server.js';
+import { type ServerOptions, startServer, type TestServer } from '../support/server.js';
 import { projectFolder } from '../support/source.js';
 
 /** Pages, GraphQL, the reference itself, and what only operators are given: no routes of REST. */
@@ -171,14 +171,14 @@ describe('what the API reference says', () => {
   const others = new Map<string, TestServer>();
 
   before(async () => {
-    const start = async (env: Readonly<Record<string, string>>): Promise<TestServer> => {
-      const started = await startServer({ after: (end) => ends.push(end) }, { env });
-      const name = env['STORED_FILES_MAX'] === '1' ? 'other.txt' : 'part.txt';
+    const start = async (options: ServerOptions): Promise<TestServer> => {
+      const started = await startServer({ after: (end) => ends.push(end) }, options);
+      const name = options.constants ? 'other.txt' : 'part.txt';
       await post(started, 'list', form({ a: file('a stored file', name) }));
       return started;
     };
-    server = await start({ BODY_BYTES_MAX: '1024', UPLOAD_BYTES_MAX: '1024' });
-    others.set('storage_full', await start({ STORED_FILES_MAX: '1' }));
+    server = await start({ env: { BODY_BYTES_MAX: '1024', UPLOAD_BYTES_MAX: '1024' } });
+    others.set('storage_full', await start({ constants: { storedFilesMax: 1 } }));
     const strict = await startServer(
       { after: (end) => ends.push(end) },
       { env: { REQUIRE_AUTH: 'writes', LOGIN_FAILURES_MAX: '1' } },

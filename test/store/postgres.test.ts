@@ -64,7 +64,11 @@ test(
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
        UPDATE inkwell.schema_state SET version = 1`,
     );
-    const opened = await openAccounts(url, { ...driverOptions(), startSeconds: 5 });
+    const opened = await openAccounts(url, {
+      ...driverOptions(),
+      startSeconds: 5,
+      mayCreate: true,
+    });
     assert.deepEqual(await opened.accounts.list(), []);
     await opened.close();
     const second = await open(t, url);

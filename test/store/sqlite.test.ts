@@ -84,7 +84,11 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.close();
     inSqlite(path, toFirstVersion);
-    const opened = await openAccounts(toSqliteUrl(path), { ...driverOptions(), startSeconds: 5 });
+    const opened = await openAccounts(toSqliteUrl(path), {
+      ...driverOptions(),
+      startSeconds: 5,
+      mayCreate: true,
+    });
     assert.deepEqual(await opened.accounts.list(), []);
     await opened.close();
     const second = await openFile(path);

@@ -134,13 +134,13 @@ describe('nodes with their files in one folder', { skip: skipPostgres }, () => {
     await Promise.all(readers);
   });
 
-  it('keep STORED_FILES_MAX files in all', async (t) => {
-    const [one, two, three] = await startAll(t, { STORED_FILES_MAX: '3' });
-    assert.equal((await post(one, 'list', form({ a: '1', b: '2' }))).status, 200);
-    const more = form({ c: '3', d: '4' });
+  it('keep STORED_BYTES_MAX bytes in all', async (t) => {
+    const [one, two, three] = await startAll(t, { STORED_BYTES_MAX: '1024' });
+    assert.equal((await post(one, 'list', form({ a: 'x'.repeat(1_000) }))).status, 200);
+    const more = form({ c: 'x'.repeat(20), d: 'x'.repeat(20) });
     assert.deepEqual(await refusal(await post(two, 'list', more)), [507, 'storage_full']);
-    assert.equal((await post(three, 'list', form({ c: '3' }))).status, 200);
-    assert.equal((await stored(two)).length, 3);
+    assert.equal((await post(three, 'list', form({ c: 'x'.repeat(20) }))).status, 200);
+    assert.equal((await stored(two)).length, 2);
   });
 
   it('refuse with 503 and Retry-After while PostgreSQL is away, and keep nothing half', async (t) => {

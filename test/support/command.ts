@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { parseArguments } from '../../dist/commands/arguments.js';
+import { runCommand as runInProcess } from '../../dist/commands/commands.js';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
@@ -52,17 +52,16 @@ export async function runCommandHere(
   args: readonly string[],
   { env = {}, input: given = '' }: CommandOptions = {},
 ): Promise<Ended> {
-  const { environment, run } = parseArguments(args, env, () => 'here');
-  if (run === undefined) throw new TypeError('These arguments start the server.');
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
   input.end(given);
-  const code = await run({
-    environment,
+  const code = await runInProcess(args, {
+    environment: env,
     input,
     output,
     errors,
     log: () => undefined,
     now: () => new Date(),
+    version: () => 'here',
   });
   const texts = [output, errors].map((stream) => text(stream.end()));
   const [said = '', complained = ''] = await Promise.all(texts);

@@ -17,7 +17,7 @@ const requestsOfConnection = 6;
 /** A store that is soon full, and that deletions make room in: both sides of its bound. */
 export const smallStore = {
   MEMORY_STORE_BYTES_MAX: String(1024 * 1024),
-  STORED_FILES_MAX: '50',
+  STORED_BYTES_MAX: '65536',
   // What waits for the rest of a request ends soon.
   IDLE_TIMEOUT_SECONDS: '2',
   KEEP_ALIVE_SECONDS: '1',

@@ -49,6 +49,8 @@ export interface GraphqlEndpoint {
 
 export interface EndpointOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** In the place of limits that are no settings. */
+  readonly constants?: Partial<Config>;
   /** A wrapper around the real engine. */
   readonly wrap?: (engine: Engine) => Engine;
   /** The clock of the sockets, in milliseconds. */
@@ -77,13 +79,14 @@ export async function startEndpoint(
   context: Pick<TestContext, 'after'>,
   {
     env = {},
+    constants = {},
     wrap = (engine) => engine,
     now = (): number => performance.now(),
     distinctMax = 1_000,
     placed,
   }: EndpointOptions = {},
 ): Promise<GraphqlEndpoint> {
-  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...env });
+  const config = { ...readConfig({ HOST: '127.0.0.1', PORT: '0', ...env }), ...constants };
   const logged: string[] = [];
   const log: Log = (_level, event) => void logged.push(event);
   const store = createMemoryStore({

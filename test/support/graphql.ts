@@ -39,6 +39,8 @@ export interface TestGraphqlOptions {
   /** Of each post. */
   readonly comments?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** In the place of limits that are no settings. */
+  readonly constants?: Partial<Config>;
   readonly viewer?: () => MaybePromise<Account | undefined>;
   readonly trustedDocuments?: TrustedDocuments;
   /** In the place of the topic, for the engine. */
@@ -65,7 +67,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     }),
   );
   const initial = { authors, posts, comments, accounts: [], todos: [], articles: [] };
-  const config = readConfig(options.env ?? {});
+  const config = { ...readConfig(options.env ?? {}), ...options.constants };
   const memory = createMemoryStore({
     createId,
     now: () => createdAt,

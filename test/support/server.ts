@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createApp } from '../../dist/app.js';
+import { type App, createApp } from '../../dist/app.js';
 import { type Config, readConfig } from '../../dist/config.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
@@ -19,6 +19,8 @@ export interface TestServer {
   /** `http://127.0.0.1:port`, without a slash at its end. */
   readonly url: string;
   readonly port: number;
+  /** Where `/metrics` is, if ADMIN_PORT is set. */
+  readonly adminUrl: string;
   readonly config: Config;
   /** The folder in which the run's folder of uploads is made. */
   readonly folder: string;
@@ -34,6 +36,8 @@ export interface TestServer {
 export interface ServerOptions {
   /** Settings by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** In the place of limits that are no settings. */
+  readonly constants?: Partial<Config>;
   readonly now?: () => Date;
   readonly monotonicNow?: () => number;
   /** What the process may hold. */
@@ -56,7 +60,7 @@ export async function startServer(
   const uploadDir = options.env?.['STORE_URL'] === undefined ? folder : '';
   const address = { HOST: '127.0.0.1', PORT: '0' };
   const env = { ...patient, UPLOAD_DIR: uploadDir, ...address, ...options.env };
-  const config = readConfig(env, options.memoryBytes);
+  const config = { ...readConfig(env, options.memoryBytes), ...options.constants };
   const app = await createApp(config, {
     log,
     now: options.now ?? ((): Date => new Date()),
@@ -66,6 +70,7 @@ export async function startServer(
   const server = createHttpServer({ listener, upgrade, pool, config });
   const { port } = await server.listen(config.port, config.host);
   const url = `http://127.0.0.1:${port}`;
+  const adminUrl = config.adminPort === undefined ? '' : await startAdmin(context, app, config);
 
   const announceStop = options.probed === false ? undefined : announce(context, url);
   let stopped: Promise<void> | undefined;
@@ -81,6 +86,7 @@ export async function startServer(
   return {
     url,
     port,
+    adminUrl,
     config,
     folder,
     logged,
@@ -91,4 +97,16 @@ export async function startServer(
       return fetch(url + path, { method, body: JSON.stringify(body), headers });
     },
   };
+}
+
+async function startAdmin(
+  context: { after(end: () => Promise<void>): unknown },
+  app: App,
+  config: Config,
+): Promise<string> {
+  const { adminListener: listener, adminPool: pool, upgrade } = app;
+  const server = createHttpServer({ listener, upgrade, pool, config });
+  const { port } = await server.listen(0, config.host);
+  context.after(() => server.close(() => Promise.resolve()));
+  return `http://127.0.0.1:${port}`;
 }

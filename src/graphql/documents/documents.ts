@@ -5,7 +5,7 @@
 
 import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql';
 import { BoundedMap } from '../../bounded-map.ts';
-import { documentsBytesMax } from '../../config-limits.ts';
+import { documentsBytesMax } from '../../config.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
 import { countIntrospection } from './introspection.ts';
 import { checkDocument, checkText, type DocumentLimits } from './limits.ts';

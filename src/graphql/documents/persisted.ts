@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../bounded-map.ts';
-import { persistedTextsBytesMax } from '../../config-limits.ts';
+import { persistedTextsBytesMax } from '../../config.ts';
 import { refuseRequest } from '../errors.ts';
 
 /** Hash, or another id that clients use → text of a document. */

@@ -13,9 +13,6 @@ const modern = 'application/graphql-response+json';
 /** The media types of a response. With the older one the status of a result is always 200. */
 export type ResponseType = typeof legacy | typeof modern;
 
-/** `audited`: the statuses that the public audits demand; `2026-08`: those of the newer draft. */
-export type HttpDraft = 'audited' | '2026-08';
-
 const contentTypeOf: Readonly<Record<ResponseType, string>> = {
   [legacy]: `${legacy}; charset=utf-8`,
   [modern]: `${modern}; charset=utf-8`,
@@ -61,12 +58,11 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** The status of a result; always 200 with the older type. */
-export function statusOf(result: GraphqlResult, type: ResponseType, draft: HttpDraft): number {
+/** The status of a result, as the public audits ask (R25); always 200 with the older type. */
+export function statusOf(result: GraphqlResult, type: ResponseType): number {
   if (type === legacy) return 200;
   const { data, errors } = result;
-  const isNew = draft === '2026-08';
-  if (data !== undefined) return isNew && errors !== undefined ? 294 : 200;
+  if (data !== undefined) return 200;
   const code = errors?.[0]?.extensions.code ?? 'INTERNAL_SERVER_ERROR';
-  return statusOfCode[code] ?? (isNew && code !== 'GRAPHQL_PARSE_FAILED' ? 422 : 400);
+  return statusOfCode[code] ?? 400;
 }

@@ -1,6 +1,5 @@
 /** Answers HTTP requests: one operation, a batch, or a stream of events. */
 
-import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { parseJson } from '../../http/json.ts';
 import type { Handler, HttpRequest, HttpResponse } from '../../http/message.ts';
@@ -38,7 +37,6 @@ export interface RunnerDeps extends MultipartDeps {
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
   readonly metrics?: GraphqlMetrics | undefined;
-  readonly config: MultipartDeps['config'] & Pick<Config, 'graphqlHttpDraft'>;
 }
 
 /** Responses to longer bodies are not cached: the lookup costs more than it is likely to save. */
@@ -73,7 +71,7 @@ export function createRunner(deps: RunnerDeps): Runner {
   const toResponse = ({ json, result }: Outcome, request: HttpRequest): HttpResponse => {
     const type = typeFor(request);
     // A batch has several results but one status.
-    const status = result ? statusOf(result, type, config.graphqlHttpDraft) : 200;
+    const status = result ? statusOf(result, type) : 200;
     return resultResponse(json, type, { status, errors: result?.errors });
   };
 

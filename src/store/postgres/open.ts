@@ -7,9 +7,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
+import type { AccountsOptions, CheckOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createPorts } from '../sql/records.ts';
-import { createKept } from './accounts.ts';
+import { createStored } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments, openFeed } from './comments.ts';
 import { type Connection, createServer, run, type Server } from './connection.ts';
@@ -48,7 +48,7 @@ export async function openPostgresStore(
   const statements = createStatements(pool);
   const context: PostgresContext = { pool, sql: statements, createId, now };
   return {
-    ...createPorts(context, initial.accounts, createKept(context)),
+    ...createPorts(context, initial.accounts, createStored(context)),
     comments: createComments(context, feed),
     articles: createArticles(context),
     // Other nodes write too, so that a cached response could be out of date at any time.
@@ -65,6 +65,13 @@ export async function openPostgresStore(
   };
 }
 
+/** Rejects if the database does not answer. */
+export async function checkPostgres(url: string, options: CheckOptions): Promise<void> {
+  await prepare(await createServer(url), options, async (connection) => {
+    await run(connection, sql`SELECT 1`);
+  });
+}
+
 /** Leaves the initial records to the start of the first node. */
 export async function openPostgresAccounts(
   url: string,
@@ -76,7 +83,7 @@ export async function openPostgresAccounts(
   const pool = new Pool(server, { log, connectionsMax: 1, timeoutSeconds });
   const statements = createStatements(pool);
   return {
-    accounts: createKept({ pool, sql: statements, now }),
+    accounts: createStored({ pool, sql: statements, now }),
     close: () => pool.close(),
   };
 }

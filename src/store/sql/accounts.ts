@@ -1,43 +1,29 @@
-/** Kept accounts in SQL, for the server that reads them and the command that changes them. */
+/** Stored accounts in SQL, for the server that reads them and the command that changes them. */
 
 import { andThen } from '../../maybe-promise.ts';
-import type { KeptAccounts } from '../store.ts';
-import { toAccount, toPerson, type Value } from './rows.ts';
+import type { StoredAccounts } from '../store.ts';
+import { toAccount, toPerson } from './rows.ts';
 import { findBy, type Sql } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
-/** Writes to two tables in one transaction, which each driver does in its own way. */
-export interface AccountWrites {
-  /** Also creates the author. */
-  readonly add: KeptAccounts['add'];
-  /** Runs the statement, which changes this account, and gives its author the account's email. */
-  readonly change: (username: string, text: string, values: readonly Value[]) => Promise<boolean>;
-}
-
-export function createKeptAccounts(sql: Sql, { add, change }: AccountWrites): KeptAccounts {
+/** `add` also writes the author, in one transaction, which each driver does in its own way. */
+export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): StoredAccounts {
   const accounts = `${sql.schema}accounts`;
   const find = findBy(sql, ['accounts', 'username'], toAccount);
+  const change = async (text: string, values: readonly string[]): Promise<boolean> =>
+    (await sql.write('accounts', `${text} RETURNING 1`, values)).length === 1;
   return {
     find: (username) => find(escapeText(username)),
-    list({ after = '', limit = Number.MAX_SAFE_INTEGER } = {}) {
-      const text = `SELECT username, id, email, roles FROM ${accounts}
-        WHERE username > $1 ORDER BY username LIMIT $2`;
-      return andThen(sql.read(text, [escapeText(after), limit]), (rows) => rows.map(toPerson));
+    list() {
+      const text = `SELECT username, id, email, roles FROM ${accounts} ORDER BY username`;
+      return andThen(sql.read(text, []), (rows) => rows.map(toPerson));
     },
     add,
-    change(username, { email, roles, passwordHash = null }) {
-      const text = `UPDATE ${accounts} SET email = coalesce($1, email),
-        roles = coalesce($2, roles), password_hash = coalesce($3, password_hash)
-        WHERE username = $4 RETURNING id, email`;
-      const changed = [email, roles && JSON.stringify(roles)].map((value) =>
-        value === undefined ? null : escapeText(value),
-      );
-      const key = escapeText(username);
-      return change(key, text, [...changed, passwordHash, key]);
+    changePassword(username, passwordHash) {
+      const text = `UPDATE ${accounts} SET password_hash = $1 WHERE username = $2`;
+      return change(text, [passwordHash, escapeText(username)]);
     },
-    async remove(username) {
-      const text = `DELETE FROM ${accounts} WHERE username = $1 RETURNING 1`;
-      return (await sql.write('accounts', text, [escapeText(username)])).length === 1;
-    },
+    remove: (username) =>
+      change(`DELETE FROM ${accounts} WHERE username = $1`, [escapeText(username)]),
   };
 }

@@ -1,9 +1,17 @@
 /** Posts, comments, authors and todos in SQL, for both drivers. */
 
 import { append, pageRecordsMax } from '../list.ts';
-import { createAccounts } from '../given-accounts.ts';
+import { createAccounts } from '../accounts.ts';
 import type { Account, Comment, Post, Todo } from '../model.ts';
-import type { Comments, Groups, KeptAccounts, Posts, PostTexts, Related, Todos } from '../store.ts';
+import type {
+  Comments,
+  Groups,
+  Posts,
+  PostTexts,
+  Related,
+  StoredAccounts,
+  Todos,
+} from '../store.ts';
 import { createList, type Listing } from './lists.ts';
 import { columnsOf, toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
 import { batchBytesMax, findBy, type Owned, type Sql, toInsert } from './sql.ts';
@@ -16,15 +24,19 @@ export interface RecordDeps {
   readonly now: () => string;
 }
 
-/** The ports that are the same in both drivers. `given`: the accounts given at this start (R20). */
-export function createPorts(deps: RecordDeps, given: readonly Account[], kept: KeptAccounts) {
+/** The ports that are the same in both drivers. `configured`: the accounts of this start (R20). */
+export function createPorts(
+  deps: RecordDeps,
+  configured: readonly Account[],
+  stored: StoredAccounts,
+) {
   const { sql } = deps;
   return {
     keepsObjects: false,
     posts: createPosts(deps),
     authors: { find: findBy(sql, ['authors', 'id'], toAuthor) },
     related: createRelated(deps),
-    accounts: createAccounts(given, kept),
+    accounts: createAccounts(configured, stored),
     todos: createTodos(deps),
   };
 }

@@ -3,7 +3,8 @@
  * file stores the number of steps that were run (`user_version`).
  */
 
-import { access, open } from 'node:fs/promises';
+import { access, constants, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Row, Value } from '../sql/rows.ts';
 
 /** SQLite has no booleans. */
@@ -106,8 +107,22 @@ const waitForOthers = 'PRAGMA busy_timeout = 2000';
 const unfilled = 'unfilled';
 
 /** Opens or creates the file; a new file can be accessed only by this user. */
-export async function openDatabase(path: string): Promise<Database> {
-  return connect(path, async () => (await open(path, 'a', 0o600)).close());
+export async function openDatabase(path: string, mayCreate = true): Promise<Database> {
+  return connect(path, () => (mayCreate ? touch(path) : access(path)));
+}
+
+async function touch(path: string): Promise<void> {
+  await (await open(path, 'a', 0o600)).close();
+}
+
+/** Rejects if a start could not open, or create, the file. Changes nothing. */
+export async function checkSqlite(path: string): Promise<void> {
+  const exists = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (exists) (await openToRead(path)).close();
+  else (await connect(':memory:', () => access(dirname(path), constants.W_OK))).close();
 }
 
 /** Opens an existing file of this program. Changes nothing in it. */

@@ -7,12 +7,12 @@
 import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import type { InitialData } from '../memory.ts';
 import type { Author } from '../model.ts';
-import { createKeptAccounts } from '../sql/accounts.ts';
+import { createStoredAccounts } from '../sql/accounts.ts';
 import { createPorts } from '../sql/records.ts';
 import { createVersions } from '../reading.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
-import type { Area, KeptAccounts, Store } from '../store.ts';
+import type { Area, Store, StoredAccounts } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { createFileIndex } from './files.ts';
@@ -21,6 +21,7 @@ import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';
 
 export { backUpSqlite } from './backup.ts';
+export { checkSqlite } from './database.ts';
 
 export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
   const { initial, createId, now } = options;
@@ -28,7 +29,7 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
   const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
   return {
-    ...createPorts(context, initial.accounts, createKept(context)),
+    ...createPorts(context, initial.accounts, createStored(context)),
     comments: createComments(context),
     articles: createArticles(context),
     versions,
@@ -58,22 +59,26 @@ function createVersionsWithForeign({ database, versions }: SqliteContext): Store
 /** Leaves the initial records to the server's start. */
 export async function openSqliteAccounts(
   path: string,
-  { now }: AccountsOptions,
+  { now, mayCreate }: AccountsOptions,
 ): Promise<OpenedAccounts> {
-  const opened = await open(path);
+  const opened = await open(path, { mayCreate });
   return {
-    accounts: createKept({ ...opened, now }),
+    accounts: createStored({ ...opened, now }),
     close: () => opened.database.close(),
   };
+}
+
+interface OpenOptions extends Partial<Pick<DriverOptions, 'initial' | 'timed'>> {
+  readonly mayCreate?: boolean;
 }
 
 type Opened = Omit<SqliteContext, 'createId' | 'now'>;
 
 async function open(
   path: string,
-  { initial, timed }: Partial<Pick<DriverOptions, 'initial' | 'timed'>> = {},
+  { initial, timed, mayCreate = true }: OpenOptions,
 ): Promise<Opened> {
-  const database = await openDatabase(path);
+  const database = await openDatabase(path, mayCreate);
   try {
     const writes = createWrites(database, timed);
     const opened = { database, versions: createVersions(), writes };
@@ -101,24 +106,15 @@ function fill(sql: Opened['sql'], initial: InitialData): void {
   }
 }
 
-function createKept({ sql, writes, now }: Omit<SqliteContext, 'createId'>): KeptAccounts {
-  return createKeptAccounts(sql, {
-    add: (account) =>
-      writes.run(() => {
-        const row = toRow(account);
-        const insert = toInsert(sql, { table: 'accounts', row, onConflict: unlessThere });
-        if (sql.run(...insert).length === 0) return false;
-        const { id, username: name, email } = account;
-        keepAuthor(sql, { id, name, email, createdAt: now() });
-        return true;
-      }),
-    change: (username, text, values) =>
-      writes.run(() => {
-        if (sql.run('accounts', text, values).length === 0) return false;
-        const renew = `UPDATE authors SET email = accounts.email FROM accounts
-          WHERE accounts.id = authors.id AND accounts.username = $1`;
-        sql.run('authors', renew, [username]);
-        return true;
-      }),
-  });
+function createStored({ sql, writes, now }: Omit<SqliteContext, 'createId'>): StoredAccounts {
+  return createStoredAccounts(sql, (account) =>
+    writes.run(() => {
+      const row = toRow(account);
+      const insert = toInsert(sql, { table: 'accounts', row, onConflict: unlessThere });
+      if (sql.run(...insert).length === 0) return false;
+      const { id, username: name, email } = account;
+      keepAuthor(sql, { id, name, email, createdAt: now() });
+      return true;
+    }),
+  );
 }

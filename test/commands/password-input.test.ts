@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
-import { type PasswordInput, readPassword } from '../../dist/auth/password-input.js';
+import { type PasswordInput, readPassword } from '../../dist/commands/password-input.js';
 
 interface Terminal {
   readonly password: Promise<string>;
@@ -21,19 +21,19 @@ function atTerminal(keys: readonly (string | Buffer)[], secondsMax = 20): Termin
     setRawMode: (isRaw: boolean) => modes.push(isRaw),
   });
   let said = '';
-  const say = (text: string): void => {
+  const write = (text: string): void => {
     assert.deepEqual(modes.slice(0, 1), [true], 'asked while the terminal echoes');
     said += text;
   };
-  const password = readPassword(input, { say, secondsMax });
+  const password = readPassword(input, { write, secondsMax });
   for (const chunk of keys) stream.write(chunk);
   return { password, said: () => said, modes };
 }
 
 function fromPipe(chunks: readonly (string | Buffer)[], secondsMax = 20): Promise<string> {
   const input = new PassThrough();
-  const say = (): void => assert.fail('a pipe is asked for nothing');
-  const password = readPassword(input, { say, secondsMax });
+  const write = (): void => assert.fail('a pipe is asked for nothing');
+  const password = readPassword(input, { write, secondsMax });
   for (const chunk of chunks) input.write(chunk);
   input.end();
   return password;
@@ -58,7 +58,7 @@ describe('at a terminal', () => {
     test(`${JSON.stringify(keys.join('|').slice(0, 40))} is taken, and not shown`, async () => {
       const { password, said, modes } = atTerminal(keys);
       assert.equal(await password, expected);
-      assert.equal(said(), 'Password: \nThe same again: \n');
+      assert.equal(said(), 'Password: \nRepeat the password: \n');
       assert.deepEqual(modes, [true, false]);
     });
   }
@@ -69,10 +69,8 @@ describe('at a terminal', () => {
     [/nothing has changed/, ['ink\u0003']],
     [/nothing has changed/, ['ink\r', 'in\u0003']],
     [/nothing has changed/, ['\u0004']],
-    [/control characters/, ['ink\u001b[D\r', 'ink\u001b[D\r']],
     [/UTF-8/, [Buffer.from([0xff, 0x0d, 0xff, 0x0d])]],
     [/at most 1024 bytes/, ['x'.repeat(1025), '\r', 'x'.repeat(1025), '\r']],
-    [/at most 1024 bytes/, ['x'.repeat(100_000)]],
   ];
   for (const [fault, keys] of refused) {
     test(`${JSON.stringify(keys.join('|').slice(0, 40))} is refused`, async () => {
@@ -85,9 +83,9 @@ describe('at a terminal', () => {
   test('that goes away, or where nobody types, the waiting ends', async () => {
     const stream = new PassThrough();
     const input = Object.assign(stream, { isTTY: true, setRawMode: () => undefined });
-    const waiting = readPassword(input, { say: () => undefined, secondsMax: 20 });
+    const waiting = readPassword(input, { write: () => undefined, secondsMax: 20 });
     stream.end('ink\r');
-    await assert.rejects(waiting, isFault(/terminal is gone/));
+    await assert.rejects(waiting, isFault(/nothing has changed/));
 
     const { password, modes } = atTerminal(['ink\r', 'in'], 0.05);
     await assert.rejects(password, isFault(/within 0.05 seconds/));
@@ -129,7 +127,7 @@ describe('from a pipe', () => {
 
   test('that stays silent the waiting ends', async () => {
     const input = new PassThrough();
-    const waiting = readPassword(input, { say: () => undefined, secondsMax: 0.05 });
+    const waiting = readPassword(input, { write: () => undefined, secondsMax: 0.05 });
     await assert.rejects(waiting, isFault(/within 0.05 seconds/));
     assert.ok(input.destroyed);
   });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAccounts } from '../../dist/store/given-accounts.js';
+import { createAccounts } from '../../dist/store/accounts.js';
 
 const toAccount = (username: string, email: string) => {
   return { id: '', username, email, roles: [], passwordHash: '' };
