@@ -21,12 +21,7 @@ import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createPages } from './handlers/pages.ts';
 import { createPostHandlers } from './handlers/posts.ts';
 import { createHealthHandlers } from './handlers/health.ts';
-import {
-  createAdminRoutes,
-  createMetricsRoutes,
-  createRoutes,
-  type Route,
-} from './handlers/routes.ts';
+import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
 import { type ResponseCache, createResponseCache } from './http/response-cache.ts';
 import { createToListResponse } from './http/json-list.ts';
@@ -135,15 +130,12 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     health,
     writing,
   });
-  const metricsRoutes = createMetricsRoutes(metrics?.handler);
+  const adminRoutes = createAdminRoutes({ health }, metrics?.handler);
   const listener = listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
-    adminListener: listenTo([...createAdminRoutes({ health }), ...metricsRoutes], {
-      log,
-      pool: adminPool,
-    }),
+    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
     adminPool,
     hasUi: pages.home !== undefined,
     upgrade: graphql.upgrade,

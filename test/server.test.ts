@@ -134,7 +134,8 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
   test('pretty: lines are for a person', async (t) => {
     const env = { LOG_FORMAT: 'pretty', WAITING_BYTES_MAX: '99999999999' };
     const server = await run(t, { env });
-    while (!server.output().includes('WARN')) await once(server.child.stdout ?? server.child, 'data');
+    while (!server.output().includes('WARN'))
+      await once(server.child.stdout ?? server.child, 'data');
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);
     assert.match(server.output(), /^\d\d:\d\d:\d\d\.\d{3} WARN  the limits allow more /m);

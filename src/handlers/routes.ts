@@ -81,17 +81,16 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
   return routes;
 }
 
-/** Not in the specification (R35); these routes are also on ADMIN_PORT. */
-export function createAdminRoutes({ health }: Pick<Handlers, 'health'>): readonly Route[] {
-  return [
+/** Not in the specification (R35); ADMIN_PORT has these routes, and `/metrics`. */
+export function createAdminRoutes(
+  { health }: Pick<Handlers, 'health'>,
+  metrics?: Handler,
+): readonly Route[] {
+  const routes = [
     route('GET', '/livez', { handler: health.live }),
     route('GET', '/readyz', { handler: health.ready }),
   ];
-}
-
-/** Served on the main port or on ADMIN_PORT, if enabled. */
-export function createMetricsRoutes(handler: Handler | undefined): readonly Route[] {
-  return handler === undefined ? [] : [route('GET', '/metrics', { handler })];
+  return metrics ? [...routes, route('GET', '/metrics', { handler: metrics })] : routes;
 }
 
 function route(method: string, path: string, endpoint: Endpoint): Route {
