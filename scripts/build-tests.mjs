@@ -35,7 +35,7 @@ const secondsOf = new Map(
     'store/postgres-pool': 6,
     'readme-tour': 3,
     'http/json-suites': 3,
-    'http/json-list': 3,
+    'records/list-response': 3,
     'handlers/graphql-pages': 3,
     'handlers/files-limits': 3,
     'graphql/ws-limits': 7,

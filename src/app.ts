@@ -23,19 +23,19 @@ import { createPostHandlers } from './handlers/posts.ts';
 import { createHealthHandlers } from './handlers/health.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
-import { type ResponseCache, createResponseCache } from './http/response-cache.ts';
-import { createToListResponse } from './http/json-list.ts';
-import { createRecordTexts, type RecordText } from './http/record-texts.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';
+import { createToListResponse } from './records/list-response.ts';
+import { createRecordTexts } from './records/record-texts.ts';
+import { createRecordResponses, type RecordResponses } from './records/records.ts';
+import { createResponseCache, type ResponseCache } from './records/response-cache.ts';
 import { createRouter } from './router.ts';
 import { openUploads, type OpenUploadsOptions } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
-import { Reading } from './store/reading.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import { createMonitor } from './watch/monitor.ts';
@@ -80,6 +80,9 @@ const commentBytes = 512;
 /** The share of ANSWER_CACHE_BYTES_MAX for whole responses; texts of records get the rest. */
 const responseShare = 1 / 2;
 
+/** The memory of a page that is read from a database. */
+const readPageBytes = 2 * 1024 * 1024;
+
 /** Logins that may wait while two are checked; the last of them waits about half a second. */
 const loginsWaitingMax = 16;
 
@@ -94,8 +97,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const shared = { log, config, observer, pool };
   const storeDeps = { createId, now, log, accounts, timed: metrics?.statement };
   const store = await openRecords(config, storeDeps);
-  const responses = createResponses(config, store);
-  const toListResponse = createToListResponse(responses, pool, createToText(store, config));
+  const { responses, records } = createResponses(config, store, pool);
   const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
   const uploads = await openFiles(config, store, { createName: createId, log });
@@ -120,12 +122,12 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const pages = createPages(new URL('.', import.meta.url));
   const routes = createRoutes({
     graphql,
-    posts: createPostHandlers({ store, viewer, responses, toListResponse, config }),
-    comments: createCommentHandlers({ store, addComment, responses, toListResponse, config }),
+    posts: createPostHandlers({ store, viewer, records, config }),
+    comments: createCommentHandlers({ store, addComment, records, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-    todos: createTodoHandlers({ store, responses, toListResponse, config }),
-    articles: createArticleHandlers({ store, responses, toListResponse, config }),
+    todos: createTodoHandlers({ store, records, config }),
+    articles: createArticleHandlers({ store, responses, records, config }),
     ...pages,
     health,
     writing,
@@ -152,16 +154,19 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   };
 }
 
-function createResponses(config: Config, store: Store): ResponseCache<Reading> {
+/** The cache of responses, and how responses with records are made. */
+function createResponses(
+  { answerCacheBytesMax }: Config,
+  store: Store,
+  pool: MemoryPool,
+): { readonly responses: ResponseCache; readonly records: RecordResponses } {
   const run = randomBytes(9).toString('base64url');
-  const bytesMax = config.answerCacheBytesMax * responseShare;
-  return createResponseCache({ bytesMax, read: () => new Reading(store, run) });
-}
-
-/** Caches the texts of records, but only for a store that returns the same objects on each read. */
-function createToText({ keepsObjects }: Store, config: Config): RecordText | undefined {
-  if (!keepsObjects) return undefined;
-  return createRecordTexts(config.answerCacheBytesMax * (1 - responseShare));
+  const bytesMax = answerCacheBytesMax * responseShare;
+  const responses = createResponseCache({ store, run, bytesMax });
+  const { keepsObjects } = store;
+  const toListResponse = createToListResponse(pool, keepsObjects ? 0 : readPageBytes);
+  const toText = createRecordTexts(keepsObjects ? answerCacheBytesMax - bytesMax : 0);
+  return { responses, records: createRecordResponses({ responses, toListResponse, toText }) };
 }
 
 function listenTo(

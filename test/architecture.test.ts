@@ -34,19 +34,20 @@ const rooms: Readonly<Record<string, Room>> = {
   router: { uses: ground },
   http: { uses: ground, types: ['config', 'log', 'router'] },
   store: { uses: ground, types: ['config', 'log'] },
+  records: { uses: [...ground, 'http'], types: ['store'] },
   watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
   domain: { uses: ground, types: ['store', 'config', 'log'] },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
-    uses: [...ground, 'config', 'http', 'domain', 'auth'],
+    uses: [...ground, 'config', 'http', 'records', 'domain', 'auth'],
     types: ['store', 'log', 'watch'],
   },
   handlers: {
-    uses: [...ground, 'http', 'domain', 'auth', 'graphql'],
+    uses: [...ground, 'http', 'records', 'domain', 'auth', 'graphql'],
     types: ['store', 'config', 'log', 'router'],
   },
   app: {
-    uses: [...ground, 'http', 'router', 'store', 'domain', 'auth', 'graphql', 'handlers', 'watch'],
+    uses: [...ground, ...'http router store records domain auth graphql handlers watch'.split(' ')],
     types: ['config', 'log'],
   },
   // Beside the app: what the program does instead of serving.

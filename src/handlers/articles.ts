@@ -8,17 +8,9 @@ import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
-import {
-  createFind,
-  getFound,
-  getId,
-  type ListRoute,
-  type RecordRoute,
-  toPagedResponse,
-} from '../http/records.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
+import type { ResponseCache } from '../records/response-cache.ts';
 import type { Article } from '../store/model.ts';
-import type { Reading } from '../store/reading.ts';
 import type { RecordDeps } from './input.ts';
 
 const jsonPatchType = 'application/json-patch+json';
@@ -26,43 +18,39 @@ const mergePatchType = 'application/merge-patch+json';
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
 
-const route: ListRoute<Reading, Article> & RecordRoute<Reading, number, Article> = {
+const route: ListRoute<Article> & RecordRoute<number, Article> = {
   key: '/api/articles',
   noun: 'article',
   list: ({ articles }) => articles.all,
   find: ({ articles }, id) => articles.find(id),
   toId: toArticleId,
-  toJson,
+  toJson: ({ json }) => json,
+  hasText: true,
 };
 
+export interface ArticleDeps extends RecordDeps {
+  readonly responses: ResponseCache;
+}
+
 /** The parameter `id` is `{id}` of the path. */
-export function createArticleHandlers(deps: RecordDeps) {
-  const { store, responses, toListResponse, config } = deps;
+export function createArticleHandlers(deps: ArticleDeps) {
+  const { store, responses, records, config } = deps;
   const { articles } = store;
   const { bodyBytesMax } = config;
   // Only patches need the two packages, so they are loaded with the first patch.
   let patches: typeof PatchModule | undefined;
 
-  const load = async (): Promise<typeof PatchModule> =>
-    (patches ??= await import('../domain/patch.ts'));
-
   /** Reads a patch whose media type is one of `types`; 415 for any other type. */
-  const readPatch = (
-    request: HttpRequest,
-    types: readonly string[],
-  ): MaybePromise<PatchModule.Patch> => {
+  const readPatch = async (request: HttpRequest, types: readonly string[]) => {
     const type = getPatchType(request.header('content-type') ?? '', types);
-    return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
-      andThen(request.readBody(bodyBytesMax), (bytes) => {
-        const body = parseJson(bytes);
-        return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
-      }),
-    );
+    const { toJsonPatch, toMergePatch } = (patches ??= await import('../domain/patch.ts'));
+    const body = parseJson(await request.readBody(bodyBytesMax));
+    return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
   };
 
   return {
-    list: (request) => toPagedResponse(request, toListResponse, route),
-    find: createFind(responses, route),
+    list: (request) => records.list(request, route),
+    find: records.find(route),
 
     create: async (request) => {
       const draft = await readJson(request, bodyBytesMax, (body) =>
@@ -81,18 +69,15 @@ export function createArticleHandlers(deps: RecordDeps) {
       return emptyResponse(204);
     },
 
-    patchOne: (request) => {
+    patchOne: async (request) => {
       const id = getId(request, route);
-      return andThen(readPatch(request, itemTypes), (patch) => {
-        const change = (article: Article): Article => {
-          if (isConditional(request)) checkConditions(request, createEtag(toJson(article)));
-          return patchArticle(article, patch, bodyBytesMax);
-        };
-        return andThen(articles.change(id, change), (saved) => {
-          getFound(saved, route.noun);
-          return emptyResponse(204);
-        });
+      const patch = await readPatch(request, itemTypes);
+      const saved = await articles.change(id, (article) => {
+        if (isConditional(request)) checkConditions(request, createEtag(article.json));
+        return patchArticle(article, patch, bodyBytesMax);
       });
+      getFound(saved, route.noun);
+      return emptyResponse(204);
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
@@ -114,13 +99,9 @@ function getPatchType(contentType: string, types: readonly string[]): string {
   throw new AppError('unsupported_media_type', message, { acceptPatch });
 }
 
-function toJson({ json }: Article): string {
-  return json;
-}
-
 /** The present tag of the list `all`, which is short enough to be changed, and so to have one. */
-function tagOf({ read }: RecordDeps['responses'], all: readonly Article[]): string {
+function tagOf({ read }: ResponseCache, all: readonly Article[]): string {
   const reading = read();
   void reading.articles; // Reading the property makes the version include articles.
-  return createEtag(`[${all.map(toJson).join(',')}]`, reading.version);
+  return createEtag(`[${all.map(route.toJson).join(',')}]`, reading.version);
 }

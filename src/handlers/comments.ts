@@ -4,8 +4,7 @@ import type { AddComment } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonTextResponse } from '../http/message.ts';
-import { createFind, getFound, getId, toPagedResponse } from '../http/records.ts';
-import { andThen } from '../maybe-promise.ts';
+import { getFound, getId } from '../records/records.ts';
 import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
 import { type RecordDeps, textsOf } from './input.ts';
@@ -14,13 +13,16 @@ import { getPost, postRoute } from './posts.ts';
 const decodeContent = textsOf(['content']);
 
 export function createCommentHandlers(deps: RecordDeps & { readonly addComment: AddComment }) {
-  const { store, addComment, responses, toListResponse, config } = deps;
+  const { store, addComment, records, config } = deps;
   return {
     list: (request) => {
       const id = getId(request, postRoute);
-      return toPagedResponse(request, toListResponse, {
+      return records.list(request, {
         key: `/posts/${id}/comments`,
-        list: (records) => andThen(getPost(records, request), () => records.comments.ofPost(id)),
+        list: async (read) => {
+          await getPost(read, request);
+          return read.comments.ofPost(id);
+        },
         toJson: toItem,
         toId,
       });
@@ -35,7 +37,7 @@ export function createCommentHandlers(deps: RecordDeps & { readonly addComment: 
       return { ...response, headers: [...response.headers, 'Location', `/comments/${comment.id}`] };
     },
 
-    find: createFind(responses, {
+    find: records.find({
       key: '/comments',
       noun: 'comment',
       toId,

@@ -6,16 +6,13 @@
 import type { Config } from '../config.ts';
 import { isBlank } from '../domain/text.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
-import type { ResponseCache } from '../http/response-cache.ts';
 import { isObject } from '../http/json.ts';
-import type { ToListResponse } from '../http/json-list.ts';
-import type { Reading } from '../store/reading.ts';
+import type { RecordResponses } from '../records/records.ts';
 import type { Store } from '../store/store.ts';
 
 export interface RecordDeps {
   readonly store: Store;
-  readonly responses: ResponseCache<Reading>;
-  readonly toListResponse: ToListResponse<Reading>;
+  readonly records: RecordResponses;
   readonly config: Pick<Config, 'bodyBytesMax' | 'publicUrl'>;
 }
 

@@ -4,17 +4,9 @@ import { toId } from '../domain/ids.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
-import {
-  createFind,
-  getFound,
-  getId,
-  type ListRoute,
-  type RecordRoute,
-  toPagedResponse,
-} from '../http/records.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { Account, Post } from '../store/model.ts';
-import type { Reading } from '../store/reading.ts';
 import type { PostTexts, Records } from '../store/store.ts';
 import { type RecordDeps, textsOf } from './input.ts';
 
@@ -24,7 +16,7 @@ export interface PostDeps extends RecordDeps {
 }
 
 /** How routes find the post of `{id}`, and list all posts. */
-export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, Post> = {
+export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
   key: '/posts',
   noun: 'post',
   list: ({ posts }) => posts.all,
@@ -36,20 +28,18 @@ export const postRoute: ListRoute<Reading, Post> & RecordRoute<Reading, string, 
 const decodePost = textsOf(['title', 'content']);
 
 export function createPostHandlers(deps: PostDeps) {
-  const { store, viewer, responses, toListResponse, config } = deps;
+  const { store, viewer, records, config } = deps;
   const { posts } = store;
   return {
-    list: (request) => toPagedResponse(request, toListResponse, postRoute),
-    find: createFind(responses, postRoute),
+    list: (request) => records.list(request, postRoute),
+    find: records.find(postRoute),
 
-    create: (request) =>
-      andThen(viewer(request), (author) =>
-        andThen(readTexts(request), (texts) =>
-          andThen(posts.create({ ...texts, authorId: author?.id ?? null }), ({ id }) =>
-            emptyResponse(201, ['Location', `/posts/${id}`]),
-          ),
-        ),
-      ),
+    create: async (request) => {
+      const author = await viewer(request);
+      const texts = await readTexts(request);
+      const { id } = await posts.create({ ...texts, authorId: author?.id ?? null });
+      return emptyResponse(201, ['Location', `/posts/${id}`]);
+    },
 
     update: async (request) => {
       await getPost(store, request);
@@ -82,8 +72,8 @@ export function createPostHandlers(deps: PostDeps) {
 type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
 
 /** Returns the post of the path's `{id}`. Throws 404. */
-export function getPost({ posts }: Records, request: HttpRequest): MaybePromise<Post> {
-  return andThen(posts.find(getId(request, postRoute)), (post) => getFound(post, postRoute.noun));
+export async function getPost({ posts }: Pick<Records, 'posts'>, request: HttpRequest) {
+  return getFound(await posts.find(getId(request, postRoute)), postRoute.noun);
 }
 
 /** R11: the members in this order. */

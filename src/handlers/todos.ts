@@ -3,12 +3,11 @@
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler } from '../http/message.ts';
-import { createFind, type ListRoute, type RecordRoute, toPagedResponse } from '../http/records.ts';
+import type { ListRoute, RecordRoute } from '../records/records.ts';
 import type { Todo } from '../store/model.ts';
-import type { Reading } from '../store/reading.ts';
 import { decodeTodo, type RecordDeps } from './input.ts';
 
-const route: ListRoute<Reading, Todo> & RecordRoute<Reading, string, Todo> = {
+const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
   key: '/api/todos',
   noun: 'todo',
   list: ({ todos }) => todos.all,
@@ -18,10 +17,10 @@ const route: ListRoute<Reading, Todo> & RecordRoute<Reading, string, Todo> = {
 };
 
 export function createTodoHandlers(deps: RecordDeps) {
-  const { store, responses, toListResponse, config } = deps;
+  const { store, records, config } = deps;
   return {
-    list: (request) => toPagedResponse(request, toListResponse, route),
-    find: createFind(responses, route),
+    list: (request) => records.list(request, route),
+    find: records.find(route),
 
     create: async (request) => {
       const draft = await readJson(request, config.bodyBytesMax, decodeTodo);

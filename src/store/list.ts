@@ -9,8 +9,6 @@ import type { MaybePromise } from '../maybe-promise.ts';
 export interface List<T> {
   /** Reads the first page: from the start, or after the record with the id `after`. */
   read(range?: Range): MaybePromise<Page<T>>;
-  /** True if there are more than `count` records. Cheaper than reading them. */
-  exceeds(count: number): MaybePromise<boolean>;
 }
 
 export interface Range {

@@ -51,5 +51,5 @@ export function createMemoryList<T extends Identified>(
     const first = isReversed ? records.length : 0;
     return readFrom(after === undefined ? first : placeBehind(after), limit);
   };
-  return { read, exceeds: (count) => records.length > count };
+  return { read };
 }

@@ -6,7 +6,7 @@ import { copyText, createTake, textRecordBytes } from './byte-budget.ts';
 import { append } from './list.ts';
 import { createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
-import { createVersions, VersionedMap } from './reading.ts';
+import { createVersions, VersionedMap } from './versions.ts';
 import type { Articles, Comments, Posts, PostTexts, Store, Todos, Versions } from './store.ts';
 
 /** The content of a new store. Posts and comments are ordered oldest first. */
@@ -220,10 +220,7 @@ function createArticles(state: State): Articles {
   save(state.initial.articles);
 
   return {
-    all: {
-      read: (range) => createMemoryList(list()).read(range),
-      exceeds: (count) => articles.size > count,
-    },
+    all: { read: (range) => createMemoryList(list()).read(range) },
     find: (id) => articles.get(id),
     save(draft) {
       const { id, json } = draft;

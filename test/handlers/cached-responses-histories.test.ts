@@ -17,14 +17,16 @@ import { createArticleHandlers } from '../../dist/handlers/articles.js';
 import { createCommentHandlers } from '../../dist/handlers/comments.js';
 import { createPostHandlers } from '../../dist/handlers/posts.js';
 import { createTodoHandlers } from '../../dist/handlers/todos.js';
-import { createResponseCache } from '../../dist/http/response-cache.js';
-import { createToListResponse } from '../../dist/http/json-list.js';
 import { allOf } from '../support/lists.js';
 import type { Handler, HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
+import { createToListResponse } from '../../dist/records/list-response.js';
+import type { Reading } from '../../dist/records/reading.js';
+import { createRecordTexts } from '../../dist/records/record-texts.js';
+import { createRecordResponses } from '../../dist/records/records.js';
+import { createResponseCache } from '../../dist/records/response-cache.js';
 import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
-import { Reading } from '../../dist/store/reading.js';
 import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
@@ -47,11 +49,13 @@ const queries: readonly string[] = [
 function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<readonly string[]> {
   const config = readConfig({});
   const log = (): void => undefined;
-  const responses = createResponseCache({ bytesMax, read: () => new Reading(store, 'run') });
+  const responses = createResponseCache({ store, run: 'run', bytesMax });
   const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
   const addComment = createAddComment(store, (comment) => topic.publish(comment));
-  const toListResponse = createToListResponse(responses, new MemoryPool(2 ** 30));
-  const shared = { store, addComment, responses, toListResponse, config };
+  const toListResponse = createToListResponse(new MemoryPool(2 ** 30), 0);
+  const toText = createRecordTexts(store.keepsObjects ? bytesMax : 0);
+  const records = createRecordResponses({ responses, toListResponse, toText });
+  const shared = { store, addComment, responses, records, config };
   const posts = createPostHandlers({ ...shared, viewer: () => undefined });
   const ofComments = createCommentHandlers(shared);
   const todos = createTodoHandlers(shared);
@@ -69,10 +73,11 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const unused = { uploads: undefined as never, createUuid: createIdSource(() => new Date()) };
   const graphql = createRunner({ ...unused, engine, streams, responses, config, viewerOf });
 
-  const get = (handler: Handler, id = ''): Promise<string> =>
-    textOf(async () =>
-      handler({ params: { id }, header: () => undefined } as unknown as HttpRequest),
-    );
+  const get = (handler: Handler, target: string, id = ''): Promise<string> => {
+    const [path, query = ''] = target.replace('{id}', id).split('?');
+    const request = { path, query, params: { id }, header: () => undefined };
+    return textOf(async () => handler(request as unknown as HttpRequest));
+  };
   const ask = (query: string): Promise<string> => {
     const body = Buffer.from(query.startsWith('[') ? query : JSON.stringify({ query }));
     const request = { id: 'test', method: 'POST', header: () => undefined, readBody: () => body };
@@ -80,14 +85,19 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   };
   return ({ post, comment, todo }) =>
     Promise.all([
-      get(posts.list),
-      get(posts.find, post),
-      get(ofComments.list, post),
-      get(ofComments.find, comment),
-      get(todos.list),
-      get(todos.find, todo),
-      get(articles.list),
-      get(articles.find, '1'),
+      get(posts.list, '/posts'),
+      get(posts.list, '/posts?limit=2'),
+      get(posts.list, `/posts?limit=1&after=${post}`),
+      get(posts.find, '/posts/{id}', post),
+      get(ofComments.list, '/posts/{id}/comments', post),
+      get(ofComments.list, '/posts/{id}/comments?limit=1', post),
+      get(ofComments.find, '/comments/{id}', comment),
+      get(todos.list, '/api/todos'),
+      get(todos.list, `/api/todos?after=${todo}`),
+      get(todos.find, '/api/todos/{id}', todo),
+      get(articles.list, '/api/articles'),
+      get(articles.list, '/api/articles?limit=1'),
+      get(articles.find, '/api/articles/{id}', '1'),
       ask(`{ postById(postId: "${post}") { title author { name } comments { content } } }`),
       ask(`{ allPosts(after: "${post}") { id } }`),
       ...queries.map(ask),
@@ -96,9 +106,10 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
 
 async function textOf(response: () => Promise<HttpResponse>): Promise<string> {
   try {
-    const { status, body } = await response();
+    const { status, headers, body } = await response();
     assert.ok(typeof body === 'string' || Buffer.isBuffer(body));
-    return `${status} ${body.toString()}`;
+    const link = headers.indexOf('Link');
+    return `${status} ${body.toString()} ${link < 0 ? '' : headers[link + 1]}`;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return error.code;
@@ -199,10 +210,7 @@ it('a write to one area leaves the responses from the others', async () => {
   const store = await openStore('memory:', driverOptions());
   const [post] = await allOf(store.posts.all);
   const id = post?.id ?? '';
-  const responses = createResponseCache({
-    bytesMax: 1_000_000,
-    read: () => new Reading(store, 'run'),
-  });
+  const responses = createResponseCache({ store, run: 'run', bytesMax: 1_000_000 });
   const asked: Readonly<Record<string, (records: Reading) => unknown>> = {
     posts: ({ posts }) => posts.all.read(),
     comments: ({ comments }) => comments.ofPost(id).read(),
@@ -213,11 +221,11 @@ it('a write to one area leaves the responses from the others', async () => {
   const remade = (): readonly string[] => {
     const names: string[] = [];
     for (const [name, read] of Object.entries(asked)) {
-      responses.get(name, (records, keep) => {
-        names.push(name);
-        read(records);
-        return keep({ status: 200, headers: [], body: name });
-      });
+      if (responses.find(name) !== undefined) continue;
+      names.push(name);
+      const records = responses.read();
+      read(records);
+      responses.store(name, records, { status: 200, headers: [], body: name });
     }
     return names;
   };

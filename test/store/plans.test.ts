@@ -57,7 +57,6 @@ async function askAll({
     store.articles.all,
   ]) {
     await (await list.read({ limit })).next?.();
-    await list.exceeds(limit);
   }
   await posts.all.read({ after: toId(10), limit });
   await posts.ofAuthor(toId(1)).read({ after: toId(10), limit });

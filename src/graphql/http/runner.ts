@@ -3,10 +3,9 @@
 import { AppError } from '../../errors.ts';
 import { parseJson } from '../../http/json.ts';
 import type { Handler, HttpRequest, HttpResponse } from '../../http/message.ts';
-import type { ResponseCache } from '../../http/response-cache.ts';
+import type { ResponseCache } from '../../records/response-cache.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
-import type { Reading } from '../../store/reading.ts';
 import type { Engine } from '../engine.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { type MultipartDeps, withOperations } from './multipart.ts';
@@ -33,7 +32,7 @@ export interface Runner {
 export interface RunnerDeps extends MultipartDeps {
   readonly engine: Engine;
   readonly streams: EventStreams;
-  readonly responses: ResponseCache<Reading>;
+  readonly responses: ResponseCache;
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewerOf: (request: Pick<HttpRequest, 'header'>) => MaybePromise<Account | undefined>;
   readonly metrics?: GraphqlMetrics | undefined;

@@ -7,7 +7,7 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { toId } from '../../domain/ids.ts';
 import { isBlank } from '../../domain/text.ts';
 import { AppError } from '../../errors.ts';
-import { invalidParameter, limitMax, oneId, oneLimit } from '../../http/records.ts';
+import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Range } from '../../store/list.ts';
 import type { Account, Author, Comment, Post } from '../../store/model.ts';

@@ -26,9 +26,6 @@ export function createList<T>(
     ? sql.ofOne(owned, order)
     : `${name} WHERE ${key} ${beyond} $1 ORDER BY ${key} ${order} LIMIT ${sql.limit('$2')}`;
   const text = `SELECT ${key} AS place, ${columnsOf[table]} FROM ${from}`;
-  // Counts over the index of ids, which does not contain the texts.
-  const all = owned ? from : `${name} ORDER BY id LIMIT $1`;
-  const count = `SELECT count(*) AS n FROM (SELECT 1 FROM ${all}) AS counted`;
 
   const readFrom = (place: number, limit: number): MaybePromise<Page<T>> =>
     // One more row is read, to know whether there is a next page.
@@ -56,10 +53,6 @@ export function createList<T>(
     read({ after = start, limit = pageRecordsMax } = {}) {
       if (typeof after === 'number') return readFrom(after, limit);
       return andThen(findPlace(after), (place) => readFrom(place, limit));
-    },
-    exceeds(max) {
-      const values = owned ? [...owner, start, max + 1] : [max + 1];
-      return andThen(sql.read(count, values), ([row]) => Number(row?.['n']) > max);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { InitialData } from '../memory.ts';
 import type { Author } from '../model.ts';
 import { createStoredAccounts } from '../sql/accounts.ts';
 import { createPorts } from '../sql/records.ts';
-import { createVersions } from '../reading.ts';
+import { createVersions } from '../versions.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
 import type { Area, Store, StoredAccounts } from '../store.ts';

@@ -2,16 +2,14 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { createResponseCache, type CurrentOrNot } from '../../dist/http/response-cache.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import {
   createToListResponse,
   type JsonList,
-  type ListPage,
   type ToListResponse,
-} from '../../dist/http/json-list.js';
+} from '../../dist/records/list-response.js';
 import type { HttpResponse } from '../../dist/http/message.js';
-import { createRecordTexts } from '../../dist/http/record-texts.js';
-import { MemoryPool } from '../../dist/memory-pool.js';
+import type { Page } from '../../dist/store/list.js';
 import { withCode } from '../support/errors.js';
 import { isLong } from '../support/long.js';
 import { startServer } from '../support/server.js';
@@ -23,31 +21,25 @@ async function bodyOf({ body }: HttpResponse): Promise<string> {
 const toJson = (item: unknown): string => JSON.stringify(item);
 
 /** A list in pages of so many items; `asked` counts those that were read. */
-function inPages<T>(items: readonly T[], size: number, asked = { pages: 0 }): JsonList<unknown, T> {
-  const read = (start: number): ListPage<T> => {
+function inPages<T>(items: readonly T[], size: number, asked = { pages: 0 }): JsonList<T> {
+  const read = (start: number): Page<T> => {
     asked.pages += 1;
     const end = start + size;
     const next =
-      end < items.length ? (): Promise<ListPage<T>> => Promise.resolve(read(end)) : undefined;
+      end < items.length ? (): Promise<Page<T>> => Promise.resolve(read(end)) : undefined;
     return { records: items.slice(start, end), next };
   };
-  return { key: undefined, read: () => read(0), toJson };
+  return { version: '1', read: () => read(0), toJson };
 }
 
-function createResponder(
-  bytesMax = 0,
-  pool = new MemoryPool(2 ** 30),
-): ToListResponse<CurrentOrNot> {
-  return createToListResponse(
-    createResponseCache({ bytesMax, read: () => ({ version: '1', isCurrent: () => true }) }),
-    pool,
-  );
+function createResponder(pool = new MemoryPool(2 ** 30), pageBytes = 0): ToListResponse {
+  return createToListResponse(pool, pageBytes);
 }
 
 test('what is gathered over several pages is counted, and refused where there is no room', async () => {
   const items = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
   const pool = new MemoryPool(16_000_000);
-  const toResponse = createResponder(0, pool);
+  const toResponse = createResponder(pool);
   const responses = Array.from({ length: 10 }, () =>
     Promise.resolve(inPages(items, 5))
       .then(toResponse)
@@ -70,42 +62,21 @@ test('of all lists under way one goes on in each turn of the event loop', async 
   let next = setImmediate(count);
   const turns: number[] = [];
   const list = inPages(Array.from({ length: 10 }, String), 1);
-  const noted = <T>(page: ListPage<T>): ListPage<T> => ({
+  const noted = <T>(page: Page<T>): Page<T> => ({
     ...page,
     next:
       page.next &&
       (async () => {
         turns.push(turn);
-        return noted(await (page.next as () => Promise<ListPage<T>>)());
+        return noted(await (page.next as () => Promise<Page<T>>)());
       }),
   });
-  const read = async (): Promise<ListPage<string>> => noted(await list.read(undefined));
+  const read = async (): Promise<Page<string>> => noted(await list.read());
   const toResponse = createResponder();
   await Promise.all(Array.from({ length: 4 }, async () => toResponse({ ...list, read })));
   clearImmediate(next);
   assert.equal(turns.length, 36);
   assert.equal(new Set(turns).size, 36);
-});
-
-test('the text of a record is made once for all lists', async () => {
-  const responses = createResponseCache({
-    bytesMax: 0,
-    read: () => ({ version: '1', isCurrent: () => true }),
-  });
-  const pool = new MemoryPool(2 ** 30);
-  const toResponse = createToListResponse(responses, pool, createRecordTexts(10_000));
-  const [one, two] = [{ id: 1 }, { id: 2 }];
-  const made: object[] = [];
-  const list = (records: readonly object[]): Promise<string> => {
-    const counted = (record: object): string => {
-      made.push(record);
-      return toJson(record);
-    };
-    return Promise.resolve(toResponse({ ...inPages(records, 1), toJson: counted })).then(bodyOf);
-  };
-  assert.equal(await list([one]), '[{"id":1}]');
-  assert.equal(await list([one, two]), '[{"id":1},{"id":2}]');
-  assert.deepEqual(made, [one, two]);
 });
 
 test('a small list is one buffer, a large one a stream of the same array', async () => {
@@ -129,20 +100,6 @@ test('a small list is one buffer, a large one a stream of the same array', async
   }
 });
 
-test('a kept list is made once, a large one is not kept, and read once for each response', async () => {
-  const asked = { pages: 0 };
-  const toResponse = createResponder(1_000);
-  const list = async (key: string, items: readonly string[]): Promise<string> =>
-    bodyOf(await toResponse({ ...inPages(items, 1, asked), key }));
-  assert.equal(await list('small', ['a']), '["a"]');
-  assert.equal(await list('small', ['b']), '["a"]');
-  assert.equal(asked.pages, 1);
-  const large = Array.from({ length: 5 }, () => 'x'.repeat(1_000_000));
-  assert.ok((await list('large', large)) === JSON.stringify(large));
-  assert.ok((await list('large', large)) === JSON.stringify(large));
-  assert.equal(asked.pages, 11);
-});
-
 test('a long list is read no faster than it is taken', async () => {
   const asked = { pages: 0 };
   const items = Array.from({ length: 100 }, () => 'x'.repeat(1_000_000));
@@ -154,23 +111,33 @@ test('a long list is read no faster than it is taken', async () => {
   await pieces.return?.();
 });
 
-test('beyond so many long lists at a time more are refused, until one is done', async () => {
+test('a long list counts a page and a piece while its client reads, and nothing after', async () => {
   const items = Array.from({ length: 50 }, () => 'x'.repeat(100_000));
-  const toResponse = createResponder();
-  const ask = async (): Promise<HttpResponse> => toResponse(inPages(items, 10));
-  const taken = [];
-  for (let count = 0; count < 16; count += 1) taken.push(await ask());
-  await assert.rejects(ask, withCode('overloaded'));
-  assert.equal((await toResponse(inPages(['a'], 1))).body, '["a"]');
-  for (const response of taken.slice(1)) (response.body as Readable).destroy();
-  assert.ok((await bodyOf(taken[0] as HttpResponse)) === JSON.stringify(items));
-  ((await ask()).body as Readable).destroy();
+  const pool = new MemoryPool(10_000_000);
+  const toResponse = createResponder(pool, 1_000_000);
+  const ask = async (): Promise<HttpResponse> => toResponse(inPages(items, 50));
+  const first = await ask();
+  assert.ok(pool.bytes > 1_000_000 && pool.bytes < 1_200_000, `${pool.bytes}`);
+  const pieces = (first.body as Readable)[Symbol.asyncIterator]();
+  for (let taken = 0; taken < 3; taken += 1) await pieces.next();
+  assert.ok(pool.bytes > 1_000_000 && pool.bytes < 1_300_000, `${pool.bytes}`);
+  const more: HttpResponse[] = [];
+  await assert.rejects(async () => {
+    for (;;) more.push(await ask());
+  }, withCode('overloaded'));
+  assert.ok(more.length > 2, `${more.length} more`);
+  // As for HEAD: before anything was read.
+  for (const { body } of more) (body as Readable).destroy();
+  await pieces.return?.();
+  await new Promise(setImmediate);
+  assert.equal(pool.bytes, 0);
+  assert.ok((await bodyOf(await ask())) === JSON.stringify(items));
 });
 
 test('a list whose reading fails in the middle is cut short, never ended', async () => {
   const items = Array.from({ length: 50 }, () => 'x'.repeat(100_000));
   const whole = inPages(items, 48);
-  const failing: JsonList<unknown, string> = {
+  const failing: JsonList<string> = {
     ...whole,
     read: () => ({
       records: items,

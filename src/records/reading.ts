@@ -1,33 +1,16 @@
 /** Records as one response reads them: remembers which areas were read, and in which versions. */
 
-import type { Area, Articles, Authors, Comments, Posts, Records, Store, Todos } from './store.ts';
-import type { Related, Versions } from './store.ts';
-
-export function createVersions(): Versions {
-  return { posts: 0, comments: 0, authors: 0, todos: 0, articles: 0 };
-}
-
-/** A Map that increments the version of its area with every change. */
-export class VersionedMap<K, V> extends Map<K, V> {
-  readonly #versions: Versions;
-  readonly #area: Area;
-
-  constructor(versions: Versions, area: Area) {
-    super();
-    this.#versions = versions;
-    this.#area = area;
-  }
-
-  override set(key: K, value: V): this {
-    this.#versions[this.#area] += 1;
-    return super.set(key, value);
-  }
-
-  override delete(key: K): boolean {
-    this.#versions[this.#area] += 1;
-    return super.delete(key);
-  }
-}
+import type {
+  Area,
+  Articles,
+  Authors,
+  Comments,
+  Posts,
+  Records,
+  Related,
+  Store,
+  Todos,
+} from '../store/store.ts';
 
 /**
  * Using the property of an area notes its version before anything is read. A response can therefore

@@ -1,0 +1,159 @@
+/** Responds with records: one by its id, or a list, whole or in pages. */
+
+import { AppError } from '../errors.ts';
+import { taggedResponse } from '../http/etag.ts';
+import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { List, Range } from '../store/list.ts';
+import type { ToListResponse } from './list-response.ts';
+import type { Reading } from './reading.ts';
+import type { ToText } from './record-texts.ts';
+import type { ResponseCache } from './response-cache.ts';
+
+type Id = string | number;
+
+/** How a route finds the record of the path's `{id}`. */
+export interface RecordRoute<I, T> {
+  /** The path without `/{id}`. */
+  readonly key: string;
+  /** The name of such a record in a 404. */
+  readonly noun: string;
+  /** Parses an id; undefined if it is malformed. */
+  readonly toId: (text: string) => I | undefined;
+  readonly find: (records: Reading, id: I) => MaybePromise<T | undefined>;
+  /** Returns the JSON text of one record. */
+  readonly toJson: (record: T) => string;
+}
+
+export interface ListRoute<T> {
+  /** Its path, as this service writes it. */
+  readonly key: string;
+  readonly list: (records: Reading) => MaybePromise<List<T>>;
+  readonly toJson: (record: T) => string;
+  /** A record has its text as a member: nothing would be gained by caching it. */
+  readonly hasText?: boolean;
+  readonly toId: (text: string) => Id | undefined;
+}
+
+/** How handlers respond with records. */
+export interface RecordResponses {
+  /** The handler for `GET` of one record, with its entity tag. */
+  find<I extends Id, T>(route: RecordRoute<I, T>): Handler;
+  /**
+   * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
+   * (RFC 8288). Fails with `invalid_parameter` if one of them is malformed.
+   */
+  list<T extends object & { readonly id: Id }>(
+    request: HttpRequest,
+    route: ListRoute<T>,
+  ): MaybePromise<HttpResponse>;
+}
+
+export interface RecordResponsesDeps {
+  readonly responses: ResponseCache;
+  readonly toListResponse: ToListResponse;
+  readonly toText: ToText;
+}
+
+export function createRecordResponses(deps: RecordResponsesDeps): RecordResponses {
+  const { responses, toListResponse, toText } = deps;
+
+  const readOne = async <I extends Id, T>(
+    request: HttpRequest,
+    route: RecordRoute<I, T>,
+  ): Promise<HttpResponse> => {
+    const records = responses.read();
+    const id = getId(request, route);
+    const record = getFound(await route.find(records, id), route.noun);
+    const response = taggedResponse(route.toJson(record));
+    // A path can spell an id in several ways: only the usual one is cached.
+    if (request.path !== `${route.key}/${id}`) return response;
+    return responses.store(request.path, records, response);
+  };
+
+  const readList = async <T extends object & { readonly id: Id }>(
+    request: HttpRequest,
+    { key, list, toJson, hasText, toId }: ListRoute<T>,
+  ): Promise<HttpResponse> => {
+    const range = toRange(request.query, toId);
+    const target = toTarget(key, range);
+    const cached = responses.find(target);
+    if (cached !== undefined) return cached;
+    const records = responses.read();
+    const found = await list(records);
+    let link: readonly string[] = [];
+    const response = await toListResponse({
+      version: records.version,
+      toJson: hasText ? toJson : (record) => toText(record, toJson),
+      async read() {
+        const page = await found.read(range);
+        const last = page.records.at(-1);
+        if (range.limit === undefined || page.next === undefined || !last) return page;
+        const next = toTarget(key, { limit: range.limit, after: last.id });
+        link = ['Link', `<${next}>; rel="next"`];
+        return { records: page.records, next: undefined };
+      },
+    });
+    const headers = [...response.headers, ...link];
+    return responses.store(target, records, { ...response, headers });
+  };
+
+  return {
+    find: (route) => (request) => responses.find(request.path) ?? readOne(request, route),
+    list(request, route) {
+      const { path, query } = request;
+      return responses.find(query === '' ? path : `${path}?${query}`) ?? readList(request, route);
+    },
+  };
+}
+
+/** R4: a malformed id is a 404. */
+export function getId<I>(
+  request: HttpRequest,
+  { toId, noun }: Pick<RecordRoute<I, never>, 'toId' | 'noun'>,
+): I {
+  return getFound(toId(request.params['id'] ?? ''), noun);
+}
+
+/** Returns what was found; 404 for undefined. */
+export function getFound<T>(found: T | undefined, noun: string): T {
+  if (found === undefined) throw new AppError('not_found', `There is no ${noun} with this id.`);
+  return found;
+}
+
+/** Limit for the records of a page. */
+export const limitMax = 1_000;
+
+/** The valid values of the parameters, for messages. */
+export const oneLimit = `one whole number from 1 to ${limitMax}`;
+export const oneId = 'one id';
+
+function toRange(query: string, toId: (text: string) => Id | undefined): Range {
+  if (query === '') return {};
+  const parameters = new URLSearchParams(query);
+  const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {
+    const texts = parameters.getAll(name);
+    const [text] = texts;
+    if (text === undefined) return undefined;
+    const value = texts.length === 1 ? toValue(text) : undefined;
+    if (value === undefined) throw invalidParameter(name, meaning);
+    return value;
+  };
+  return { limit: read('limit', oneLimit, toLimit), after: read('after', oneId, toId) };
+}
+
+/** The target of a page as `Link` writes it, which is also its cache key. */
+function toTarget(key: string, { limit, after }: Range): string {
+  if (limit === undefined) return after === undefined ? key : `${key}?after=${after}`;
+  return `${key}?limit=${limit}${after === undefined ? '' : `&after=${after}`}`;
+}
+
+function toLimit(text: string): number | undefined {
+  const limit = Number(text);
+  return /^[1-9]\d{0,3}$/.test(text) && limit <= limitMax ? limit : undefined;
+}
+
+export function invalidParameter(parameter: string, meaning: string): AppError {
+  const message = `The parameter ${parameter} must be ${meaning}.`;
+  return new AppError('invalid_parameter', message, { parameter });
+}
