@@ -67,27 +67,21 @@ function repeated(method: string, request: Repeated): Attack {
   };
 }
 
-/** WebSockets that subscribe, each to a selection of its own, and read nothing. */
-function subscribers(count: number): Attack {
+/** WebSockets that send these messages and read nothing, made anew when they end. */
+function sockets(
+  count: number,
+  protocol: string,
+  messages: (number: number) => readonly string[],
+): Attack {
   return async ({ port }, signal) => {
     const open = new Set<WebSocket>();
     const begin = (number: number): void => {
       if (signal.aborted) return;
-      const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, ['graphql-transport-ws']);
+      const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, [protocol]);
       open.add(socket);
       socket.on('error', () => undefined);
       socket.on('open', () => {
-        socket.send('{"type":"connection_init"}');
-        const fields = Array.from({ length: 16 }, (_, at) => `a${number}_${at}: content`);
-        const query = `subscription { commentAdded { ${fields.join(' ')} } }`;
-        socket.send(JSON.stringify({ id: 's', type: 'subscribe', payload: { query } }));
-        // A query that can be large, and operations that keep what they were sent.
-        const large = 'query Q($v: [String]) { allPosts { content } }';
-        for (let id = 0; id < 20; id += 1) {
-          const variables = { v: 'x'.repeat(200_000) };
-          const payload = { query: large, variables };
-          socket.send(JSON.stringify({ id: `q${id}`, type: 'subscribe', payload }));
-        }
+        for (const message of messages(number)) socket.send(message);
         socket.pause();
       });
       socket.on('close', () => {
@@ -99,6 +93,29 @@ function subscribers(count: number): Attack {
     while (!signal.aborted) await delay(200);
     for (const socket of open) socket.terminate();
   };
+}
+
+/** Subscribers, each to a selection of its own, with queries whose results can be large. */
+function subscribe(number: number): readonly string[] {
+  const fields = Array.from({ length: 16 }, (_, at) => `a${number}_${at}: content`);
+  const query = `subscription { commentAdded { ${fields.join(' ')} } }`;
+  const large = 'query Q($v: [String]) { allPosts { content } }';
+  const variables = { v: 'x'.repeat(60_000) };
+  const queries = Array.from({ length: 20 }, (_, id) =>
+    JSON.stringify({ id: `q${id}`, type: 'subscribe', payload: { query: large, variables } }),
+  );
+  const first = JSON.stringify({ id: 's', type: 'subscribe', payload: { query } });
+  return ['{"type":"connection_init"}', first, ...queries];
+}
+
+/** JSON whose values take 22 times its length. */
+const objects = (bytes: number): string => `[${'{},'.repeat(bytes / 3)}{}]`;
+
+/** Operations that wait for a `connection_init` which never comes. */
+function wait(): readonly string[] {
+  const extensions = { at: JSON.parse(objects(50_000)) as unknown };
+  const payload = { query: '{ __typename }', extensions };
+  return Array.from({ length: 16 }, (_, id) => JSON.stringify({ id, type: 'start', payload }));
 }
 
 function oddArticle(round: number): string {
@@ -145,7 +162,49 @@ export const attacks: Readonly<Record<string, Attack>> = {
     const body = JSON.stringify({ query, variables: { v: 'x'.repeat(900_000) } });
     return post('/graphql', body).replace('Host: a', 'Host: a\r\nAccept: text/event-stream');
   }),
-  'subscriptions and queries on silent WebSockets': subscribers(60),
+  'subscriptions and queries on silent WebSockets': sockets(60, 'graphql-transport-ws', subscribe),
+  'operations that wait, on the older protocol': sockets(30, 'graphql-ws', wait),
+  'long tokens in connection_init': sockets(300, 'graphql-transport-ws', () => {
+    const payload = { Authorization: `${'a'.repeat(60_000)}€` };
+    return [JSON.stringify({ type: 'connection_init', payload })];
+  }),
+  'multipart operations of many values': silent(50, () => {
+    const operations = `{"query":"{allPosts{content}}","extensions":{"a":${objects(megabyte)}}}`;
+    const part = `--b\r\nContent-Disposition: form-data; name="operations"\r\n\r\n${operations}`;
+    return post('/graphql', `${part}\r\n--b--\r\n`, form);
+  }),
+  'small bodies of many values': silent(500, () =>
+    post('/graphql', `{"query":"{allPosts{content}}","extensions":{"a":${objects(15_900)}}}`),
+  ),
+  'logins of a megabyte': silent(40, () =>
+    post('/auth/login', JSON.stringify({ username: 'user', password: 'x'.repeat(megabyte) })),
+  ),
+  'heads of a thousand parts': silent(50, () => {
+    const parts = Array.from({ length: 900 }, (_, at) => `--b\r\n${'x'.repeat(800)}:\r\n${at}`);
+    return post('/api/multiparts/list', parts.join('\r\n'), form).slice(0, -9);
+  }),
+  'titles that triple': repeated('POST', {
+    path: (_target, round) => (round % 2 === 0 ? '/posts' : '/graphql'),
+    body: (round) =>
+      round % 2 === 0
+        ? JSON.stringify({ title: 'ΐ'.repeat(300_000), content: 'c' })
+        : '{"query":"{allPosts(first:50){title @uppercase}}"}',
+  }),
+  'patches of all articles': repeated('PATCH', {
+    path: () => '/api/articles',
+    body: (round) => JSON.stringify([{ op: 'add', path: '/0/x', value: round }]),
+    type: 'application/json-patch+json',
+  }),
+  'documents of many lines': repeated('POST', {
+    path: () => '/graphql',
+    body: () => JSON.stringify({ query: `${'\n'.repeat(490_000)}{ a b c d e f g h }` }),
+  }),
+  'heads of lists': repeated('HEAD', { path: () => '/api/articles' }),
+  'connections of a hundred header lines': silent(300, () => {
+    const lines = Array.from({ length: 90 }, (_, at) => `x-${at}: ${'v'.repeat(150)}\r\n`);
+    const head = `POST /posts HTTP/1.1\r\nHost: a\r\nContent-Length: 16384\r\n${lines.join('')}`;
+    return `${head}\r\n${' '.repeat(16_000)}`;
+  }),
   'comments of a megabyte': repeated('POST', {
     path: ({ posts }, round) => `/posts/${posts[round % posts.length] ?? ''}/comments`,
     body: () => JSON.stringify({ content: 'x'.repeat(900_000) }),
