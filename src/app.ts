@@ -24,7 +24,7 @@ import { createHealthHandlers } from './handlers/health.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createTodoHandlers } from './handlers/todos.ts';
 import { createCors } from './http/cors.ts';
-import { createListener, type Listener, type ListenerDeps } from './http/server/listener.ts';
+import { createListener, type Listener, type ExchangeDeps } from './http/server/exchange.ts';
 import type { UpgradeListener } from './http/server/server.ts';
 import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';
@@ -171,7 +171,7 @@ function createResponses(
 
 function listenTo(
   routes: readonly Route[],
-  deps: Pick<ListenerDeps, 'log' | 'pool' | 'cors' | 'observer'>,
+  deps: Pick<ExchangeDeps, 'log' | 'pool' | 'cors' | 'observer'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
   return createListener({ ...createRouter(routes), ...deps, idPrefix });

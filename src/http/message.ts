@@ -1,6 +1,6 @@
 /**
  * HTTP as handlers see it: a request as plain values, and a response as a value. Handlers never
- * touch a socket; only `listener.ts` converts from and to bytes.
+ * touch a socket; `http/server/` converts from and to bytes.
  */
 
 import type { Readable } from 'node:stream';

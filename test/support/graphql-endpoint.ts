@@ -13,7 +13,7 @@ import {
 } from '../../dist/graphql/events/subscriptions.js';
 import { createWebSocketEndpoint, type WebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
-import { createListener } from '../../dist/http/server/listener.js';
+import { createListener } from '../../dist/http/server/exchange.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
 import { refuse } from '../../dist/http/server/raw-response.js';
-import { createListener } from '../../dist/http/server/listener.js';
+import { createListener } from '../../dist/http/server/exchange.js';
 import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';

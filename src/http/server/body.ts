@@ -48,7 +48,6 @@ export class RequestBody {
   #error: Error | undefined;
   /** Resumes the reader that waits for more. */
   #wake: (() => void) | undefined;
-  #start: (() => void) | undefined;
   /** While the body is read whole, reading never stops. */
   #aheadBytesMax = aheadBytesMax;
   #isPaused = false;
@@ -60,6 +59,11 @@ export class RequestBody {
     this.#pool = pool;
     // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
     if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
+  }
+
+  /** False until `begin`, which a chunked body does not need. */
+  get hasBegun(): boolean {
+    return this.#state !== 'unread';
   }
 
   /** True while a handler waits for bytes of the client. */
@@ -81,16 +85,6 @@ export class RequestBody {
       this.#state = 'whole';
       this.#countAhead();
     } else this.#listen();
-    this.#start?.();
-  }
-
-  /**
-   * Calls `start` after `begin`: most bodies are then whole, and their requests need not wait.
-   * Never, if the connection ends before.
-   */
-  whenBegun(start: () => void): void {
-    if (this.#state === 'unread') this.#start = start;
-    else start();
   }
 
   /**
@@ -216,29 +210,6 @@ export class RequestBody {
     this.#isPaused = false;
     if (!this.#incoming.complete) this.#incoming.socket.resume();
   }
-}
-
-/**
- * Receives the bodies of requests; undefined for a message without one. Those whose heads arrived
- * in one iteration of the event loop begin together, before `done` is called.
- */
-export function createBodyReceiver(
-  pool: MemoryPool,
-  done: () => void,
-): (incoming: IncomingMessage) => RequestBody | undefined {
-  let arriving: RequestBody[] = [];
-  const begin = (): void => {
-    const bodies = arriving;
-    arriving = [];
-    for (const body of bodies) body.begin();
-    done();
-  };
-  return (incoming) => {
-    if (!hasBody(incoming)) return undefined;
-    const body = new RequestBody(incoming, pool);
-    if (arriving.push(body) === 1) setImmediate(begin);
-    return body;
-  };
 }
 
 function tooLarge(bytesMax: number): AppError {

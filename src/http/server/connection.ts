@@ -73,18 +73,17 @@ export class Connection {
     return isComing && this.#body?.isAwaited === true ? 'body' : 'response';
   }
 
-  /** Calls `run` when the request may start; never, if the connection ends before. */
-  enter(outgoing: ServerResponse, body: RequestBody | undefined, run: () => void): void {
-    // The last response ended the connection; what follows until it is closed is ignored.
-    if (!this.socket.writable) return;
+  /**
+   * Returns undefined if the request may start now, or a promise of its turn, which is never
+   * fulfilled if the connection ends before. `body`: of the request.
+   */
+  turn(outgoing: ServerResponse, body: RequestBody | undefined): Promise<void> | undefined {
     this.#last = outgoing;
     this.#body = body;
     // Node assigns the socket to a response when the one before it was written completely.
-    if (outgoing.socket === null) this.#wait(outgoing, run);
-    else {
-      this.#current = outgoing;
-      run();
-    }
+    if (outgoing.socket === null) return this.#wait(outgoing);
+    this.#current = outgoing;
+    return undefined;
   }
 
   /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
@@ -121,16 +120,15 @@ export class Connection {
     } else act();
   }
 
-  #wait(outgoing: ServerResponse, run: () => void): void {
+  #wait(outgoing: ServerResponse): Promise<void> {
     const bytes = bytesOf(outgoing.req);
-    if (!this.#admit(bytes)) {
-      this.socket.destroy();
-      return;
-    }
-    this.socket.pause();
-    this.#runAtTurn(outgoing, () => {
-      this.#leave(bytes);
-      run();
+    if (this.#admit(bytes)) this.socket.pause();
+    else this.socket.destroy();
+    return new Promise((resolve) => {
+      this.#runAtTurn(outgoing, () => {
+        this.#leave(bytes);
+        resolve();
+      });
     });
   }
 

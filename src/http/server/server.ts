@@ -10,7 +10,7 @@ import type { MemoryPool } from '../../memory-pool.ts';
 import { endGently } from './raw-response.ts';
 import { Connection } from './connection.ts';
 import { headerLinesMax, Incoming } from './incoming.ts';
-import type { Listener } from './listener.ts';
+import type { Listener } from './exchange.ts';
 import { createDataRate } from './data-rate.ts';
 import type { Message } from './request.ts';
 

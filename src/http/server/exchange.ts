@@ -1,6 +1,6 @@
 /**
- * Converts messages to requests, calls the endpoint, and sends its response. Nothing else writes to
- * a ServerResponse.
+ * The exchange of a request and its response: the connection's turn, the arrival of the body, the
+ * head, the route, the handler, and the sending.
  */
 
 import type { Socket } from 'node:net';
@@ -11,7 +11,7 @@ import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Found } from '../../router.ts';
 import type { Cors } from '../cors.ts';
-import { ClientGone, createBodyReceiver } from './body.ts';
+import { ClientGone, hasBody, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, type Incoming, parseTarget } from './incoming.ts';
 import { toConditional } from '../etag.ts';
@@ -24,7 +24,7 @@ import { type Message, Request } from './request.ts';
 import { type SendContext, sendResponse } from './send.ts';
 import { createResponseBatch } from './response-batch.ts';
 
-export interface ListenerDeps {
+export interface ExchangeDeps {
   readonly find: (method: string, path: string) => Found<Endpoint>;
   readonly allowed: (path: string) => string | undefined;
   readonly log: Log;
@@ -49,7 +49,7 @@ export interface Listener {
   refuse(socket: Socket, error: AppError): void;
 }
 
-export function createListener(deps: ListenerDeps): Listener {
+export function createListener(deps: ExchangeDeps): Listener {
   const { log, pool, cors, observer } = deps;
   const context = { log, pool, cors, closing: false };
   let isDraining = false;
@@ -89,14 +89,22 @@ export function createListener(deps: ListenerDeps): Listener {
       fail(request, error);
     }
   };
-  const receiveBody = createBodyReceiver(pool, () => batch.flush());
+  const packetsRead = createPacketsRead(() => batch.flush());
+  // Copying the message into a new object would take a sixth of the time of a small request.
+  const start = (message: Message, body: RequestBody | undefined): void => {
+    if (!message.incoming.socket.destroyed) run(new Request(nextId(), message, { body, pool }));
+  };
 
   return {
     respond(connection, message) {
-      const body = receiveBody(message.incoming);
-      // Copying the message into a new object would take a sixth of the time of a small request.
-      const start = (): void => run(new Request(nextId(), message, { body, pool }));
-      connection.enter(message.outgoing, body, body ? () => body.whenBegun(start) : start);
+      const { incoming, outgoing } = message;
+      // The last response ended the connection; what follows until it is closed is ignored.
+      if (!connection.socket.writable) return;
+      const body = hasBody(incoming) ? new RequestBody(incoming, pool) : undefined;
+      const turn = connection.turn(outgoing, body);
+      const isReady = turn === undefined && body?.hasBegun !== false;
+      if (isReady) start(message, body);
+      else void begin(body, turn, packetsRead).then(() => start(message, body));
     },
     refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
     announceStop() {
@@ -108,6 +116,36 @@ export function createListener(deps: ListenerDeps): Listener {
       batch.flush();
     },
   };
+}
+
+/** Resolves when the request may start, and its body is being received. */
+async function begin(
+  body: RequestBody | undefined,
+  turn: Promise<void> | undefined,
+  packetsRead: () => Promise<void>,
+): Promise<void> {
+  if (body?.hasBegun === false) {
+    await packetsRead();
+    body.begin();
+  }
+  if (turn !== undefined) await turn;
+}
+
+/**
+ * Returns a function whose promise is fulfilled when Node has read the packets of this iteration of
+ * the event loop: most bodies arrive in those of their heads, and their requests need not wait.
+ * `done` is called when all requests of the iteration have started.
+ */
+function createPacketsRead(done: () => void): () => Promise<void> {
+  let reading: Promise<void> | undefined;
+  return () =>
+    (reading ??= new Promise((resolve) => {
+      setImmediate(() => {
+        reading = undefined;
+        resolve();
+        queueMicrotask(done);
+      });
+    }));
 }
 
 /** A response that was not sent yet. */
@@ -151,7 +189,7 @@ function refuseSocket(
 const noHeader = (): undefined => undefined;
 
 /** Checks the message, finds the endpoint and calls it. */
-function dispatch(request: Request, deps: ListenerDeps): MaybePromise<HttpResponse> {
+function dispatch(request: Request, deps: ExchangeDeps): MaybePromise<HttpResponse> {
   const { incoming, method } = request;
   checkMessage(incoming);
   if (request.expectation === 'other') {
