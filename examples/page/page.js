@@ -70,7 +70,11 @@ function watchComments() {
     showComment(data.commentAdded);
   });
   // The browser connects again by itself; what was missed meanwhile is loaded then.
-  events.addEventListener('error', () => (state.textContent = 'Connecting again …'));
+  events.addEventListener('error', () => {
+    state.textContent = lists.size
+      ? 'Connecting again …'
+      : `${server} does not answer, or its ALLOWED_ORIGINS do not name ${location.origin}.`;
+  });
 }
 
 watchComments();
