@@ -12,9 +12,9 @@ export interface Topic<T> {
    * The subscription begins with this call, not with the first `next()`. A subscriber whose queue
    * is full is dropped: its `next()` rejects once with `overloaded`, its queue is discarded, and
    * other subscribers lose nothing. `return()` ends it and settles the pending `next()`. Call
-   * `next()` again only after the previous call has settled.
+   * `next()` again only after the previous call has settled. `isWanted`: others are left out.
    */
-  subscribe(): AsyncIterableIterator<T>;
+  subscribe(isWanted?: (value: T) => boolean): AsyncIterableIterator<T>;
   /** The number of subscribers. */
   readonly size: number;
 }
@@ -38,7 +38,7 @@ export interface TopicOptions<T> {
 
 /** Creates an independent topic. */
 export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
-  const subscribers = new Set<Subscriber<T>>();
+  const subscribers = new Set<TopicQueue<T>>();
   let stop: (() => void) | undefined;
   const publish = (value: T): void => {
     // A Set allows a subscriber to be removed during the iteration.
@@ -46,14 +46,14 @@ export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
   };
   return {
     publish,
-    subscribe() {
+    subscribe(isWanted = () => true) {
       const leave = (): void => {
         subscribers.delete(subscriber);
         if (subscribers.size > 0) return;
         stop?.();
         stop = undefined;
       };
-      const subscriber = new Subscriber<T>(options, leave);
+      const subscriber = new TopicQueue<T>(options, isWanted, leave);
       subscribers.add(subscriber);
       stop ??= options.follow?.(publish);
       return subscriber;
@@ -68,8 +68,9 @@ export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
  * Not an async generator: the `return()` of a generator waits for its pending `next()`, so that the
  * subscriber would stay in the topic until the next value.
  */
-class Subscriber<T> implements AsyncIterableIterator<T> {
+class TopicQueue<T> implements AsyncIterableIterator<T> {
   readonly #options: TopicOptions<T>;
+  readonly #isWanted: (value: T) => boolean;
   readonly #leave: () => void;
   #values: T[] = [];
   /** Bytes of the queued values. */
@@ -80,14 +81,17 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
   /** Makes a pending `next()` check the queue again. */
   #wake: () => void = () => undefined;
 
-  constructor(options: TopicOptions<T>, leave: () => void) {
+  constructor(options: TopicOptions<T>, isWanted: (value: T) => boolean, leave: () => void) {
     this.#options = options;
+    this.#isWanted = isWanted;
     this.#leave = leave;
   }
 
   push(value: T): void {
     const { queueMax, queueBytesMax, bytesOf } = this.#options;
     const { length } = this.#values;
+    // Behind a wanted value it is queued too: all queues then hold the same, latest values.
+    if (length === 0 && !this.#isWanted(value)) return;
     this.#bytes += bytesOf(value);
     if (length < queueMax && (length === 0 || this.#bytes <= queueBytesMax)) {
       this.#values.push(value);
@@ -98,17 +102,19 @@ class Subscriber<T> implements AsyncIterableIterator<T> {
   }
 
   async next(): Promise<IteratorResult<T>> {
-    if (this.#values.length === 0 && this.#isOpen) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    if (this.#values.length > 0) {
-      // The length was checked; `T` may include undefined.
-      const value = this.#values.shift() as T;
-      this.#bytes -= this.#options.bytesOf(value);
-      return { value, done: false };
-    }
+    do {
+      if (this.#values.length === 0 && this.#isOpen) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+      while (this.#values.length > 0) {
+        // The length was checked; `T` may include undefined.
+        const value = this.#values.shift() as T;
+        this.#bytes -= this.#options.bytesOf(value);
+        if (this.#isWanted(value)) return { value, done: false };
+      }
+    } while (this.#isOpen);
     const failure = this.#failure;
     this.#failure = undefined;
     if (failure !== undefined) throw failure;

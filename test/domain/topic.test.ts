@@ -39,6 +39,19 @@ test('a late subscriber gets nothing from before, and all from then on', async (
   assert.equal((await late.next()).value, 2);
 });
 
+test('a subscriber that names what it wants gets that and no other value', async () => {
+  const topic = createTopic<number>({ ...unweighed, queueMax: 10 });
+  const even = topic.subscribe((value) => value % 2 === 0);
+  const waiting = even.next();
+  for (const value of [1, 2, 3, 4]) topic.publish(value);
+  assert.equal((await waiting).value, 2);
+  assert.equal((await even.next()).value, 4);
+  const further = even.next();
+  topic.publish(5);
+  topic.publish(6);
+  assert.equal((await further).value, 6);
+});
+
 test('return settles a call that waits and leaves the topic', async () => {
   const topic = createTopic<number>({ ...unweighed, queueMax: 2 });
   const subscriber = topic.subscribe();

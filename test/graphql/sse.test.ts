@@ -152,5 +152,16 @@ test('events are answered where the client likes them best', () => {
   for (const accept of [undefined, '*/*', 'application/json', 'text/event-stream;q=0']) {
     assert.equal(wantsEvents(accepting(accept)), false);
   }
-  assert.equal(wantsEvents(accepting('application/json, text/event-stream;q=0.5')), false);
+  const urql =
+    'application/graphql-response+json, application/graphql+json, application/json, ' +
+    'text/event-stream, multipart/mixed';
+  for (const accept of ['application/json, text/event-stream;q=0.5', urql]) {
+    assert.equal(wantsEvents(accepting(accept)), false);
+  }
+  const preferring = urql
+    .replace('event-stream', 'event-stream;q=1')
+    .replaceAll('json,', 'json;q=0.9,');
+  for (const accept of [preferring, '*/*, text/event-stream', 'text/event-stream, */*']) {
+    assert.equal(wantsEvents(accepting(accept)), true);
+  }
 });

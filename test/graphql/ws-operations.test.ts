@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { useEndpoint } from '../support/graphql-endpoint.js';
+import { askEvents, nextEvent } from '../support/sse-client.js';
 import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
 import { until } from '../support/until.js';
@@ -196,6 +197,40 @@ describe('operations over graphql-transport-ws', () => {
       client.send(subscribe('😀'.repeat(64), subscription));
       client.send(subscribe('😀'.repeat(64), subscription));
       assert.equal((await client.closed).code, 4409);
+    });
+
+    test('with postId only comments of that post come, over both transports (R38)', async () => {
+      const client = await ready();
+      const { postId } = endpoint();
+      const query = 'subscription ($postId: String) { commentAdded(postId: $postId) { content } }';
+      const ask = (id: string, named: string | null | undefined): void =>
+        client.send(subscribe(id, query, { variables: { postId: named } }));
+      const { groups } = endpoint().subscriptions.count();
+      ask('of it', postId.toUpperCase());
+      ask('of it too', postId.toUpperCase());
+      ask('of another', '019a0000-0000-7000-8000-000000000000');
+      ask('of none', 'no id');
+      ask('of all', null);
+      await settle(client);
+      assert.equal(endpoint().subscriptions.count().groups, groups + 4);
+      const reader = await askEvents(
+        endpoint(),
+        `subscription { commentAdded(postId: "${postId}") { content } }`,
+      );
+      assert.equal(await reader.next(), ':');
+      endpoint().comment('of one post');
+      const data = { commentAdded: { content: 'of one post' } };
+      const ids = new Set<string | undefined>();
+      for (let count = 0; count < 3; count += 1) {
+        const { id, payload } = await client.next();
+        assert.deepEqual(payload, { data });
+        ids.add(id);
+      }
+      assert.deepEqual(ids, new Set(['of it', 'of it too', 'of all']));
+      assert.equal(await reader.next(), nextEvent({ data }));
+      await settle(client);
+      reader.leave();
+      await client.close();
     });
 
     test('several on one socket each get every event', async () => {

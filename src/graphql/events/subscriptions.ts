@@ -16,24 +16,7 @@ import { EventQueue } from './event-queue.ts';
 import { SubscriptionGroup } from './group.ts';
 import type { Subscriber } from './subscriber.ts';
 
-export interface Subscriptions {
-  /**
-   * Adds a subscriber, which gets events from now on. Returns a function that removes it, which is
-   * fast and may be called twice. Operations are equal if document, operation name and variables
-   * are. Throws `overloaded` if too many different subscriptions are active.
-   */
-  join(operation: ReadyOperation, subscriber: Subscriber): () => void;
-  /**
-   * Undefined, or settles when every subscriber gets all comments that are stored from then on.
-   * What a client is told after that shows it that its earlier subscriptions run. Rejects as a read
-   * does.
-   */
-  running(): Promise<unknown> | undefined;
-  /** Ends every subscription and refuses new ones. */
-  close(): void;
-  /** The present numbers of groups and subscribers. */
-  count(): { readonly groups: number; readonly subscribers: number };
-}
+export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 export interface SubscriptionsDeps {
   readonly engine: Pick<Engine, 'subscribe' | 'scheduler'>;
@@ -46,7 +29,7 @@ export interface SubscriptionsDeps {
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
-export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
+export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, pool, log, metrics } = deps;
   const groups = new Map<string, SubscriptionGroup>();
   const queue = new EventQueue(engine.scheduler);
@@ -74,7 +57,12 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
   };
 
   return {
-    join(operation, subscriber) {
+    /**
+     * Adds a subscriber, which gets events from now on. Returns a function that removes it, which
+     * is fast and may be called twice. Operations are equal if document, operation name and
+     * variables are. Throws `overloaded` if too many different subscriptions are active.
+     */
+    join(operation: ReadyOperation, subscriber: Subscriber): () => void {
       if (closed) throw new AppError('draining', 'The server is stopping.');
       const startedAt = performance.now();
       const { key, bytes } = toKey(operation);
@@ -83,12 +71,19 @@ export function createSubscriptions(deps: SubscriptionsDeps): Subscriptions {
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
       return () => group.leave(subscriber);
     },
+    /**
+     * Undefined, or settles when every subscriber gets all comments that are stored from then on.
+     * What a client is told after that shows it that its earlier subscriptions run. Rejects as a
+     * read does.
+     */
     running: () => deps.placed?.(),
-    close() {
+    /** Ends every subscription and refuses new ones. */
+    close(): void {
       closed = true;
       for (const group of groups.values()) group.end({ kind: 'closing' });
     },
-    count() {
+    /** The present numbers of groups and subscribers. */
+    count(): { readonly groups: number; readonly subscribers: number } {
       let subscribers = 0;
       for (const group of groups.values()) subscribers += group.size;
       return { groups: groups.size, subscribers };

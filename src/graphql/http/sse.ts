@@ -18,21 +18,7 @@ import { createQueueLimit, type Ending, type Subscriber } from '../events/subscr
 import type { Subscriptions } from '../events/subscriptions.ts';
 import { type Call, runPrepared } from './operations.ts';
 
-export interface EventStreams {
-  /**
-   * Runs the operation. A subscription responds with a `next` event for each of its events. Any
-   * other operation, and a refused one, responds with one `next` and `complete`. Throws an AppError
-   * for an operation that must not run this way, and `overloaded` if too many streams are open.
-   */
-  run(request: GraphqlRequest, call: Call): MaybePromise<HttpResponse>;
-  /**
-   * Ends every stream without `complete`, so that clients reconnect. Clients that do not read are
-   * disconnected after 1.5 seconds, so that they do not delay the stop.
-   */
-  close(): void;
-  /** The number of open streams. */
-  readonly size: number;
-}
+export type EventStreams = ReturnType<typeof createEventStreams>;
 
 export interface EventStreamsDeps {
   readonly engine: Pick<Engine, 'prepare' | 'execute'>;
@@ -66,11 +52,21 @@ const stopMilliseconds = 1_500;
 export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
   const accept = request.header('accept');
   if (accept === undefined || !accept.includes(eventStream)) return false;
-  const json = ['application/json', 'application/graphql-response+json'] as const;
-  return negotiate(accept, [eventStream, ...json]) === eventStream;
+  const placeOf = (type: string): number => {
+    const at = accept.indexOf(type);
+    return at === -1 ? accept.length : at;
+  };
+  // Of equal weights the type that is named first wins: urql names all that it can read.
+  const types = [eventStream, 'application/json', 'application/graphql-response+json'];
+  return (
+    negotiate(
+      accept,
+      types.toSorted((a, b) => placeOf(a) - placeOf(b)),
+    ) === eventStream
+  );
 }
 
-export function createEventStreams(deps: EventStreamsDeps): EventStreams {
+export function createEventStreams(deps: EventStreamsDeps) {
   const { engine, subscriptions, config } = deps;
   const streams = new Set<EventStream>();
   const queueBytesMax = createQueueLimit(config, streams);
@@ -96,17 +92,28 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
   };
 
   return {
-    get size() {
+    /** The number of open streams. */
+    get size(): number {
       return streams.size;
     },
-    run(request, call) {
+    /**
+     * Runs the operation. A subscription responds with a `next` event for each of its events. Any
+     * other operation, and a refused one, responds with one `next` and `complete`. Throws an
+     * AppError for an operation that must not run this way, and `overloaded` if too many streams
+     * are open.
+     */
+    run(request: GraphqlRequest, call: Call): MaybePromise<HttpResponse> {
       const prepared = engine.prepare(request);
       if (prepared.kind === 'ready' && prepared.operation === 'subscription') {
         return subscribe(prepared);
       }
       return andThen(runPrepared(engine, prepared, call), ({ json }) => toResponse(json));
     },
-    close() {
+    /**
+     * Ends every stream without `complete`, so that clients reconnect. Clients that do not read are
+     * disconnected after 1.5 seconds, so that they do not delay the stop.
+     */
+    close(): void {
       for (const stream of streams) stream.stop();
       const endAll = (): void => streams.forEach((stream) => stream.destroy(new ClientGone()));
       setTimeout(endAll, stopMilliseconds).unref();

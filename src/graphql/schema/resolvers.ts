@@ -74,7 +74,12 @@ export const resolvers: Resolvers = {
 /** The event sources of subscriptions. */
 export const subscribers: Resolvers = {
   Subscription: {
-    commentAdded: (_source: unknown, _args: unknown, { deps }) => deps.commentAdded.subscribe(),
+    commentAdded(_source: unknown, { postId }: { readonly postId?: string | null }, { deps }) {
+      if (postId == null) return deps.commentAdded.subscribe();
+      // R38: of an id that names nothing, nothing comes.
+      const id = toId(postId);
+      return deps.commentAdded.subscribe((comment) => comment.postId === id);
+    },
   },
 };
 

@@ -81,7 +81,7 @@ type Mutation {
 }
 
 type Subscription {
-  "Each comment that is added from now on, to any post."
-  commentAdded: Comment!
+  "Each comment that is added from now on: to one post, or to any post."
+  commentAdded(postId: String): Comment!
 }
 `;

@@ -22,10 +22,6 @@ export class ClientSocket {
   readonly #queueBytesMax: () => number;
   /** True if anything has arrived since the last ping. */
   #isHeard = true;
-  /** True if a ping was sent and no pong has arrived since. */
-  #isPinged = false;
-  /** What the client had taken at the last ping; undefined if nothing was queued then. */
-  #bytesTaken: number | undefined;
 
   constructor(webSocket: WebSocket, socket: Socket, queueBytesMax: () => number) {
     this.#webSocket = webSocket;
@@ -87,30 +83,13 @@ export class ClientSocket {
     this.#isHeard = true;
   }
 
-  /** Call it for a pong. Returns false if no ping was sent for it. */
-  takePong(): boolean {
-    const wasPinged = this.#isPinged;
-    this.#isPinged = false;
-    return wasPinged;
-  }
-
-  /**
-   * Sends a ping. Terminates a client that has not responded to the last one, unless it is still
-   * reading its queue: its pong comes after that.
-   */
+  /** Sends a ping. Terminates a client that has not responded to the last one. */
   ping(): void {
-    const { writableLength, bytesWritten } = this.#socket;
-    const taken = bytesWritten - writableLength;
-    const isReading = this.#bytesTaken !== undefined && taken > this.#bytesTaken;
-    if (!this.#isHeard && !isReading) {
-      this.#webSocket.terminate();
-      return;
-    }
+    // A client that is owed bytes is judged by the rate at which it takes them (`http/server`).
+    if (!this.#isOpen() || this.#socket.writableLength > 0) return;
+    if (this.#isHeard) this.#webSocket.ping();
+    else this.#webSocket.terminate();
     this.#isHeard = false;
-    this.#bytesTaken = writableLength > 0 ? taken : undefined;
-    if (!this.#isOpen()) return;
-    this.#isPinged = true;
-    this.#webSocket.ping();
   }
 
   close({ code, reason }: Closing): void {

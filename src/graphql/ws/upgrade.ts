@@ -23,17 +23,7 @@ export interface WebSocketEndpointDeps extends SessionDeps {
   readonly observer: Observer;
 }
 
-export interface WebSocketEndpoint {
-  /**
-   * A listener for the server's `upgrade` event. The socket must have a listener for `error`. Never
-   * throws; a refusal is a complete HTTP response.
-   */
-  upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
-  close(): Promise<void>;
-  /** The number of open sockets. */
-  readonly size: number;
-}
+export type WebSocketEndpoint = ReturnType<typeof createWebSocketEndpoint>;
 
 /** How long a client may take to answer a close frame before its socket is destroyed. */
 const closeMilliseconds = 5_000;
@@ -54,22 +44,16 @@ interface OpenSocket {
   readonly session: Session;
 }
 
-export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketEndpoint {
+export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const { config, observer, createRequestId } = deps;
   const open = new Set<OpenSocket>();
+  const refuseHandshake = createRefuse(deps);
   const server = createSocketServer();
   // Without a listener `ws` would send an HTML response.
   server.on('wsClientError', (_error, socket, incoming) => {
     const refusal = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
     refuseHandshake(incoming, socket, refusal);
   });
-  const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
-    const id = createRequestId();
-    const sent = refuse(socket, refusal, id);
-    // A path chosen by a client must not become a route in the log.
-    const found = refusal.code === 'not_found' ? undefined : endpoint;
-    observeAtOnce(toObserved(incoming, id, found), sent, observer);
-  };
   let closing = false;
 
   const queueBytesMax = createQueueLimit(config, open);
@@ -97,10 +81,15 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
   const pings = setInterval(() => open.forEach(ping), config.wsPingSeconds * 1000).unref();
 
   return {
-    get size() {
+    /** The number of open sockets. */
+    get size(): number {
       return open.size;
     },
-    upgrade(incoming, socket, head) {
+    /**
+     * A listener for the server's `upgrade` event. The socket must have a listener for `error`.
+     * Never throws; a refusal is a complete HTTP response.
+     */
+    upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
       try {
         const protocol = checkHandshake(incoming, config);
         if (closing) {
@@ -117,11 +106,23 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps): WebSocketE
         refuseHandshake(incoming, socket, refusal);
       }
     },
-    async close() {
+    /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
+    async close(): Promise<void> {
       closing = true;
       clearInterval(pings);
       await Promise.all([...open].map(stop));
     },
+  };
+}
+
+/** Returns what answers a handshake that is refused. */
+function createRefuse({ observer, createRequestId }: WebSocketEndpointDeps) {
+  return (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
+    const id = createRequestId();
+    const sent = refuse(socket, refusal, id);
+    // A path chosen by a client must not become a route in the log.
+    const found = refusal.code === 'not_found' ? undefined : endpoint;
+    observeAtOnce(toObserved(incoming, id, found), sent, observer);
   };
 }
 
@@ -136,19 +137,16 @@ function stop({ client, session }: OpenSocket): Promise<void> {
 }
 
 function listen(webSocket: WebSocket, { client, session }: OpenSocket): void {
+  const count = (): void => {
+    client.heard();
+    session.countMessage();
+  };
   webSocket.on('message', (data: RawData) => {
     client.heard();
     session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
   });
-  webSocket.on('ping', () => {
-    client.heard();
-    session.countMessage();
-  });
-  webSocket.on('pong', () => {
-    client.heard();
-    // The first pong after a ping is free; others count as messages.
-    if (!client.takePong()) session.countMessage();
-  });
+  webSocket.on('ping', count);
+  webSocket.on('pong', count);
   // An invalid frame or a reset; `ws` then closes the socket.
   webSocket.on('error', () => session.end());
 }
