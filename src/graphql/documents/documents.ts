@@ -3,7 +3,14 @@
  * cached, because validation is the most expensive step of a small request.
  */
 
-import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql';
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  parse,
+  TokenKind,
+  validate,
+} from 'graphql';
 import { BoundedMap } from '../../bounded-map.ts';
 import { documentsBytesMax } from '../../config.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
@@ -34,16 +41,14 @@ export function createDocuments(
   };
 }
 
-/** Memory of a token, and of the nodes that are made of it: measured, and rounded up. */
-const tokenBytes = 600;
-const documentBytes = 2_048;
+/** Memory of a document without tokens, of a token with the nodes made of it, and of a comment. */
+const [documentBytes, tokenBytes, commentBytes] = [1_024, 450, 100];
 
-/** Approximate memory of a parsed document and its text, in bytes. */
+/** Memory of a parsed document and its text, in bytes: measured, and rounded up. */
 export function bytesOfDocument({ loc }: DocumentNode): number {
   let bytes = documentBytes + 2 * (loc?.source.body.length ?? 0);
-  // Comments are tokens too.
   for (let token = loc?.startToken; token != null; token = token.next ?? undefined) {
-    bytes += tokenBytes;
+    bytes += token.kind === TokenKind.COMMENT ? commentBytes : tokenBytes;
   }
   return bytes;
 }
