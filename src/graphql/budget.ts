@@ -132,6 +132,6 @@ export class Budget {
 function tooMuch(limit: string): AppError {
   const message =
     `The request asks for more than ${limit}; ` +
-    'ask for fewer fields, or for a page at a time with `first` and `after`.';
+    'ask for less at a time, with `first` and `after`.';
   return new AppError('content_too_large', message);
 }
