@@ -36,7 +36,7 @@ export interface RequestScope {
 }
 
 /** Approximate memory of a field in a result, without a long text, in bytes. */
-const fieldBytes = 32;
+const fieldBytes = 48;
 
 /** New for each operation: in a batch, a query must read what an earlier mutation wrote. */
 export class GraphqlContext {

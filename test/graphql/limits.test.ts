@@ -229,6 +229,21 @@ test('a quarter of WAITING_BYTES_MAX: texts and fields count, aliases and fragme
   assert.deepEqual(codesOf(await many.run(hidden)), ['PAYLOAD_TOO_LARGE']);
 });
 
+test('titles in upper case count as long as they become', async () => {
+  // U+0390 becomes three characters, each of two bytes.
+  const { run, store } = startGraphql({ posts: 2 });
+  const create = (length: number) =>
+    store.posts.create({ title: '\u0390'.repeat(length), content: 'x', authorId: null });
+  for (const [length, expected] of [
+    [400_000, []],
+    [1_000_000, ['PAYLOAD_TOO_LARGE']],
+  ] as const) {
+    const { id } = await create(length);
+    const result = await run('query ($id: String!) { postById(postId: $id) { title } }', { id });
+    assert.deepEqual(codesOf(result), expected);
+  }
+});
+
 test('introspection counts as the objects that it results in, aliases and fragments too', async () => {
   const { run } = startGraphql({ env: { GRAPHQL_OBJECTS_MAX: '1000' } });
   const few = (count: number): string => times(count, (at) => `a${at}: queryType { name }`);

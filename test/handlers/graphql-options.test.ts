@@ -1,10 +1,12 @@
 /** Beside plain operations: the schema, trusted documents. */
 
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { codes, post } from '../support/graphql-http.js';
+import { runProgram } from '../support/program.js';
 import { startServer, type TestServer } from '../support/server.js';
 
 const titles = '{ allPosts { title } }';
@@ -51,4 +53,25 @@ test('a manifest of trusted documents is read at the start', async (context) => 
     start(context, { TRUSTED_DOCUMENTS: join(first.folder, 'none') }),
     /TRUSTED_/,
   );
+});
+
+test('a failed load of the engine is logged, and tried again at the next request', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'inkwell-load-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await cp('dist', join(folder, 'dist'), { recursive: true });
+  await cp('package.json', join(folder, 'package.json'));
+  await symlink(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+  const endpoint = join(folder, 'dist', 'graphql', 'endpoint.js');
+  await rename(endpoint, `${endpoint}.away`);
+  const program = await runProgram(t, { file: join(folder, 'dist', 'server.js') });
+  const { port } = await program.listening();
+  const ask = async (): Promise<number> => {
+    const headers = { 'Content-Type': 'application/json' };
+    const request = { method: 'POST', headers, body: JSON.stringify({ query: titles }) };
+    return (await fetch(`http://127.0.0.1:${port}/graphql`, request)).status;
+  };
+  assert.equal(await ask(), 500);
+  assert.match(program.output(), /the GraphQL endpoint cannot be loaded/);
+  await rename(`${endpoint}.away`, endpoint);
+  assert.equal(await ask(), 200);
 });
