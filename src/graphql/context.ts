@@ -9,7 +9,6 @@ import type { Account, Comment } from '../store/model.ts';
 import type { Records, Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
-import { Loaders } from './schema/loaders.ts';
 import { readList, type ReadTools } from './schema/read-list.ts';
 
 /** Dependencies that all operations share. */
@@ -45,7 +44,6 @@ export class GraphqlContext {
   readonly scope: RequestScope;
   readonly #readTools: ReadTools;
   readonly #countFields: CountFields;
-  #loaders: Loaders | undefined;
 
   constructor(deps: ContextDeps, scope: RequestScope, countFields: CountFields) {
     this.deps = deps;
@@ -55,12 +53,8 @@ export class GraphqlContext {
     this.#countFields = countFields;
   }
 
-  get loaders(): Loaders {
-    return (this.#loaders ??= new Loaders(this.records, this.#readTools));
-  }
-
   /** Reads a range of a list. Throws, or rejects with, a BudgetError if it is too long. */
-  readList<T>(list: List<T>, range: Range): MaybePromise<readonly T[]> {
+  readList<T>(list: List<T>, range?: Range): MaybePromise<readonly T[]> {
     return readList(list, this.#readTools, range);
   }
 

@@ -7,7 +7,6 @@ import type {
   Comments,
   Posts,
   Records,
-  Related,
   Store,
   Todos,
 } from '../store/store.ts';
@@ -27,25 +26,6 @@ export class Reading implements Records {
     this.#run = run;
   }
 
-  get related(): Related | undefined {
-    const { related } = this.#store;
-    return (
-      related && {
-        authors: (ids) => {
-          this.#note('authors');
-          return related.authors(ids);
-        },
-        commentsOfPosts: (ids, max) => {
-          this.#note('comments');
-          return related.commentsOfPosts(ids, max);
-        },
-        postsOfAuthors: (ids, max) => {
-          this.#note('posts');
-          return related.postsOfAuthors(ids, max);
-        },
-      }
-    );
-  }
   get posts(): Posts {
     this.#note('posts');
     return this.#store.posts;

@@ -49,17 +49,6 @@ export interface Authors {
   find(id: string): MaybePromise<Author | undefined>;
 }
 
-/**
- * Reads records that belong to many others with one statement. The records of each are in list
- * order; an owner without records may be absent. Undefined if there are more than `max` in total.
- */
-export interface Related {
-  authors(ids: readonly string[]): MaybePromise<ReadonlyMap<string, Author>>;
-  commentsOfPosts(ids: readonly string[], max: number): MaybePromise<Groups<Comment> | undefined>;
-  postsOfAuthors(ids: readonly string[], max: number): MaybePromise<Groups<Post> | undefined>;
-}
-export type Groups<T> = ReadonlyMap<string, readonly T[]>;
-
 /** The accounts given at every start (R20), and those that a durable store keeps. */
 export interface Accounts {
   /** A given account takes precedence over a kept one with the same name. */
@@ -116,13 +105,11 @@ export type Area = 'posts' | 'comments' | 'authors' | 'todos' | 'articles';
 export type Versions = Record<Area, number>;
 
 /** The records from which responses are made. */
-export type Records = Pick<Store, Area | 'related'>;
+export type Records = Pick<Store, Area>;
 
 export interface Store {
   /** True if a record is the same object for each read, until it changes. */
   readonly keepsObjects: boolean;
-  /** Present only if reading many records together is faster than reading each. */
-  readonly related?: Related | undefined;
   readonly posts: Posts;
   readonly comments: Comments;
   readonly authors: Authors;

@@ -7,7 +7,7 @@ import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
 import { isPromise } from '../../dist/maybe-promise.js';
 import type { Account } from '../../dist/store/model.js';
-import { codesOf, countStatements, dataOf, startGraphql } from '../support/graphql.js';
+import { codesOf, dataOf, startGraphql } from '../support/graphql.js';
 import { allOf } from '../support/lists.js';
 
 const createPost = 'mutation ($input: CreatePostInput!) { createPost(createPostInput: $input) }';
@@ -129,26 +129,6 @@ test('allPosts gives every post, newest first, with author and comments', async 
 test('memory answers at once, without a promise', () => {
   const { run } = startGraphql();
   assert.ok(!isPromise(run('{ allPosts { author { posts { comments { id } } } } }')));
-});
-
-test('a list of posts with authors and comments takes three statements', async () => {
-  const counts: string[] = [];
-  const { run } = startGraphql({ posts: 50, authors: 5, wrap: countStatements(counts) });
-  const result = await run('{ allPosts { author { name } comments { content } } }');
-  assert.equal((dataOf(result)['allPosts'] as unknown[]).length, 50);
-  assert.deepEqual(counts, ['posts.read', 'related.authors', 'related.commentsOfPosts']);
-});
-
-test('each further level takes one statement, however many records it has', async () => {
-  const counts: string[] = [];
-  const { run } = startGraphql({ posts: 20, authors: 4, wrap: countStatements(counts) });
-  await run('{ allPosts { author { posts { comments { id } author { name } } } } }');
-  assert.deepEqual(counts, [
-    'posts.read',
-    'related.authors',
-    'related.postsOfAuthors',
-    'related.commentsOfPosts',
-  ]);
 });
 
 test('postById finds a post by its id in either case, and null for other texts', async () => {

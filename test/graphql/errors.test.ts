@@ -8,7 +8,6 @@ import { toProblemResponse } from '../../dist/http/problem.js';
 import { codesOf, startGraphql } from '../support/graphql.js';
 import type { Page } from '../../dist/store/list.js';
 import type { Store } from '../../dist/store/store.js';
-import { separately } from '../support/lists.js';
 
 const secret = 'password of the database';
 
@@ -101,8 +100,8 @@ test('an unexpected error is masked, and logged once with the request id', async
   const { run, logged } = startGraphql({
     posts: 30,
     wrap: (store) => {
-      const authors = (): Promise<never> => Promise.reject(new Error(secret));
-      return { ...store, related: { ...separately(store), authors } };
+      const find = (): Promise<never> => Promise.reject(new Error(secret));
+      return { ...store, authors: { find } };
     },
   });
   const result = await run('{ allPosts { id author { name } } }');

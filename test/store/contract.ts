@@ -133,14 +133,12 @@ function testPosts(open: StoreFactory): void {
   });
 
   test('posts by author are newest first; an author without any has none', async (t) => {
-    const { posts, related } = await open(t, nothing);
+    const { posts } = await open(t, nothing);
     const first = await posts.create({ ...text('a'), authorId: ada.id });
     await posts.create(text('b'));
     const second = await posts.create({ ...text('c'), authorId: ada.id });
     assert.deepEqual(await allOf(posts.ofAuthor(ada.id)), [second, first]);
     assert.deepEqual(await allOf(posts.ofAuthor(nobody)), []);
-    const found = await related?.postsOfAuthors([ada.id, nobody], 10);
-    if (related !== undefined) assert.deepEqual(found, new Map([[ada.id, [second, first]]]));
   });
 
   test('a post is changed and removed only as it is expected', async (t) => {
@@ -184,41 +182,13 @@ function testComments(open: StoreFactory): void {
     assert.deepEqual(await allOf(comments.ofPost(nobody)), []);
     assert.equal(await comments.find(nobody), undefined);
   });
-
-  test('comments of many posts are found at once, or none where they are too many', async (t) => {
-    const { posts, comments, related } = await open(t, nothing);
-    if (related === undefined) return;
-    const [one, two, none] = [
-      await posts.create(text('1')),
-      await posts.create(text('2')),
-      await posts.create(text('3')),
-    ];
-    const a = await comments.add(one.id, 'a');
-    const b = await comments.add(two.id, 'b');
-    const c = await comments.add(one.id, 'c');
-    const found = await related.commentsOfPosts([two.id, none.id, one.id, nobody], 3);
-    assert.deepEqual(
-      found,
-      new Map([
-        [one.id, [a, c]],
-        [two.id, [b]],
-      ]),
-    );
-    assert.equal(await related.commentsOfPosts([two.id, one.id], 2), undefined);
-    assert.equal((await related.commentsOfPosts([], 2))?.size, 0);
-    await Promise.all(Array.from({ length: 600 }, async () => comments.add(none.id, 'd')));
-    assert.equal((await related.commentsOfPosts([none.id], 600))?.get(none.id)?.length, 600);
-    assert.equal(await related.commentsOfPosts([none.id], 599), undefined);
-  });
 }
 
 function testOthers(open: StoreFactory): void {
-  test('authors are found by id, one or many', async (t) => {
-    const { authors, related } = await open(t, nothing);
+  test('authors are found by id', async (t) => {
+    const { authors } = await open(t, nothing);
     assert.deepEqual(await authors.find(ada.id), ada);
     assert.equal(await authors.find(nobody), undefined);
-    const found = await related?.authors([ada.id, nobody]);
-    if (related !== undefined) assert.deepEqual(found, new Map([[ada.id, ada]]));
   });
 
   test('accounts are found by their exact user name', async (t) => {

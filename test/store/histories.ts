@@ -7,7 +7,7 @@ import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Store } from '../../dist/store/store.js';
 import { anyCharacter } from '../support/texts.js';
 import { type Driver, driverOptions } from './driver-suite.js';
-import { allOf, separately } from '../support/lists.js';
+import { allOf } from '../support/lists.js';
 import { cases } from '../support/long.js';
 import { changing, toDraft } from '../support/article-texts.js';
 
@@ -18,7 +18,7 @@ type Call =
   | { readonly kind: 'remove' | 'comments' | 'change'; readonly at: number }
   | { readonly kind: 'save'; readonly text: string; readonly id: number | undefined }
   | { readonly kind: 'todo'; readonly text: string; readonly done: boolean }
-  | { readonly kind: 'posts' | 'changeAll' | 'articles' | 'todos' | 'loaders' };
+  | { readonly kind: 'posts' | 'changeAll' | 'articles' | 'todos' | 'together' };
 
 const text = fc.string({ unit: anyCharacter, maxLength: 8 });
 const at = fc.nat(7);
@@ -32,7 +32,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     id: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
   }),
   fc.record({ kind: fc.constant('todo'), text, done: fc.boolean() }),
-  fc.record({ kind: fc.constantFrom('posts', 'changeAll', 'articles', 'todos', 'loaders') }),
+  fc.record({ kind: fc.constantFrom('posts', 'changeAll', 'articles', 'todos', 'together') }),
 );
 
 export function describeHistories(driver: Driver): void {
@@ -78,7 +78,7 @@ async function play(store: Store, calls: readonly Call[]): Promise<unknown[]> {
 
 // oxlint-disable-next-line typescript/consistent-return -- the switch is exhaustive
 async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<unknown> {
-  const { posts, comments, articles, todos } = store;
+  const { posts, comments, authors, articles, todos } = store;
   const pick = (index: number): string => ids[index % ids.length] ?? '';
   switch (asked.kind) {
     case 'create': {
@@ -114,21 +114,14 @@ async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<u
       return allOf(articles.all);
     case 'todos':
       return allOf(todos.all);
-    case 'loaders': {
+    case 'together': {
       const authorIds = driverOptions().initial.authors.map(({ id }) => id);
-      const { related = separately(store) } = store;
-      return [
-        filled(await related.commentsOfPosts(ids, 1_000)),
-        filled(await related.postsOfAuthors(authorIds, 1_000)),
-        filled(await related.authors(authorIds)),
-      ];
+      return Promise.all([
+        ...ids.map(async (id) => posts.find(id)),
+        ...ids.map(async (id) => allOf(comments.ofPost(id))),
+        ...authorIds.map(async (id) => allOf(posts.ofAuthor(id))),
+        ...authorIds.map(async (id) => authors.find(id)),
+      ]);
     }
   }
-}
-
-/** An entry without records may be absent. */
-function filled(groups: ReadonlyMap<string, unknown> = new Map()): unknown {
-  return [...groups]
-    .filter(([, group]) => !(Array.isArray(group) && group.length === 0))
-    .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }

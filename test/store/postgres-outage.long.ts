@@ -211,7 +211,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     await server.query(
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
-       DROP TABLE inkwell.login_failures;
+       DROP TABLE inkwell.login_failures, inkwell.upload_folder;
        UPDATE inkwell.schema_state SET version = 4`,
     );
     const dump = postgres(url, { max: 1, onnotice: () => undefined });
@@ -246,11 +246,10 @@ describe('a store on PostgreSQL', { skip }, () => {
     );
     const posts = await allOf(store.posts.all);
     assert.equal(posts.length, 10_003);
-    const comments =
-      (await store.related?.commentsOfPosts(
-        posts.map(({ id }) => id),
-        1_000_000,
-      )) ?? new Map<string, readonly Comment[]>();
-    assert.equal(comments.size, 10_003);
+    const read = await Promise.all(
+      posts.map(async ({ id }) => (await store.comments.ofPost(id).read()).records.length),
+    );
+    // Demo posts have one or two.
+    assert.ok(read.every((count) => count > 0));
   });
 });

@@ -14,8 +14,7 @@ import { andThen, type MaybePromise } from '../../dist/maybe-promise.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
-import type { Related, Store } from '../../dist/store/store.js';
-import { separately } from './lists.js';
+import type { Store } from '../../dist/store/store.js';
 import { unweighed } from './topic.js';
 
 export interface TestGraphql {
@@ -98,33 +97,6 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     return andThen(engine.execute(prepared, scope()), ({ result }) => result);
   };
   return { engine, store, topic, config, pool, posts, authors, logged, scope, run };
-}
-
-/** A store whose every read and write answers with a promise, and is counted. */
-export function countStatements(counts: string[]): (store: Store) => Store {
-  const later = (name: string, port: object): object =>
-    new Proxy(port, {
-      get: (target, key) => {
-        const method: unknown = Reflect.get(target, key);
-        if (typeof method !== 'function') return method;
-        return async (...given: unknown[]): Promise<unknown> => {
-          counts.push(`${name}.${String(key)}`);
-          await Promise.resolve();
-          return Reflect.apply(method, target, given);
-        };
-      },
-    });
-  return (store) => {
-    const { posts } = store;
-    const counted = (name: string, list: Store['posts']['all']): Store['posts']['all'] => {
-      return { ...list, ...(later(name, { read: list.read }) as Pick<typeof list, 'read'>) };
-    };
-    return {
-      ...store,
-      posts: { ...posts, all: counted('posts', posts.all) },
-      related: later('related', separately(store)) as Related,
-    };
-  };
 }
 
 /** What can be read of a result without knowing its selection. */

@@ -34,10 +34,9 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, args, context, info]: Call<unknown, PageArgs>) =>
-      andThen(context.readList(context.records.posts.all, toRange(args)), (posts) => {
-        context.loaders.expectPosts(posts);
-        return context.chargeList(posts, info);
-      }),
+      andThen(context.readList(context.records.posts.all, toRange(args)), (posts) =>
+        context.chargeList(posts, info),
+      ),
     postById(...[, { postId }, context, info]: Call<unknown, { readonly postId: string }>) {
       const id = toId(postId);
       if (id === undefined) return null;
@@ -54,16 +53,21 @@ export const resolvers: Resolvers = {
   Post: {
     content: ({ content }: Post, _args: unknown, context) => context.chargeText(content),
     comments: (...[post, , context, info]: Call<Post>) =>
-      andThen(context.loaders.comments(post), (comments) => context.chargeList(comments, info)),
-    author(...[post, , context, info]: Call<Post>) {
+      andThen(context.readList(context.records.comments.ofPost(post.id)), (comments) =>
+        context.chargeList(comments, info),
+      ),
+    author(...[{ authorId }, , context, info]: Call<Post>) {
+      if (authorId === null) return null;
       context.chargeObject(info);
-      return context.loaders.author(post);
+      return context.records.authors.find(authorId);
     },
   },
 
   Author: {
     posts: (...[author, , context, info]: Call<Author>) =>
-      andThen(context.loaders.posts(author), (posts) => context.chargeList(posts, info)),
+      andThen(context.readList(context.records.posts.ofAuthor(author.id)), (posts) =>
+        context.chargeList(posts, info),
+      ),
   },
 
   Comment: {

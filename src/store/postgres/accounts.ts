@@ -3,7 +3,7 @@
 import { createStoredAccounts } from '../sql/accounts.ts';
 import { toRow } from '../sql/rows.ts';
 import type { StoredAccounts } from '../store.ts';
-import type { PostgresContext } from './pool.ts';
+import type { PostgresContext } from './statements.ts';
 import { sql } from './connection.ts';
 
 export function createStored({

@@ -6,17 +6,17 @@
  * some attempts takes the lease.
  */
 
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AppError, overloaded } from '../../errors.ts';
 import { withId } from '../articles.ts';
 import type { Article, ArticleDraft } from '../model.ts';
-import { type ArticleLease, createArticleLease } from './article-lease.ts';
-import type { PostgresContext } from './pool.ts';
+import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql } from './connection.ts';
 import { createList } from '../sql/lists.ts';
 import { type Row, toArticle } from '../sql/rows.ts';
-import { allArticles, nextArticleId, wholeOf } from '../sql/sql.ts';
+import { findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles } from '../store.ts';
 
 /** An attempt fails if another node changed the article first, or holds the lease. */
@@ -41,9 +41,8 @@ export function createArticles({
 }: Pick<PostgresContext, 'pool' | 'sql'>): Articles {
   const inQueue = createQueue();
   const lease = createArticleLease(pool);
-  const every = allArticles('inkwell.', 'id, version, document');
 
-  const find = async (id: number): Promise<readonly Version[]> => {
+  const findVersion = async (id: number): Promise<readonly Version[]> => {
     const found = await pool.read(
       sql`SELECT id, version, document FROM inkwell.articles WHERE id = ${id}`,
     );
@@ -66,18 +65,19 @@ export function createArticles({
 
   return {
     all: createList(statements, { table: 'articles', order: 'ASC', toRecord: toArticle }),
-    find: async (id) => (await find(id))[0]?.article,
+    find: findBy(statements, ['articles', 'id'], toArticle),
     save: (draft) => {
       const { id, json } = draft;
       return id === undefined ? add(pool, draft) : put(pool, { id, json });
     },
     async change(id, change) {
       const changeAny: Change = (articles) => articles.map(change);
-      const attempt = () => tryToChange(() => find(id), changeAny);
+      const attempt = () => tryToChange(() => findVersion(id), changeAny);
       return (await inQueue(id, () => withLease(lease, attempt)))[0];
     },
     async changeAll(change) {
-      const readAll = async () => wholeOf(await statements.readPage(every)).map(toVersion);
+      const readAll = async () =>
+        wholeOf(await statements.readArticles('id, version, document')).map(toVersion);
       await inQueue(undefined, () => withLease(lease, () => tryToChange(readAll, change)));
     },
   };
@@ -210,4 +210,42 @@ function tooMany(): AppError {
 
 function toVersion(row: Row): Version {
   return { version: String(row['version']), article: toArticle(row) };
+}
+
+/**
+ * A short lease for changing articles (the table `article_turn`). A node near the database would
+ * always win the comparison of versions against one that is farther away; a node that has lost some
+ * of them takes the lease first. The lease is a row with an expiry time, not a lock: if its node
+ * stops, others wait `leaseMilliseconds`. It makes changes fair; the comparison of versions, which
+ * is always made, makes them correct.
+ */
+type ArticleLease = ReturnType<typeof createArticleLease>;
+
+/** By the clock of the database. */
+const leaseMilliseconds = 1_000;
+
+function createArticleLease(pool: Pool) {
+  const holder = randomUUID();
+  return {
+    /** Identifies this node in the table. */
+    holder,
+    /** Returns false if another node holds the lease. Renews it if this node does. */
+    async acquire(): Promise<boolean> {
+      const rows = await pool.write(
+        sql`UPDATE inkwell.article_turn SET holder = ${holder},
+            ends = clock_timestamp() + ${leaseMilliseconds}::int * interval '1 millisecond'
+          WHERE holder = ${holder} OR ends <= clock_timestamp() RETURNING 1`,
+      );
+      return rows.length === 1;
+    },
+    /** Without a database the lease expires by itself. Never rejects. */
+    async release(): Promise<void> {
+      await pool
+        .write(
+          sql`UPDATE inkwell.article_turn SET ends = '-infinity'
+            WHERE holder = ${holder}`,
+        )
+        .catch(() => undefined);
+    },
+  };
 }

@@ -9,36 +9,56 @@ import type { Stored } from './comment-order.ts';
 import { type FeedDeps, Follower } from './follower.ts';
 import { createNotifications, type Notifications } from './notifications.ts';
 import type { Comment } from '../model.ts';
-import type { PostgresContext } from './pool.ts';
+import type { Pool } from './pool.ts';
+import type { PostgresContext } from './statements.ts';
 import { sql } from './connection.ts';
 import { createComments as createShared } from '../sql/records.ts';
-import { escapeText } from '../sql/text-escape.ts';
+import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
-  const { pool, createId, now } = context;
+  const { pool, sql: statements, createId, now } = context;
+  const insert = statements.createInserts((rows) => insertAll(pool, rows));
   return {
     ...createShared(context),
     watch: (listener) => feed.watch(listener),
     async add(postId, content) {
       await feed.placed();
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-      // The lock keeps the post until the comment is stored. It must be taken before the number
-      // from the sequence: the feed relies on that (see follower.ts).
-      const [row] = await pool.write(
-        sql`WITH post AS (
-            SELECT id FROM inkwell.posts WHERE id = ${postId} FOR KEY SHARE
-          )
-          INSERT INTO inkwell.comments (id, post_id, content, created_at)
-          SELECT ${comment.id}::uuid, post.id, ${escapeText(content)}, ${comment.createdAt}
-          FROM post RETURNING seq, timeline`,
-      );
-      if (row === undefined) return undefined;
-      const { seq, timeline } = row;
-      feed.stored({ seq: Number(seq), timeline: Number(timeline), comment });
+      const place = await insert(toRow(comment));
+      if (place === undefined) return undefined;
+      feed.stored({ ...place, comment });
       return comment;
     },
   };
+}
+
+type Place = Pick<Stored, 'seq' | 'timeline'>;
+
+/** Returns the place of each comment; undefined if there is no such post. */
+async function insertAll(
+  pool: Pool,
+  rows: readonly NewRow[],
+): Promise<readonly (Place | undefined)[]> {
+  // The lock keeps the post until the comment is stored. It must be taken before the number from
+  // the sequence, for which the rows are sorted: the feed relies on that (see follower.ts).
+  const stored = await pool.write(
+    sql`WITH added AS MATERIALIZED (
+        SELECT * FROM json_populate_recordset(
+          null::inkwell.comments, ${JSON.stringify(rows)}::text::json) WITH ORDINALITY
+      ), post AS MATERIALIZED (
+        SELECT id FROM inkwell.posts WHERE id = ANY (ARRAY(SELECT post_id FROM added))
+        ORDER BY id FOR KEY SHARE
+      )
+      INSERT INTO inkwell.comments (id, post_id, content, created_at, timeline)
+      SELECT added.id, post.id, content, created_at, (SELECT inkwell.timeline())
+      FROM added JOIN post ON post.id = post_id
+      ORDER BY ordinality RETURNING id, seq, timeline`,
+  );
+  const places = new Map(
+    stored.map(({ id, seq, timeline }) => [id, { seq: Number(seq), timeline: Number(timeline) }]),
+  );
+  return rows.map(({ id }) => places.get(id));
 }
 
 export interface CommentFeed {

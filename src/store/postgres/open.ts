@@ -13,7 +13,7 @@ import { createStored } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments, openFeed } from './comments.ts';
 import { type Connection, createServer, run, type Server } from './connection.ts';
-import type { PostgresContext } from './pool.ts';
+import type { PostgresContext } from './statements.ts';
 import { createFileIndex } from './files.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
@@ -45,7 +45,7 @@ export async function openPostgresStore(
   const ownListen = server.hasSessions ? server : undefined;
   const listenServer = listenUrl === '' ? ownListen : await createServer(listenUrl);
   const feed = await openFeed({ pool, listenServer, log, timeoutSeconds, nodeId: randomUUID() });
-  const statements = createStatements(pool);
+  const statements = createStatements(pool, (timeoutSeconds + 1) * 1000);
   const context: PostgresContext = { pool, sql: statements, createId, now };
   return {
     ...createPorts(context, initial.accounts, createStored(context)),
@@ -81,7 +81,7 @@ export async function openPostgresAccounts(
   const server = await createServer(url);
   await prepare(server, options, migrate);
   const pool = new Pool(server, { log, connectionsMax: 1, timeoutSeconds });
-  const statements = createStatements(pool);
+  const statements = createStatements(pool, (timeoutSeconds + 1) * 1000);
   return {
     accounts: createStored({ pool, sql: statements, now }),
     close: () => pool.close(),

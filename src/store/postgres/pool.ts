@@ -6,7 +6,6 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DriverOptions } from '../driver.ts';
-import type { RecordDeps } from '../sql/records.ts';
 import type { Row } from '../sql/rows.ts';
 import type { Connection, Server, Statement } from './connection.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
@@ -20,11 +19,6 @@ import {
   type OutageLog,
   toStoreError,
 } from './faults.ts';
-
-/** Shared by the parts of the driver. */
-export interface PostgresContext extends RecordDeps {
-  readonly pool: Pool;
-}
 
 export type PoolOptions = Pick<
   DriverOptions,

@@ -2,7 +2,8 @@
 
 import { codeOf, toReason } from '../../errors.ts';
 import type { InitialData } from '../memory.ts';
-import { authorsOfAccounts, columnsOf, type Table, toRow, toInitialRows } from '../sql/rows.ts';
+import { authorsOfAccounts, columnsOf, toRow, toInitialRows } from '../sql/rows.ts';
+import { rowsOf } from './statements.ts';
 import type { Connection } from './connection.ts';
 import type { Statement } from './connection.ts';
 
@@ -214,10 +215,4 @@ export function toAuthors(initial: InitialData): Statement {
     ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email`,
     values: [JSON.stringify(rows)],
   };
-}
-
-/** The rows of a table from a parameter with JSON, with their positions. */
-function rowsOf(table: Table, parameter: number): string {
-  const row = `null::inkwell.${table}`;
-  return `json_populate_recordset(${row}, $${parameter}::text::json) WITH ORDINALITY`;
 }

@@ -1,20 +1,11 @@
 /** Posts, comments, authors and todos in SQL, for both drivers. */
 
-import { append, pageRecordsMax } from '../list.ts';
 import { createAccounts } from '../accounts.ts';
 import type { Account, Comment, Post, Todo } from '../model.ts';
-import type {
-  Comments,
-  Groups,
-  Posts,
-  PostTexts,
-  Related,
-  StoredAccounts,
-  Todos,
-} from '../store.ts';
+import type { Comments, Posts, PostTexts, StoredAccounts, Todos } from '../store.ts';
 import { createList, type Listing } from './lists.ts';
-import { columnsOf, toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
-import { batchBytesMax, findBy, type Owned, type Sql, toInsert } from './sql.ts';
+import { toAuthor, toComment, toPost, toTodo, toRow } from './rows.ts';
+import { findBy, type Owned, type Sql } from './sql.ts';
 import { escapeText } from './text-escape.ts';
 
 export interface RecordDeps {
@@ -35,7 +26,6 @@ export function createPorts(
     keepsObjects: false,
     posts: createPosts(deps),
     authors: { find: findBy(sql, ['authors', 'id'], toAuthor) },
-    related: createRelated(deps),
     accounts: createAccounts(configured, stored),
     todos: createTodos(deps),
   };
@@ -55,7 +45,7 @@ function createPosts({ sql, createId, now }: RecordDeps): Posts {
     async create({ title, content, authorId }) {
       const id = createId();
       const post: Post = { id, title, content, status: 'DRAFT', createdAt: now(), authorId };
-      await sql.write(...toInsert(sql, { table: 'posts', row: toRow(post) }));
+      await sql.insert('posts', toRow(post));
       return post;
     },
     async update(id, change, expected) {
@@ -100,51 +90,8 @@ function createTodos({ sql, createId }: RecordDeps): Todos {
     find: findBy(sql, ['todos', 'id'], toTodo),
     async create({ title, completed }) {
       const todo: Todo = { id: createId(), title, completed };
-      await sql.write(...toInsert(sql, { table: 'todos', row: toRow(todo) }));
+      await sql.insert('todos', toRow(todo));
       return todo;
     },
-  };
-}
-
-function createRelated({ sql }: RecordDeps): Related {
-  const authorsOf = `SELECT ${columnsOf.authors} FROM ${sql.ofEach(['authors', 'id'])}`;
-  return {
-    async authors(ids) {
-      const rows = await sql.read(authorsOf, [JSON.stringify(ids), ids.length]);
-      return new Map(rows.map(toAuthor).map((author) => [author.id, author]));
-    },
-    commentsOfPosts: readGroups(sql, oldestComments, ofPosts),
-    postsOfAuthors: readGroups(sql, newestPosts, ofAuthors),
-  };
-}
-
-/**
- * Reads the records of each owner: first one page, and all only if a count finds no more than
- * `max`. Undefined if there are more, or too many bytes.
- */
-function readGroups<T>(
-  sql: Sql,
-  { table, order, toRecord }: Listing<T>,
-  owned: Owned,
-): (ids: readonly string[], max: number) => Promise<Groups<T> | undefined> {
-  const found = `FROM ${sql.ofEach(owned)}`;
-  // Not sorted by SQLite, which would read all texts to sort them.
-  const text = `SELECT seq AS place, ${columnsOf[table]} ${found}`;
-  const query = { table, text, order, bytesMax: batchBytesMax };
-  const sign = order === 'ASC' ? 1 : -1;
-  const count = `SELECT count(*) AS n FROM (SELECT 1 ${found}) AS found`;
-  return async (ids, max) => {
-    const all = JSON.stringify(ids);
-    let { rows, isCut } = await sql.readPage({ ...query, values: [all, pageRecordsMax + 1] });
-    if (!isCut && rows.length > pageRecordsMax) {
-      const [counted] = await sql.read(count, [all, max + 1]);
-      if (Number(counted?.['n']) > max) return undefined;
-      ({ rows, isCut } = await sql.readPage({ ...query, values: [all, max + 1] }));
-    }
-    if (isCut || rows.length > max) return undefined;
-    const sorted = rows.toSorted((a, b) => sign * (Number(a['place']) - Number(b['place'])));
-    const groups = new Map<string, T[]>();
-    for (const row of sorted) append(groups, String(row[owned[1]]), toRecord(row));
-    return groups;
   };
 }

@@ -4,54 +4,69 @@
  */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import { changedLengthMax, tooLongToChange } from '../articles.ts';
+import { tooLongToChange } from '../articles.ts';
 import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
 
 export interface Sql {
   /** The prefix of table names. */
   readonly schema: string;
-  /** An expression for the time of the database in whole milliseconds. */
-  readonly now: string;
-  /** A parameter behind `LIMIT`. */
-  limit(parameter: string): string;
+  /** A parameter with a number, as a position or behind `LIMIT`. */
+  number(parameter: string): string;
   /** The strings of a JSON array, as rows with the column `value`. */
   itemsOf(parameter: string): string;
   /**
-   * What follows `FROM` to read the rows of owners: `$1` is a JSON array of their ids, `$2` the
-   * limit. This text and the next force the use of an index: if a few owners have most rows,
-   * statistics overestimate those of every owner, and the planner may read the whole table.
+   * What follows `FROM` to read the rows of one owner (`$1`) after a position, in this order, at
+   * most `$3`. The position is an expression with `$2`. Forces the use of an index: if a few owners
+   * have most rows, statistics overestimate those of every owner, and the planner may read the
+   * whole table.
    */
-  ofEach(rows: Owned): string;
-  /** The rows of one owner (`$1`) after a position (`$2`), in this order, at most `$3`. */
-  ofOne(rows: Owned, order: Order): string;
+  ofOne(rows: Owned, order: Order, place: string): string;
+  /** Reads the row whose column, which is unique, has this value. */
+  find(key: Key, value: string | number): MaybePromise<Row | undefined>;
   /** Runs a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
+  /** Stores a new row. */
+  insert(table: Table, row: NewRow): Promise<unknown>;
   /**
    * Runs a statement that writes, as a whole or not at all, and returns the rows of its RETURNING
    * clause.
    */
   write(...statement: Write): Promise<readonly Row[]>;
-  /** Reads the first rows of a list, up to `bytesMax` bytes. */
-  readPage(query: PageQuery): MaybePromise<RowPage>;
+  /** Reads a page of a list, which ends after a mebibyte of text. */
+  readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): MaybePromise<T>;
+  /** Reads these columns of all articles, up to `changedLengthMax`, for a change of all. */
+  readArticles(columns: string): MaybePromise<RowPage>;
 }
 
+export type Key = readonly [table: Table, column: 'id' | 'username'];
 export type Write = readonly [table: string, text: string, values: readonly Value[]];
 
 /** A table, and the column that references the owner. */
-export type Owned = readonly [
-  table: 'authors' | 'comments' | 'posts',
-  column: 'id' | 'post_id' | 'author_id',
-];
+export type Owned =
+  readonly [table: 'comments', column: 'post_id'] | readonly [table: 'posts', column: 'author_id'];
 export type Order = 'ASC' | 'DESC';
 
 export interface PageQuery {
+  /** Identifies the text. */
+  readonly name: string;
   readonly table: Table;
-  /** Selects the rows ordered by `place`; in any order if all rows must be read. */
-  readonly text: string;
-  readonly values: readonly Value[];
   readonly order: Order;
-  /** Default: `pageBytesMax`. */
-  readonly bytesMax?: number;
+  /**
+   * Selects these columns of rows ordered by `place`. `from` is an expression for `after`; before
+   * it comes the parameter for the owner, if there is one, and after it that for the limit.
+   */
+  readonly toText: (columns: string, from: string) => string;
+  /** The position, or the id of the record, after which the page begins. */
+  readonly after: number | string;
+  readonly isFirst: boolean;
+  /** Maximum number of rows. */
+  readonly limit: number;
+  readonly owner?: readonly [rows: Owned, id: string] | undefined;
+}
+
+/** The values of the parameters of a page. */
+export function toPageValues({ owner, after, limit }: PageQuery): readonly Value[] {
+  return owner === undefined ? [after, limit] : [owner[1], after, limit];
 }
 
 export interface RowPage {
@@ -62,17 +77,14 @@ export interface RowPage {
 
 /** A page ends after this many bytes of text. */
 export const pageBytesMax = 1_048_576;
-/** Limit for records that must be read at once, in bytes. */
-export const batchBytesMax = 4 * pageBytesMax;
 
-/** Returns a function that finds the record whose `column` has a value. */
+/** Returns a function that finds the record whose column has a value. */
 export function findBy<T>(
   sql: Sql,
-  [table, column]: readonly [Table, string],
+  key: Key,
   toRecord: (row: Row) => T,
 ): (value: string | number) => MaybePromise<T | undefined> {
-  const text = `SELECT ${columnsOf[table]} FROM ${sql.schema}${table} WHERE ${column} = $1`;
-  return (value) => andThen(sql.read(text, [value]), ([row]) => row && toRecord(row));
+  return (value) => andThen(sql.find(key, value), (row) => row && toRecord(row));
 }
 
 export interface Insert {
@@ -107,12 +119,6 @@ export function nextArticleId(schema: string): string {
       (SELECT id + 1 FROM ${articles} AS taken
         WHERE id > value AND ${isFree('taken.id + 1')} ORDER BY id LIMIT 1)
     ) WHERE name = 'articles' RETURNING value`;
-}
-
-/** For a change of all articles. `columns`: what the driver needs. */
-export function allArticles(schema: string, columns: string): PageQuery {
-  const text = `SELECT id AS place, ${columns} FROM ${schema}articles ORDER BY id`;
-  return { table: 'articles', text, values: [], order: 'ASC', bytesMax: changedLengthMax };
 }
 
 /** Returns all rows. Throws `content_too_large` if they exceed the limit. */

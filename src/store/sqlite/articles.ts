@@ -5,7 +5,7 @@ import type { Article } from '../model.ts';
 import { type NewRow, toArticle, toArticleRow } from '../sql/rows.ts';
 import type { Articles } from '../store.ts';
 import { createList } from '../sql/lists.ts';
-import { allArticles, nextArticleId, toInsert, wholeOf } from '../sql/sql.ts';
+import { nextArticleId, toInsert, wholeOf } from '../sql/sql.ts';
 import type { SqliteContext } from './statements.ts';
 
 export function createArticles({ writes, sql }: SqliteContext): Articles {
@@ -35,7 +35,7 @@ export function createArticles({ writes, sql }: SqliteContext): Articles {
       }),
     changeAll: (change) =>
       writes.run(() => {
-        const before = wholeOf(sql.readPage(allArticles('', 'id, document'))).map(toArticle);
+        const before = wholeOf(sql.readArticles('id, document')).map(toArticle);
         // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         for (const row of changed.map(toArticleRow)) keep(row);

@@ -1,14 +1,17 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
+import { changedLengthMax } from '../articles.ts';
 import type { TimeStatement } from '../driver.ts';
 import type { RecordDeps } from '../sql/records.ts';
-import type { Row, Value } from '../sql/rows.ts';
+import { columnsOf, type Row, type Value } from '../sql/rows.ts';
 import {
   type Owned,
   type PageQuery,
   pageBytesMax,
   type RowPage,
   type Sql,
+  toInsert,
+  toPageValues,
   type Write,
 } from '../sql/sql.ts';
 import type { Area, Versions } from '../store.ts';
@@ -17,7 +20,8 @@ import type { Writes } from './writes.ts';
 
 export interface SqliteStatements extends Sql {
   read(text: string, values: readonly Value[]): readonly Row[];
-  readPage(query: PageQuery): RowPage;
+  readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): T;
+  readArticles(columns: string): RowPage;
   /** Like `write`, inside a transaction of the caller. */
   run(...statement: Write): readonly Row[];
 }
@@ -49,6 +53,12 @@ export function createStatements({
     prepared.set(text, statement);
     return statement;
   };
+  const pages = new Map<string, Statement>();
+  const preparePage = (name: string, toText: () => string): Statement => {
+    const statement = pages.get(name) ?? prepare(toText());
+    pages.set(name, statement);
+    return statement;
+  };
   const ask = (text: string, values: readonly Value[]): readonly Row[] =>
     prepare(text).all(...values.map(toSqlite));
   const measured = <T>(work: () => T): T => {
@@ -65,29 +75,28 @@ export function createStatements({
   };
   return {
     schema: '',
-    now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-    limit: (parameter) => parameter,
+    number: (parameter) => parameter,
     itemsOf: (parameter) => `json_each(${parameter})`,
-    ofEach: (rows) => `(SELECT value FROM json_each($1)) AS owner
-      CROSS JOIN ${byIndex(rows)} WHERE ${rows[1]} = owner.value LIMIT $2`,
-    ofOne: (rows, order) => `${byIndex(rows)} WHERE ${rows[1]} = $1
-      AND seq ${order === 'ASC' ? '>' : '<'} $2 ORDER BY seq ${order} LIMIT $3`,
+    ofOne: (rows, order, place) => `${byIndex(rows)} WHERE ${rows[1]} = $1
+      AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT $3`,
+    find([table, column], value) {
+      const text = `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
+      return measured(() => ask(text, [value])[0]);
+    },
     read: (text, values) => measured(() => ask(text, values)),
     run,
+    insert: (table, row) => writes.run(() => run(...toInsert({ schema: '' }, { table, row }))),
     write: (...statement) => writes.run(() => run(...statement)),
-    readPage: ({ text, values, bytesMax = pageBytesMax }) =>
-      measured(() => {
-        const rows: Row[] = [];
-        let bytes = 0;
-        for (const row of prepare(text).iterate(...values.map(toSqlite))) {
-          rows.push(row);
-          for (const name in row) {
-            if (typeof row[name] === 'string') bytes += row[name].length;
-          }
-          if (bytes >= bytesMax) return { rows, isCut: true };
-        }
-        return { rows, isCut: false };
-      }),
+    readPage(query, toPage) {
+      const { name, table, toText, owner } = query;
+      const from = owner === undefined ? '$1' : '$2';
+      const statement = preparePage(name, () => toText(columnsOf[table], from));
+      return measured(() => toPage(readBounded(statement, toPageValues(query), pageBytesMax)));
+    },
+    readArticles: (columns) =>
+      measured(() =>
+        readBounded(prepare(`SELECT ${columns} FROM articles ORDER BY id`), [], changedLengthMax),
+      ),
   };
 }
 
@@ -97,11 +106,23 @@ function isArea(table: string, versions: Versions): table is Area {
 
 const indexOf = { post_id: 'comments_of_post', author_id: 'posts_of_author' };
 
-/** For a unique column SQLite needs no hint: its statistics say one row per owner. */
 function byIndex([table, column]: Owned): string {
-  return column === 'id' ? table : `${table} INDEXED BY ${indexOf[column]}`;
+  return `${table} INDEXED BY ${indexOf[column]}`;
 }
 
 function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
+}
+
+function readBounded(statement: Statement, values: readonly Value[], bytesMax: number): RowPage {
+  const rows: Row[] = [];
+  let bytes = 0;
+  for (const row of statement.iterate(...values.map(toSqlite))) {
+    rows.push(row);
+    for (const name in row) {
+      if (typeof row[name] === 'string') bytes += row[name].length;
+    }
+    if (bytes >= bytesMax) return { rows, isCut: true };
+  }
+  return { rows, isCut: false };
 }
