@@ -13,7 +13,8 @@ import { createIdSource } from './domain/ids.ts';
 import { createLocalClock } from './domain/local-date-time.ts';
 import { createTopic, type Topic } from './domain/topic.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
-import { createAccountHandlers, createWritingGuard } from './handlers/accounts.ts';
+import { createAccess } from './handlers/access.ts';
+import { createAccountHandlers } from './handlers/accounts.ts';
 import { createArticleHandlers } from './handlers/articles.ts';
 import { createCommentHandlers } from './handlers/comments.ts';
 import { createFileHandlers } from './handlers/files.ts';
@@ -101,9 +102,9 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const addComment = createAddComment(store, (comment) => added.publish(comment));
   const uploads = await openFiles(config, store, { createName: createId, log });
-  const { bearer, login } = createAccess(store, config, { ...deps, accounts, security });
+  const { bearer, login } = createLogins(store, config, { ...deps, accounts, security });
   const viewer = bearer.authenticateIfSent;
-  const writing = createWritingGuard(bearer, config);
+  const access = createAccess(bearer, config);
   const graphql = createGraphqlHandlers({
     ...shared,
     metrics,
@@ -114,15 +115,16 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     responses,
     createUuid: createId,
     viewerOf: viewer,
-    writesNeedToken: config.requireAuth === 'writes',
+    writesNeedToken: config.requireAuth !== 'none',
+    readsNeedToken: config.requireAuth === 'members',
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
-    writing,
+    access,
   });
   const health = createHealthHandlers({ store, monotonicNow });
   const pages = createPages(new URL('.', import.meta.url));
   const routes = createRoutes({
     graphql,
-    posts: createPostHandlers({ store, viewer, records, config }),
+    posts: createPostHandlers({ store, viewer, access, records, config }),
     comments: createCommentHandlers({ store, addComment, records, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
@@ -130,7 +132,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     articles: createArticleHandlers({ store, responses, records, config }),
     ...pages,
     health,
-    writing,
+    access,
   });
   const adminRoutes = createAdminRoutes({ health }, metrics?.handler);
   const listener = listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) });
@@ -192,7 +194,7 @@ function createCommentTopic({ comments }: Store, queueBytesMax: number): Topic<C
 }
 
 /** Who may do what (Spec §5). */
-function createAccess(
+function createLogins(
   store: Store,
   config: Config,
   { log, now, monotonicNow, accounts, security }: AccessDeps,

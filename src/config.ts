@@ -148,9 +148,9 @@ export const settings = {
       'JSON array of `{username, email, roles, passwordHash}`, in place of the demo accounts.',
   }),
   requireAuth: choice('REQUIRE_AUTH', {
-    words: ['none', 'writes'],
+    words: ['none', 'writes', 'owners', 'members'],
     fallback: 'none',
-    meaning: '`writes`: requests that change data need an access token.',
+    meaning: 'What needs an access token: changes; changes, by the author; everything.',
   }),
   loginFailuresMax: integer('LOGIN_FAILURES_MAX', {
     fallback: 10,

@@ -16,6 +16,7 @@ export const httpStatusOf = {
   invalid_credentials: 401,
   missing_token: 401,
   invalid_token: 401,
+  forbidden: 403,
   foreign_origin: 403,
   not_found: 404,
   method_not_allowed: 405,

@@ -21,6 +21,8 @@ export interface ContextDeps {
   readonly log: Log;
   /** True if every mutation needs a token (R23). */
   readonly writesNeedToken: boolean;
+  /** True if every operation needs a token (R36). */
+  readonly readsNeedToken: boolean;
 }
 
 /** Values of the request; all operations of a batch share them. */

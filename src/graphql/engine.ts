@@ -16,7 +16,7 @@ import {
   OperationTypeNode,
 } from 'graphql';
 import type { Config } from '../config.ts';
-import { toStack } from '../errors.ts';
+import { AppError, toStack } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics } from '../watch/service-metrics.ts';
@@ -94,6 +94,8 @@ export interface Engine {
   readonly scheduler: Scheduler;
   /** Creates the budget of one request or batch; the caller releases it. */
   createBudget(): Budget;
+  /** Throws, or rejects, if every operation needs a token (R36) and this request has none. */
+  authorize(viewer: RequestScope['viewer']): MaybePromise<unknown>;
   /** Never throws: internal errors are masked and logged. */
   prepare(request: GraphqlRequest): Prepared;
   /**
@@ -123,14 +125,24 @@ export function createEngine(deps: EngineDeps): Engine {
   const { toArgs, toResult, run } = createExecution(deps, schema);
   const limits = toBudgetLimits(config.graphqlObjectsMax, config.waitingBytesMax);
 
+  const authorize: Engine['authorize'] = (viewer) =>
+    deps.readsNeedToken
+      ? andThen(viewer(), (found) => {
+          if (found !== undefined) return;
+          throw new AppError('missing_token', 'This operation needs a bearer token.');
+        })
+      : undefined;
+
   return {
     schema,
     scheduler: createScheduler(),
     createBudget: () => new Budget({ ...limits, pool }),
+    authorize,
     prepare: createPrepare(schema, deps),
     execute(operation, scope) {
       const startedAt = performance.now();
-      return andThen(run(operation, scope), (serialized) => {
+      const running = andThen(authorize(scope.viewer), () => run(operation, scope));
+      return andThen(running, (serialized) => {
         const outcome = outcomeOf(serialized.result);
         metrics?.operation(operation.operation, outcome, performance.now() - startedAt);
         return serialized;

@@ -1,4 +1,4 @@
-/** Login and profile (Spec §4.3), and the guard of the routes that change data. */
+/** Login and profile (Spec §4.3). */
 
 import { usernameLengthMax } from '../auth/accounts.ts';
 import type { Bearer } from '../auth/bearer.ts';
@@ -63,12 +63,4 @@ function toCredentials(body: unknown) {
 /** One character more than the limit, so that a text that is too long stays too long. */
 function copyStart(text: string, lengthMax: number): string {
   return Buffer.from(text.slice(0, lengthMax + 1)).toString();
-}
-
-/** Lets only requests with a valid token reach the handler, where REQUIRE_AUTH says so (R23). */
-export type WritingGuard = (handler: Handler) => Handler;
-
-export function createWritingGuard(bearer: Bearer, config: Config): WritingGuard {
-  if (config.requireAuth !== 'writes') return (handler) => handler;
-  return (handler) => (request) => andThen(bearer.authenticate(request), () => handler(request));
 }

@@ -8,11 +8,13 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { Account, Post } from '../store/model.ts';
 import type { PostTexts, Records } from '../store/store.ts';
+import type { Access } from './access.ts';
 import { type RecordDeps, textsOf } from './input.ts';
 
 export interface PostDeps extends RecordDeps {
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
   readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
+  readonly access: Pick<Access, 'checkOwner'>;
 }
 
 /** How routes find the post of `{id}`, and list all posts. */
@@ -28,7 +30,7 @@ export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
 const decodePost = textsOf(['title', 'content']);
 
 export function createPostHandlers(deps: PostDeps) {
-  const { store, viewer, records, config } = deps;
+  const { store, viewer, access, records, config } = deps;
   const { posts } = store;
   return {
     list: (request) => records.list(request, postRoute),
@@ -42,7 +44,7 @@ export function createPostHandlers(deps: PostDeps) {
     },
 
     update: async (request) => {
-      await getPost(store, request);
+      await getOwnPost(request);
       const texts = await readTexts(request);
       return changePost(request, ({ id }, expected) => posts.update(id, texts, expected));
     },
@@ -56,11 +58,18 @@ export function createPostHandlers(deps: PostDeps) {
    */
   async function changePost(request: HttpRequest, change: Change) {
     for (;;) {
-      const post = await getPost(store, request);
+      const post = await getOwnPost(request);
       const hasConditions = isConditional(request);
       if (hasConditions) checkConditions(request, createEtag(toJson(post)));
       if (await change(post, hasConditions ? post : undefined)) return emptyResponse(204);
     }
+  }
+
+  /** R36: throws 403 for the post of another author. */
+  async function getOwnPost(request: HttpRequest): Promise<Post> {
+    const post = await getPost(store, request);
+    await access.checkOwner(request, post.authorId);
+    return post;
   }
 
   function readTexts(request: HttpRequest): MaybePromise<PostTexts> {

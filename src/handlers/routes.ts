@@ -2,7 +2,8 @@
 
 import type { Endpoint, Handler } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
-import type { createAccountHandlers, WritingGuard } from './accounts.ts';
+import type { Access } from './access.ts';
+import type { createAccountHandlers } from './accounts.ts';
 import type { createArticleHandlers } from './articles.ts';
 import type { createCommentHandlers } from './comments.ts';
 import type { createFileHandlers } from './files.ts';
@@ -22,7 +23,7 @@ export interface Handlers extends ReturnType<typeof createPages> {
   readonly todos: ReturnType<typeof createTodoHandlers>;
   readonly articles: ReturnType<typeof createArticleHandlers>;
   readonly health: ReturnType<typeof createHealthHandlers>;
-  readonly writing: WritingGuard;
+  readonly access: Access;
 }
 
 export type Route = RouteOf<Endpoint>;
@@ -32,45 +33,45 @@ const multipart = { produces: 'multipart/form-data' } as const;
 
 export function createRoutes(handlers: Handlers): readonly Route[] {
   const { graphql, posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
-  const { writing } = handlers;
+  const { writing, reading } = handlers.access;
   const routes: readonly Route[] = [
     // Spec §4.1
     route('POST', '/graphql', { handler: graphql.post }),
     route('GET', '/graphql', { handler: graphql.get }),
-    route('GET', '/graphql/schema.graphql', { handler: graphql.schema }),
+    route('GET', '/graphql/schema.graphql', { handler: reading(graphql.schema) }),
     route('GET', '/graphql-ui', { handler: graphqlUi.redirect }),
     route('GET', '/graphql-ui/*', { handler: graphqlUi.file }),
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
     // Spec §4.2
-    route('GET', '/posts', { handler: posts.list, ...json }),
+    route('GET', '/posts', { handler: reading(posts.list), ...json }),
     route('POST', '/posts', { handler: writing(posts.create) }),
-    route('GET', '/posts/{id}', { handler: posts.find, ...json }),
+    route('GET', '/posts/{id}', { handler: reading(posts.find), ...json }),
     route('PUT', '/posts/{id}', { handler: writing(posts.update) }),
     route('DELETE', '/posts/{id}', { handler: writing(posts.remove) }),
-    route('GET', '/posts/{id}/comments', { handler: comments.list, ...json }),
+    route('GET', '/posts/{id}/comments', { handler: reading(comments.list), ...json }),
     route('POST', '/posts/{id}/comments', { handler: writing(comments.add) }),
-    route('GET', '/comments/{id}', { handler: comments.find, ...json }),
+    route('GET', '/comments/{id}', { handler: reading(comments.find), ...json }),
     // Spec §4.3
     route('POST', '/auth/login', { handler: accounts.login }),
     route('GET', '/profile', { handler: accounts.profile, ...json }),
     // Spec §4.4
     route('POST', '/api/multiparts/simple', { handler: writing(files.uploadSimple) }),
     route('POST', '/api/multiparts/list', { handler: writing(files.uploadList) }),
-    route('GET', '/api/multiparts', { handler: files.download, ...multipart }),
-    route('GET', '/api/multiparts/{name}', { handler: files.find }),
+    route('GET', '/api/multiparts', { handler: reading(files.download), ...multipart }),
+    route('GET', '/api/multiparts/{name}', { handler: reading(files.find) }),
     route('DELETE', '/api/multiparts/{name}', { handler: writing(files.remove) }),
     // Spec §4.5
-    route('GET', '/api/todos', { handler: todos.list, ...json }),
+    route('GET', '/api/todos', { handler: reading(todos.list), ...json }),
     route('POST', '/api/todos', { handler: writing(todos.create) }),
-    route('GET', '/api/todos/{id}', { handler: todos.find, ...json }),
+    route('GET', '/api/todos/{id}', { handler: reading(todos.find), ...json }),
     // Spec §4.6
-    route('GET', '/api/articles', { handler: articles.list, ...json }),
-    route('GET', '/api/articles/{id}', { handler: articles.find, ...json }),
+    route('GET', '/api/articles', { handler: reading(articles.list), ...json }),
+    route('GET', '/api/articles/{id}', { handler: reading(articles.find), ...json }),
     route('POST', '/api/articles', { handler: writing(articles.create) }),
     route('PATCH', '/api/articles', { handler: writing(articles.patchAll) }),
     route('PATCH', '/api/articles/{id}', { handler: writing(articles.patchOne) }),
     // R12: `Location` of a new article points here.
-    route('GET', '/articles/{id}', { handler: articles.redirect }),
+    route('GET', '/articles/{id}', { handler: reading(articles.redirect) }),
     // Not in the specification (R35)
     route('GET', '/', { handler: createHome(() => routes, handlers.home) }),
     route('GET', '/openapi.json', { handler: handlers.openapi, ...json }),

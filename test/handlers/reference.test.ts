@@ -8,6 +8,7 @@ import { httpStatusOf, type ErrorCode } from '../../dist/errors.js';
 import { file, form, post } from '../support/files.js';
 import { ask, assertValid, type Change, check, type Described } from '../support/reference.js';
 import { document, entries, type Entry, escape, reference, routes } from '../support/reference.js';
+import { logIn } from '../support/login.js';
 import { type ServerOptions, startServer, type TestServer } from '../support/server.js';
 import { projectFolder } from '../support/source.js';
 
@@ -123,6 +124,9 @@ const isAll = ({ path }: Entry): boolean => path === '/api/articles';
 const patchType = 'application/json-patch+json';
 const patch = (change: object): Change => ({ type: patchType, body: JSON.stringify([change]) });
 
+/** Of an account that has written none of the posts. */
+let tokenOfUser = '';
+
 /** What goes wrong on purpose, by the code of the refusal. */
 const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
   missing_token: () => ({}),
@@ -143,6 +147,7 @@ const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
   content_too_large: (entry) => ({
     body: isForm(entry) ? form({ part: file(long, 'a') }) : JSON.stringify({ title: long }),
   }),
+  forbidden: () => ({ headers: { Authorization: `Bearer ${tokenOfUser}` } }),
   foreign_origin: () => ({ headers: { Origin: 'https://evil.example' } }),
   invalid_multipart: () => ({
     body: 'x',
@@ -186,6 +191,12 @@ describe('what the API reference says', () => {
     for (const code of ['missing_token', 'invalid_token', 'too_many_requests']) {
       others.set(code, strict);
     }
+    const owned = await startServer(
+      { after: (end) => ends.push(end) },
+      { env: { REQUIRE_AUTH: 'owners' } },
+    );
+    others.set('forbidden', owned);
+    tokenOfUser = await logIn(owned);
     ids.set('articles', '1');
     const first = async (path: string): Promise<string> => {
       const [found] = (await (await server.fetch(path)).json()) as readonly { id: string }[];

@@ -105,6 +105,7 @@ export async function startEndpoint(
       commentAdded: topic,
       log,
       writesNeedToken: false,
+      readsNeedToken: false,
       config,
       pool,
     }),

@@ -6,6 +6,7 @@ import type { Handler, HttpRequest, HttpResponse } from '../../http/message.ts';
 import type { ResponseCache } from '../../records/response-cache.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
+import type { RequestScope } from '../context.ts';
 import type { Engine } from '../engine.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { type MultipartDeps, withOperations } from './multipart.ts';
@@ -79,7 +80,7 @@ export function createRunner(deps: RunnerDeps): Runner {
       const body = await request.readBody(config.bodyBytesMax);
       const key = wantsEvents(request) ? undefined : toKey(body, request);
       const cached = responses.find(key);
-      if (cached !== undefined) {
+      if (cached !== undefined && (await mayRead(engine, () => viewerOf(request)))) {
         metrics?.responseFromCache();
         return cached;
       }
@@ -110,6 +111,19 @@ export function createRunner(deps: RunnerDeps): Runner {
       return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
     },
   };
+}
+
+/** R36: without a token, a request that is answered from the cache is refused like any other. */
+async function mayRead(
+  engine: Pick<Engine, 'authorize'>,
+  viewer: RequestScope['viewer'],
+): Promise<boolean> {
+  try {
+    await engine.authorize(viewer);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isBatch(requests: Requests): requests is Extract<Requests, readonly unknown[]> {

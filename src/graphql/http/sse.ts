@@ -21,7 +21,7 @@ import { type Call, runPrepared } from './operations.ts';
 export type EventStreams = ReturnType<typeof createEventStreams>;
 
 export interface EventStreamsDeps {
-  readonly engine: Pick<Engine, 'prepare' | 'execute'>;
+  readonly engine: Pick<Engine, 'authorize' | 'execute' | 'prepare'>;
   readonly subscriptions: Subscriptions;
   readonly config: Config;
 }
@@ -74,7 +74,8 @@ export function createEventStreams(deps: EventStreamsDeps) {
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
   const limits = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000 };
 
-  const subscribe = async (operation: ReadyOperation): Promise<HttpResponse> => {
+  const subscribe = async (operation: ReadyOperation, { scope }: Call): Promise<HttpResponse> => {
+    await engine.authorize(scope.viewer);
     if (streams.size >= config.connectionsMax / 2) {
       throw overloaded('Too many event streams are open.', 5);
     }
@@ -105,7 +106,7 @@ export function createEventStreams(deps: EventStreamsDeps) {
     run(request: GraphqlRequest, call: Call): MaybePromise<HttpResponse> {
       const prepared = engine.prepare(request);
       if (prepared.kind === 'ready' && prepared.operation === 'subscription') {
-        return subscribe(prepared);
+        return subscribe(prepared, call);
       }
       return andThen(runPrepared(engine, prepared, call), ({ json }) => toResponse(json));
     },

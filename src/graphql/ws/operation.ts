@@ -2,7 +2,7 @@
 
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import { isOverload, toPlainError, toRefusal, type GraphqlError } from '../errors.ts';
@@ -89,8 +89,9 @@ export class SocketOperation implements Subscriber {
     const prepared = deps.engine.prepare(this.#request ?? {});
     this.#request = undefined;
     if (prepared.kind === 'refused') this.#refuse(prepared.errors);
-    else if (prepared.operation === 'subscription') this.#subscribe(prepared, deps);
-    else return this.#execute(prepared, deps, authorization);
+    else if (prepared.operation === 'subscription') {
+      void this.#subscribe(prepared, deps, authorization);
+    } else return this.#execute(prepared, deps, authorization);
     return undefined;
   }
 
@@ -124,12 +125,19 @@ export class SocketOperation implements Subscriber {
     }
   }
 
-  #subscribe(operation: ReadyOperation, { subscriptions }: OperationDeps): void {
+  /** Never rejects. Joins at once unless the token has to be looked up. */
+  async #subscribe(
+    operation: ReadyOperation,
+    { engine, subscriptions, viewerOf, log }: OperationDeps,
+    authorization: string | undefined,
+  ): Promise<void> {
     try {
+      const authorized = engine.authorize(() => viewerOf(authorization));
+      if (isPromise(authorized)) await authorized;
+      if (this.#isStopped) return;
       this.#leave = subscriptions.join(operation, this);
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      this.#refuse([toRefusal(error)]);
+      this.#failAndLog(error, log);
     }
   }
 
