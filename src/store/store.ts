@@ -39,8 +39,9 @@ export interface Comments {
   ofPost(id: string): List<Comment>;
   /**
    * Calls `listener` with every comment stored from now on by any node, once each, in the order
-   * stored. Returns a function that stops this. Present only if several nodes can write: otherwise
-   * the callers of `add` know the order.
+   * stored. Returns a function that stops this. One listener at a time: the topic of comments has
+   * the subscribers. Present only if several nodes can write: otherwise the callers of `add` know
+   * the order.
    */
   readonly watch?: (listener: (comment: Comment) => void) => () => void;
 }

@@ -61,35 +61,22 @@ async function insertAll(
   return rows.map(({ id }) => places.get(id));
 }
 
-export interface CommentFeed {
-  /**
-   * Wait for it before storing a comment of this node, so that every present listener gets the
-   * comment. Rejects as the pool does.
-   */
-  placed(): Promise<unknown> | undefined;
-  /** Call it for a comment that this node stored. */
-  stored(stored: Stored): void;
-  /** Without listeners the table is not read. */
-  watch(listener: (comment: Comment) => void): () => void;
-  close(): Promise<void>;
-}
-
 /** Delay of a notification, so that it covers the comments that follow. */
 const notifyMilliseconds = 5;
 /** Minimum interval between notifications: longer than that at which readers follow them. */
 const notifyPaceMilliseconds = 100;
 
 export async function openFeed(deps: FeedDeps): Promise<CommentFeed> {
-  const feed = new Feed(deps);
+  const feed = new CommentFeed(deps);
   await feed.check();
   return feed;
 }
 
-class Feed implements CommentFeed {
+/** The comments of all nodes, for one listener: the topic, which has the subscribers. */
+export class CommentFeed {
   readonly #deps: FeedDeps;
   readonly #notifications: Notifications;
-  readonly #listeners = new Set<(comment: Comment) => void>();
-  /** Present while there are listeners. */
+  /** Present while there is a listener: otherwise the table is not read. */
   #follower: Follower | undefined;
   /** Settles when the previous follower has closed. */
   #closing: Promise<void> | undefined;
@@ -101,7 +88,7 @@ class Feed implements CommentFeed {
     this.#notifications = createNotifications(deps);
   }
 
-  /** Finds and logs faults before the first listener comes. */
+  /** Finds and logs faults before a listener comes. */
   async check(): Promise<void> {
     const stop = this.watch(() => undefined);
     try {
@@ -113,20 +100,19 @@ class Feed implements CommentFeed {
   }
 
   watch(listener: (comment: Comment) => void): () => void {
-    this.#listeners.add(listener);
-    this.#follower ??= new Follower(this.#deps, this.#notifications, (comment) => {
-      for (const each of this.#listeners) each(comment);
-    });
-    return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.#rest();
-    };
+    this.#follower = new Follower(this.#deps, this.#notifications, listener);
+    return () => this.#rest();
   }
 
+  /**
+   * Wait for it before storing a comment of this node, so that the present listener gets the
+   * comment. Rejects as the pool does.
+   */
   placed(): Promise<unknown> | undefined {
     return this.#follower?.placed();
   }
 
+  /** Call it for a comment that this node stored. */
   stored(stored: Stored): void {
     this.#follower?.stored(stored);
     if (this.#notifyTimer !== undefined) return;

@@ -1,5 +1,5 @@
 /**
- * Reads the comments of all nodes after a cursor while there are listeners: when another node sends
+ * Reads the comments of all nodes after a cursor while there is a listener: when another node sends
  * a notification, and at intervals.
  */
 
@@ -44,7 +44,7 @@ const startLooksMax = 100;
 /** The last numbers, which may belong to transactions that were in progress at the start. */
 const startNumbers = 200;
 
-/** Reads the table from its construction on. It exists while there are listeners. */
+/** Reads the table from its construction on. It exists while there is a listener. */
 export class Follower {
   readonly listening: Listening;
   readonly #deps: FeedDeps;
