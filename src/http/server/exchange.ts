@@ -53,11 +53,7 @@ export function createListener(deps: ExchangeDeps): Listener {
   const { log, pool, cors, observer } = deps;
   const context = { log, pool, cors, closing: false };
   let isDraining = false;
-  let requests = 0;
-  const nextId = (): string => {
-    requests += 1;
-    return `${deps.idPrefix}-${requests.toString(36)}`;
-  };
+  const nextId = createRequestIds(deps.idPrefix);
   const sendNow = (pending: PendingResponse): void => sendPending(pending, context, observer);
   const batch = createResponseBatch(sendNow);
   const send = (request: Request, response: HttpResponse): void => {
@@ -89,11 +85,15 @@ export function createListener(deps: ExchangeDeps): Listener {
       fail(request, error);
     }
   };
-  const packetsRead = createPacketsRead(() => batch.flush());
-  // Copying the message into a new object would take a sixth of the time of a small request.
-  const start = (message: Message, body: RequestBody | undefined): void => {
-    if (!message.incoming.socket.destroyed) run(new Request(nextId(), message, { body, pool }));
+  const start = ({ message, body, turn }: Arrival): void => {
+    // Copying the message into a new object would take a sixth of the time of a small request.
+    const startNow = (): void => {
+      if (!message.incoming.socket.destroyed) run(new Request(nextId(), message, { body, pool }));
+    };
+    if (turn === undefined) startNow();
+    else void turn.then(startNow);
   };
+  const startWithBody = createArrivals(start, () => batch.flush());
 
   return {
     respond(connection, message) {
@@ -102,9 +102,9 @@ export function createListener(deps: ExchangeDeps): Listener {
       if (!connection.socket.writable) return;
       const body = hasBody(incoming) ? new RequestBody(incoming, pool) : undefined;
       const turn = connection.turn(outgoing, body);
-      const isReady = turn === undefined && body?.hasBegun !== false;
-      if (isReady) start(message, body);
-      else void begin(body, turn, packetsRead).then(() => start(message, body));
+      const arrival = { message, body, turn };
+      if (body?.hasBegun === false) startWithBody(arrival);
+      else start(arrival);
     },
     refuse: (socket, error) => refuseSocket(socket, error, { id: nextId(), observer }),
     announceStop() {
@@ -118,34 +118,44 @@ export function createListener(deps: ExchangeDeps): Listener {
   };
 }
 
-/** Resolves when the request may start, and its body is being received. */
-async function begin(
-  body: RequestBody | undefined,
-  turn: Promise<void> | undefined,
-  packetsRead: () => Promise<void>,
-): Promise<void> {
-  if (body?.hasBegun === false) {
-    await packetsRead();
-    body.begin();
-  }
-  if (turn !== undefined) await turn;
+function createRequestIds(prefix: string): () => string {
+  let requests = 0;
+  return () => {
+    requests += 1;
+    return `${prefix}-${requests.toString(36)}`;
+  };
+}
+
+/** A request that arrives. */
+interface Arrival {
+  readonly message: Message;
+  readonly body: RequestBody | undefined;
+  /** Undefined if it is its turn. */
+  readonly turn: Promise<void> | undefined;
 }
 
 /**
- * Returns a function whose promise is fulfilled when Node has read the packets of this iteration of
- * the event loop: most bodies arrive in those of their heads, and their requests need not wait.
- * `done` is called when all requests of the iteration have started.
+ * Returns a function that starts a request when Node has read the packets of this iteration of the
+ * event loop: most bodies arrive in those of their heads, and need not be waited for. `done` is
+ * called when all requests of the iteration have started.
  */
-function createPacketsRead(done: () => void): () => Promise<void> {
-  let reading: Promise<void> | undefined;
-  return () =>
-    (reading ??= new Promise((resolve) => {
-      setImmediate(() => {
-        reading = undefined;
-        resolve();
-        queueMicrotask(done);
-      });
-    }));
+function createArrivals(
+  start: (arrival: Arrival) => void,
+  done: () => void,
+): (arrival: Arrival) => void {
+  let arrivals: Arrival[] = [];
+  const startAll = (): void => {
+    const now = arrivals;
+    arrivals = [];
+    for (const arrival of now) {
+      arrival.body?.begin();
+      start(arrival);
+    }
+    done();
+  };
+  return (arrival) => {
+    if (arrivals.push(arrival) === 1) setImmediate(startAll);
+  };
 }
 
 /** A response that was not sent yet. */
