@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { openAccounts, openStore } from '../../dist/store/open.js';
@@ -218,6 +218,55 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await store.close();
     await refused;
     release();
+  });
+
+  it('removes a post with many comments as one act, while others read and write', async (t) => {
+    const store = await driver.open(t, driverOptions());
+    const draft = { title: 'A', content: 'text', authorId: null };
+    const { id } = await store.posts.create(draft);
+    await Promise.all(Array.from({ length: 1_200 }, async () => store.comments.add(id, 'text')));
+    assert.equal(await store.posts.remove(id, { title: 'B', content: 'text' }), false);
+    assert.equal((await allOf(store.comments.ofPost(id))).length, 1_200);
+    const removal = { isOver: false };
+    const removing = Promise.resolve(store.posts.remove(id)).finally(() => (removal.isOver = true));
+    const writing = store.posts.create(draft);
+    const seen = new Set<string>();
+    while (!removal.isOver) {
+      seen.add(`${(await allOf(store.comments.ofPost(id))).length}`);
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+    assert.equal(await removing, true);
+    assert.ok(
+      [...seen].every((count) => count === '1200' || count === '0'),
+      [...seen].join(),
+    );
+    assert.ok(seen.has('1200'));
+    assert.ok((await store.posts.find((await writing).id)) !== undefined);
+    assert.equal(await store.posts.find(id), undefined);
+  });
+
+  it('is not written to by a start that changes nothing', async (t) => {
+    const path = await newSqliteFile(t);
+    await (await openFile(path)).close();
+    const store = await openFile(path);
+    assert.equal((await stat(`${path}-wal`)).size, 0);
+    await store.close();
+  });
+
+  it('that is replaced or deleted while it is open is not ready, and logged once', async (t) => {
+    const path = await newSqliteFile(t);
+    const logged: string[] = [];
+    const log = (_level: string, event: string): void => void logged.push(event);
+    const store = await openFile(path, { ...driverOptions(), log });
+    t.after(() => store.close());
+    await store.ping();
+    await rename(path, `${path}.old`);
+    for (let time = 0; time < 2; time += 1) assert.throws(() => store.ping(), /deleted/);
+    await writeFile(path, '');
+    assert.throws(() => store.ping(), /replaced/);
+    assert.deepEqual(logged, ['the file of the store was deleted']);
   });
 
   it('is refused where its folder is missing', async (context) => {

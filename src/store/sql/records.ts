@@ -36,7 +36,8 @@ const oldestComments: Listing<Comment> = { table: 'comments', order: 'ASC', toRe
 const ofAuthors: Owned = ['posts', 'author_id'];
 const ofPosts: Owned = ['comments', 'post_id'];
 
-function createPosts({ sql, createId, now }: RecordDeps): Posts {
+/** The methods that are the same in both drivers. */
+export function createPosts({ sql, createId, now }: RecordDeps): Posts {
   const posts = `${sql.schema}posts`;
   return {
     all: createList(sql, newestPosts),

@@ -105,8 +105,9 @@ export function toInsert({ schema }: Pick<Sql, 'schema'>, insert: Insert): Write
 /** Returns a row if the record is stored now, and none if it was there. */
 export const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
 /** The authors of given accounts are updated at every start (R20). */
-export const renewAuthor =
-  'ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email';
+export const renewAuthor = `ON CONFLICT (id) DO UPDATE
+  SET name = excluded.name, email = excluded.email
+  WHERE authors.name <> excluded.name OR authors.email <> excluded.email`;
 
 /** Moves the counter to the next free value and returns that (R15). */
 export function nextArticleId(schema: string): string {

@@ -3,8 +3,10 @@
  * file stores the number of steps that were run (`user_version`).
  */
 
+import { statSync } from 'node:fs';
 import { access, constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Log } from '../../log.ts';
 import type { Row, Value } from '../sql/rows.ts';
 
 /** SQLite has no booleans. */
@@ -101,6 +103,9 @@ const steps: readonly string[] = [
 /** Limit for the write-ahead log after long reads: four times its usual size. */
 const logBytes = 16 * 1024 * 1024;
 
+/** After a loss of power too: each commit waits for the disk. */
+const durable = 'PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON';
+
 const waitForOthers = 'PRAGMA busy_timeout = 2000';
 
 /** A counter that marks a new file without its initial records. */
@@ -138,6 +143,14 @@ export async function openToRead(path: string): Promise<Database> {
   }
 }
 
+/** A further connection to the file of a running server. */
+export async function openConnection(path: string): Promise<Database> {
+  const database = await connect(path, () => access(path));
+  // The checkpoint of a long log is left to the next write.
+  database.exec(`${durable}; PRAGMA wal_autocheckpoint = 0; PRAGMA busy_timeout = 10`);
+  return database;
+}
+
 async function connect(path: string, prepare: () => Promise<void>): Promise<Database> {
   const { DatabaseSync } = await importSqlite();
   try {
@@ -170,8 +183,8 @@ async function importSqlite(): Promise<SqliteModule> {
 export function prepareDatabase(database: Database, fill?: () => void): void {
   database.exec(waitForOthers);
   checkOrigin(database);
-  // Durable after a loss of power: each commit waits for the disk.
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+  database.exec('PRAGMA journal_mode = WAL');
+  database.exec(durable);
   // The log grows during long reads. It is truncated to this size when it restarts.
   database.exec(`PRAGMA journal_size_limit = ${logBytes}`);
   database.exec('BEGIN IMMEDIATE');
@@ -182,13 +195,55 @@ export function prepareDatabase(database: Database, fill?: () => void): void {
     for (const step of steps.slice(version)) database.exec(step);
     if (version === 0) database.exec(`INSERT INTO counters VALUES ('${unfilled}', 1)`);
     if (fill !== undefined && takeCounter(database, unfilled)) fill();
-    database.exec(`PRAGMA application_id = ${applicationId}`);
-    database.exec(`PRAGMA user_version = ${steps.length}`);
+    // A start that changes nothing writes nothing, so that it does not fail on a full disk.
+    if (version < steps.length) {
+      database.exec(`PRAGMA application_id = ${applicationId}`);
+      database.exec(`PRAGMA user_version = ${steps.length}`);
+    }
     database.exec('COMMIT');
   } catch (error) {
-    database.exec('ROLLBACK');
-    throw error;
+    rollBack(database);
+    if (!isKind(error, sqliteFull)) throw error;
+    throw new Error('STORE_URL: the disk of the file is full.', { cause: error });
   }
+}
+
+/** Ends a transaction, if there is one: after some errors SQLite has already rolled back. */
+export function rollBack(database: Database): void {
+  try {
+    database.exec('ROLLBACK');
+  } catch {
+    // Nothing to roll back.
+  }
+}
+
+export const sqliteBusy = 5;
+export const sqliteFull = 13;
+
+export function isSqliteError(error: unknown): error is Error & { readonly errcode: number } {
+  return error instanceof Error && 'errcode' in error;
+}
+
+export function isKind(error: unknown, kind: number): boolean {
+  // The low byte is the primary result code.
+  return isSqliteError(error) && error.errcode % 256 === kind;
+}
+
+/**
+ * Returns a function that throws, and logs once, if another file, or none, has the path of the open
+ * one: what is written then is lost at the end of the process.
+ */
+export function createFileCheck(path: string, log: Log): () => void {
+  const opened = statSync(path);
+  let isLogged = false;
+  return () => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found?.ino === opened.ino && found.dev === opened.dev) return;
+    const event = `the file of the store was ${found === undefined ? 'deleted' : 'replaced'}`;
+    if (!isLogged) log('error', event, { path });
+    isLogged = true;
+    throw new Error(event);
+  };
 }
 
 /** Called after the start, because SQLite blocks the event loop while it waits for a lock. */

@@ -16,7 +16,8 @@ import type { Area, Store, StoredAccounts } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { createFileIndex } from './files.ts';
-import { limitBusyTimeout, openDatabase, prepareDatabase } from './database.ts';
+import { createFileCheck, limitBusyTimeout, openDatabase, prepareDatabase } from './database.ts';
+import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';
 
@@ -28,13 +29,19 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
   const context: SqliteContext = { ...(await open(path, options)), createId, now };
   const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
+  const ports = createPorts(context, initial.accounts, createStored(context));
+  const checkFile = createFileCheck(path, options.log);
   return {
-    ...createPorts(context, initial.accounts, createStored(context)),
+    ...ports,
+    posts: { ...ports.posts, remove: createRemovePost(path, context, ports.posts) },
     comments: createComments(context),
     articles: createArticles(context),
     versions,
-    // This reads the file.
-    ping: () => void versions(),
+    ping() {
+      // This reads the file.
+      versions();
+      checkFile();
+    },
     openFileIndex: (limits) => createFileIndex(context, limits),
     close() {
       if (!database.isOpen) return;

@@ -5,7 +5,14 @@
 
 import { AppError, overloaded } from '../../errors.ts';
 import type { TimeStatement } from '../driver.ts';
-import type { Database } from './database.ts';
+import {
+  type Database,
+  isKind,
+  isSqliteError,
+  rollBack,
+  sqliteBusy,
+  sqliteFull,
+} from './database.ts';
 
 export interface Writes {
   /**
@@ -14,6 +21,8 @@ export interface Writes {
    * rolled back, and every write in it is rejected.
    */
   run<T>(write: () => T): Promise<T>;
+  /** Writes wait for this work, which takes the write lock on another connection. */
+  defer<T>(work: () => Promise<T>): Promise<T>;
   /** Commits waiting writes now. They fail if another process holds the write lock. */
   flush(): void;
 }
@@ -31,7 +40,8 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   let waiting: ReturnType<typeof toWaiting>[] = [];
-  /** The time since which another process has held the lock. */
+  let isDeferred = false;
+  /** The time since which another connection has held the lock. */
   let lockedAt: number | undefined;
 
   /** Returns false if the lock is held, and throws if it has been for too long. */
@@ -39,8 +49,9 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
     try {
       begin.run();
     } catch (error) {
-      lockedAt ??= Date.now();
-      if (isKind(error, sqliteBusy) && Date.now() - lockedAt < patienceMilliseconds) return false;
+      lockedAt ??= performance.now();
+      const patience = patienceMilliseconds - (performance.now() - lockedAt);
+      if (isKind(error, sqliteBusy) && (isDeferred || patience > 0)) return false;
       lockedAt = undefined;
       throw error;
     }
@@ -74,6 +85,15 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
 
   return {
     flush: () => flush(0),
+    async defer(work) {
+      isDeferred = true;
+      try {
+        return await work();
+      } finally {
+        isDeferred = false;
+        lockedAt = undefined;
+      }
+    },
     run<T>(write: () => T) {
       if (waiting.length >= waitingMax) return Promise.reject(busy());
       // `setImmediate` runs after the phase of the event loop in which requests are read.
@@ -107,28 +127,7 @@ function toWaiting<T>(
   };
 }
 
-/** After some errors SQLite has already rolled back. */
-function rollBack(database: Database): void {
-  try {
-    database.exec('ROLLBACK');
-  } catch {
-    // Nothing to roll back.
-  }
-}
-
-function isSqliteError(error: unknown): error is Error & { readonly errcode: number } {
-  return error instanceof Error && 'errcode' in error;
-}
-
-const sqliteBusy = 5;
-const sqliteFull = 13;
-
-function isKind(error: unknown, kind: number): boolean {
-  // The low byte is the primary result code.
-  return isSqliteError(error) && error.errcode % 256 === kind;
-}
-
-function toStoreError(error: unknown): unknown {
+export function toStoreError(error: unknown): unknown {
   if (isKind(error, sqliteBusy)) return busy();
   if (isKind(error, sqliteFull))
     return new AppError('storage_full', 'The disk of the store is full.');
