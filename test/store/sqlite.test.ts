@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
@@ -251,8 +252,8 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const path = await newSqliteFile(t);
     await (await openFile(path)).close();
     const store = await openFile(path);
+    t.after(() => store.close());
     assert.equal((await stat(`${path}-wal`)).size, 0);
-    await store.close();
   });
 
   it('that is replaced or deleted while it is open is not ready, and logged once', async (t) => {
