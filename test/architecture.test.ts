@@ -21,12 +21,11 @@ interface Room {
 }
 
 const alone = 'maybe-promise memory-pool bounded-map json-limits scheduler errors'.split(' ');
-const ground = [...alone, 'byte-source'];
+const ground = alone;
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
   ...Object.fromEntries(alone.map((file) => [file, { uses: [] }])),
-  'byte-source': { uses: ['maybe-promise'] },
   log: { uses: [] },
   settings: { uses: [] },
   config: { uses: ['settings', 'errors'] },

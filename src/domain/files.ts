@@ -1,6 +1,5 @@
 /** Stores a file that a client sends, for REST and GraphQL alike (R19). */
 
-import type { ByteSource } from '../byte-source.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Upload } from '../store/files/uploads.ts';
 import { createFileName, toFileName } from './file-names.ts';
@@ -32,7 +31,7 @@ export interface ReceivedFile {
  */
 export async function receiveFile(
   upload: Upload,
-  file: FileDescription & { readonly content: ByteSource },
+  file: FileDescription & { readonly content: AsyncIterable<readonly Buffer[]> },
   createUuid: () => string,
 ): Promise<ReceivedFile> {
   const { name, contentType, charset = 'utf-8', content } = file;

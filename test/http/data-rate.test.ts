@@ -61,7 +61,7 @@ const readers = {
   'read in parts': async (request: HttpRequest) => {
     let length = 0;
     await readMultipart(request, limits, async (_head, content) => {
-      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+      for await (const batch of content) {
         for (const chunk of batch) length += chunk.length;
       }
     });

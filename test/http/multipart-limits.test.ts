@@ -90,7 +90,7 @@ suite('reading a multipart body', () => {
     });
     const found: boolean[] = [];
     await read(source, async (_head, content) => {
-      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+      for await (const batch of content) {
         found.push(...batch.map(fillsItsMemory));
       }
     });
@@ -107,7 +107,7 @@ suite('reading a multipart body', () => {
     const found: Buffer[] = [];
     await read(Readable.from(cut(body, places), { objectMode: false }), async (_head, content) => {
       const chunks: Buffer[] = [];
-      for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+      for await (const batch of content) {
         chunks.push(...batch);
         await setImmediate();
       }

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import type { ByteSource } from '../../dist/byte-source.js';
 import type { HttpRequest } from '../../dist/http/message.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import type { PartHead } from '../../dist/http/multipart/head.js';
@@ -97,9 +96,9 @@ export function fillsItsMemory(chunk: Buffer): boolean {
 }
 
 /** Spoils the memory that may be given back: what else needed that would come out wrong. */
-export async function readBytes(content: ByteSource): Promise<Buffer> {
+export async function readBytes(content: AsyncIterable<readonly Buffer[]>): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+  for await (const batch of content) {
     for (const chunk of batch) {
       chunks.push(Buffer.from(chunk));
       if (fillsItsMemory(chunk)) new Uint8Array(chunk.buffer).fill(0xaa);

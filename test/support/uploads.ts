@@ -3,8 +3,8 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
-import type { ByteSource } from '../../dist/byte-source.js';
 import { openUploads as open, type OpenUploadsOptions } from '../../dist/store/files/open.js';
 import type { StoredFile } from '../../dist/store/file-index.js';
 import type { Snapshot, Uploads } from '../../dist/store/files/uploads.js';
@@ -50,14 +50,8 @@ export async function openUploads(
 }
 
 /** Gives one chunk after the other. */
-export function bytes(...chunks: readonly (Buffer | string)[]): ByteSource {
-  const rest = chunks.map((chunk) => Buffer.from(chunk as string));
-  return {
-    next() {
-      const chunk = rest.shift();
-      return chunk === undefined ? [] : [chunk];
-    },
-  };
+export function bytes(...chunks: readonly (Buffer | string)[]): AsyncIterable<readonly Buffer[]> {
+  return Readable.from(chunks.map((chunk) => [Buffer.from(chunk as string)]));
 }
 
 export async function store(

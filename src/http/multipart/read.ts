@@ -5,13 +5,11 @@
 
 import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
-import type { ByteSource } from '../../byte-source.ts';
 import { AppError } from '../../errors.ts';
 import { type OwnOrigins, refuseForeign } from '../cross-site.ts';
 import { GatheredBytes } from '../server/gathered-bytes.ts';
 import { parseMediaType } from '../media-type.ts';
 import type { HttpRequest } from '../message.ts';
-import { Batches } from './batches.ts';
 import { busboyBoundary, MultipartGuard } from './guard.ts';
 import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
 
@@ -24,7 +22,10 @@ export interface MultipartRules extends OwnOrigins {
  * Called with each part in turn. When its promise resolves, content that it did not read is
  * discarded and the next part follows. A rejection ends the reading.
  */
-export type PartReader = (part: PartHead, content: ByteSource) => Promise<void>;
+export type PartReader = (part: PartHead, content: PartContent) => Promise<void>;
+
+/** The content of a part in batches, which the reader then owns. Fails if the body ends early. */
+export type PartContent = AsyncIterable<readonly Buffer[]>;
 
 /**
  * Reads all parts. Rejects with `unsupported_media_type`, `foreign_origin`, `invalid_multipart`,
@@ -44,26 +45,17 @@ export async function readMultipart(
   if (Number(request.header('content-length')) > rules.uploadBytesMax) {
     throw tooLarge('The multipart body', rules.uploadBytesMax);
   }
-  const reading = new MultipartReading(request, boundary, rules);
-  void reading.receive();
-  try {
-    for (let batch = await reading.parts.next(); batch.length > 0;) {
-      for (const { head, content } of batch) {
-        await onPart(head, content);
-        // Discards the rest of the content.
-        while ((await content.next()).length > 0);
-      }
-      batch = await reading.parts.next();
-    }
-  } catch (error) {
-    throw reading.stop(error);
+  const parts = new Parts(request, boundary, rules);
+  for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
+    await onPart(part.head, parts.read(part));
+    await parts.skip(part);
   }
 }
 
 /** Reads the whole content of a text part, at most `bytesMax` bytes. */
-export async function readPart(content: ByteSource, bytesMax: number): Promise<Buffer> {
+export async function readPart(content: PartContent, bytesMax: number): Promise<Buffer> {
   const bytes = new GatheredBytes();
-  for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+  for await (const batch of content) {
     for (const chunk of batch) bytes.add(chunk);
     if (bytes.length > bytesMax) throw tooLarge('A text part', bytesMax);
   }
@@ -91,9 +83,12 @@ function tooLarge(what: string, bytesMax: number): AppError {
   return new AppError('content_too_large', `${what} is larger than ${bytesMax} bytes.`);
 }
 
+/** A part that busboy is delivering, and what its reader has not taken yet. */
 interface Part {
   readonly head: PartHead;
-  readonly content: Batches<Buffer>;
+  chunks: Buffer[];
+  bytes: number;
+  isWhole: boolean;
 }
 
 /** Parts of one body: each opens a file, and all are stored or removed together. */
@@ -103,85 +98,114 @@ const batchBytesMax = 1024 * 1024;
 /** Limits tiny chunks: each takes memory in addition to its bytes. */
 const batchChunksMax = 256;
 
-/** The reading of one body: source → guard → busboy → `parts`. */
-class MultipartReading {
-  readonly parts: Batches<Part>;
+/**
+ * The parts of one body: body → guard → busboy → part. Nothing is read of the body until a reader
+ * asks for more than there is.
+ */
+class Parts {
   readonly #request: HttpRequest;
-  /** Resumes the reading of the body. */
-  #goOn: (() => void) | undefined;
-  readonly #rules: MultipartRules;
+  readonly #bodyBytesMax: number;
   readonly #guard: MultipartGuard;
   readonly #busboy: Busboy;
   /** The heads of parts that busboy has not delivered yet. */
   readonly #heads: PartHead[] = [];
-  /** The content of the part that is arriving. Earlier parts are complete. */
-  #content: Batches<Buffer> | undefined;
+  /** The parts that `next` has not returned yet. */
+  readonly #parts: Part[] = [];
   #bodyBytes = 0;
   #delivered = 0;
+  #isOver = false;
   #failure: Error | undefined;
+  #wake = (): void => undefined;
 
-  constructor(request: HttpRequest, boundary: string, rules: MultipartRules) {
+  constructor(request: HttpRequest, boundary: string, { uploadBytesMax }: MultipartRules) {
     this.#request = request;
-    this.#rules = rules;
-    // The source pauses while a part waits.
-    this.parts = new Batches({ countMax: 1, bytesMax: Infinity, onTaken: this.#resume });
+    this.#bodyBytesMax = uploadBytesMax;
     this.#busboy = createBusboy({
       headers: { 'content-type': `multipart/form-data; boundary=${busboyBoundary}` },
-      // So that `drain` follows each write.
-      highWaterMark: 1,
     });
     this.#busboy
       .on('file', (name, stream) => this.#deliver(name, stream))
-      .on('drain', this.#resume)
-      .on('error', () => this.#refuse())
-      .on('finish', () => this.#finish());
+      .on('drain', () => this.#wake())
+      .on('finish', () => this.#wake())
+      .on('error', () => {
+        this.#refuse();
+        this.#wake();
+      });
     this.#guard = new MultipartGuard(boundary, {
       head: (block) => this.#announce(block),
       write: (bytes) => this.#busboy.write(bytes),
     });
   }
 
-  /** Stops the reading with this error. Returns the error of the first call. */
-  stop(error: unknown): Error {
-    if (this.#failure !== undefined) return this.#failure;
-    this.#failure = error instanceof Error ? error : new Error('a part was refused');
-    this.#goOn?.();
-    this.#content?.fail(this.#failure);
-    this.parts.fail(this.#failure);
-    return this.#failure;
+  /** Returns the next part; undefined at the end. Call it when the last one was skipped or read. */
+  async next(): Promise<Part | undefined> {
+    while (this.#parts.length === 0 && !this.#isOver) await this.#advance();
+    return this.#parts.shift();
   }
 
-  /** Reads the body, as fast as the parts are read. */
-  async receive(): Promise<void> {
-    try {
-      for (;;) {
-        const chunk = await this.#request.readChunk();
-        if (this.#failure !== undefined) return;
-        if (chunk.length === 0) break;
-        this.#take(chunk);
-        while (this.#failure === undefined && this.#mustWait()) {
-          await new Promise<void>((resolve) => (this.#goOn = resolve));
-        }
+  async *read(part: Part): AsyncGenerator<readonly Buffer[], void, undefined> {
+    const { room } = this.#request;
+    while (!part.isWhole || part.chunks.length > 0) {
+      // Without room, less is read at once.
+      const isFull = part.chunks.length >= batchChunksMax || part.bytes >= batchBytesMax;
+      if (!part.isWhole && !isFull && (part.bytes === 0 || room.hasRoom(batchBytesMax))) {
+        await this.#advance();
+        room.set(part.bytes);
+        continue;
       }
-      this.#guard.end();
-      this.#busboy.end();
-    } catch (error) {
-      this.stop(error);
+      const { chunks } = part;
+      part.chunks = [];
+      part.bytes = 0;
+      yield chunks;
+    }
+    room.set(0);
+  }
+
+  /** Discards what is left of a part. */
+  async skip(part: Part): Promise<void> {
+    for (;;) {
+      part.chunks = [];
+      part.bytes = 0;
+      if (part.isWhole) return;
+      await this.#advance();
     }
   }
 
-  #take(chunk: Buffer): void {
-    this.#bodyBytes += chunk.length;
-    const { uploadBytesMax } = this.#rules;
-    if (this.#bodyBytes > uploadBytesMax) throw tooLarge('The multipart body', uploadBytesMax);
-    this.#guard.push(chunk);
+  /** Passes on what has arrived of the body, and waits if nothing has. */
+  async #advance(): Promise<void> {
+    try {
+      if (this.#isOver) this.#refuse();
+      if (this.#failure === undefined) await this.#passOn(await this.#request.readChunk());
+    } catch (error) {
+      this.#failure ??= error as Error; // nothing else is thrown
+    }
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
-  readonly #resume = (): void => this.#goOn?.();
+  async #passOn(chunk: Buffer): Promise<void> {
+    const busboy = this.#busboy;
+    if (chunk.length > 0) {
+      this.#bodyBytes += chunk.length;
+      if (this.#bodyBytes > this.#bodyBytesMax) {
+        throw tooLarge('The multipart body', this.#bodyBytesMax);
+      }
+      this.#guard.push(chunk);
+      // busboy waits for the streams of parts, which flow from the next tick on.
+      while (busboy.writableLength > 0 && this.#failure === undefined) await this.#signal();
+      return;
+    }
+    this.#guard.end();
+    busboy.end();
+    while (!busboy.writableFinished && this.#failure === undefined) await this.#signal();
+    this.#isOver = true;
+    if (this.#delivered !== this.#guard.parts) this.#refuse();
+  }
 
-  #mustWait(): boolean {
-    const isBusy = this.#busboy.writableLength > 0;
-    return isBusy || this.parts.isFull || this.#content?.isFull === true;
+  /** Resolves when busboy has finished, takes more, or has failed. */
+  #signal(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   #announce(block: Buffer): void {
@@ -195,29 +219,23 @@ class MultipartReading {
   #deliver(name: string, stream: Readable): void {
     const head = this.#heads.shift();
     this.#delivered += 1;
-    if (head === undefined || name !== String(this.#delivered)) this.#refuse();
-    const content = new Batches<Buffer>({
-      countMax: batchChunksMax,
-      bytesMax: batchBytesMax,
-      room: this.#request.room,
-      onTaken: this.#resume,
-    });
-    // Never paused: the source pauses when the batch is full.
+    if (head === undefined || name !== String(this.#delivered)) {
+      this.#refuse();
+      return;
+    }
+    const part: Part = { head, chunks: [], bytes: 0, isWhole: false };
     stream
-      .on('data', (chunk: Buffer) => content.push(chunk, chunk.length))
-      .on('end', () => content.end())
+      .on('data', (chunk: Buffer) => {
+        part.chunks.push(chunk);
+        part.bytes += chunk.length;
+      })
+      .on('end', () => (part.isWhole = true))
       .on('error', () => this.#refuse());
-    this.#content = content;
-    if (head !== undefined) this.parts.push({ head, content }, 0);
-  }
-
-  #finish(): void {
-    if (this.#delivered === this.#guard.parts) this.parts.end();
-    else this.#refuse();
+    this.#parts.push(part);
   }
 
   /** Messages of busboy are not shown to clients. */
   #refuse(): void {
-    this.stop(invalidMultipart('a part cannot be read'));
+    this.#failure ??= invalidMultipart('a part cannot be read');
   }
 }

@@ -1,7 +1,6 @@
 /** Files of the store of uploads: written while their content arrives, read, removed. */
 
 import type { MessagePort } from 'node:worker_threads';
-import type { ByteSource } from '../../byte-source.ts';
 import type { FileOperations } from './operations.ts';
 
 /** Size of one read from disk. */
@@ -21,12 +20,15 @@ export interface WriteOptions {
  * Creates a file and writes `content` to it as it arrives. Returns the size. Throws errors of the
  * file system and of `content`.
  */
-export async function writeFile(content: ByteSource, options: WriteOptions): Promise<number> {
+export async function writeFile(
+  content: AsyncIterable<readonly Buffer[]>,
+  options: WriteOptions,
+): Promise<number> {
   const { files, path, isSynced, drain } = options;
   let size = 0;
   const file = await files.create(path);
   try {
-    for (let batch = await content.next(); batch.length > 0; batch = await content.next()) {
+    for await (const batch of content) {
       size += await writeWhole(files, file, batch);
       releaseMemory(batch, drain);
     }

@@ -12,7 +12,6 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
-import type { ByteSource } from '../../byte-source.ts';
 import { AppError, codeOf } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
@@ -33,7 +32,7 @@ export interface Upload {
    * Writes one file as it arrives. Throws `storage_full` if the disk is full, `overloaded` if too
    * many files are open, `unavailable`, and the error of `content`.
    */
-  write(storedName: string, content: ByteSource): Promise<StoredFile>;
+  write(storedName: string, content: AsyncIterable<readonly Buffer[]>): Promise<StoredFile>;
   /**
    * Makes these files visible at one moment; each replaces the file of its name. Throws the errors
    * of `FileIndex.commit`.
@@ -154,7 +153,7 @@ export class Uploads {
 
   async #write(
     storedName: string,
-    content: ByteSource,
+    content: AsyncIterable<readonly Buffer[]>,
     uncommitted: Set<string>,
   ): Promise<StoredFile> {
     this.#checkOpen();
