@@ -1,0 +1,173 @@
+/** What requests ask PostgreSQL at the same time is one statement, and each learns its own fate. */
+
+import assert from 'node:assert/strict';
+import { before, describe, it, type TestContext } from 'node:test';
+import postgres from 'postgres';
+import { openStore } from '../../dist/store/open.js';
+import type { Store } from '../../dist/store/store.js';
+import { codeOf } from '../../dist/errors.js';
+import { withCode } from '../support/errors.js';
+import { allOf } from '../support/lists.js';
+import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
+import { sharePostgres } from '../support/shared-postgres.js';
+import { until } from '../support/until.js';
+import { driverOptions } from './driver-suite.js';
+
+const draft = { title: 'a', content: 'b', authorId: null };
+const times = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
+
+describe('statements that are joined', { skip }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await sharePostgres();
+  });
+
+  async function open(t: TestContext) {
+    const url = await server.createDatabase();
+    const statements: string[] = [];
+    const timed = (kind: string): number => statements.push(kind);
+    const store = await openStore(url, driverOptions({ timed }));
+    t.after(() => store.close());
+    const session = postgres(url, { max: 1, onnotice: () => undefined });
+    t.after(() => session.end({ timeout: 1 }));
+    statements.length = 0;
+    return { url, store, statements, session };
+  }
+
+  /** Raises an error, or does something else, for each comment with this text. */
+  function trigger(text: string, action: string, more = ''): string {
+    return `CREATE FUNCTION public.act() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF new.content = '${text}' THEN ${action}; END IF; RETURN new; END $$;
+      CREATE ${more === '' ? '' : 'CONSTRAINT'} TRIGGER act AFTER INSERT ON inkwell.comments ${more}
+        FOR EACH ROW EXECUTE FUNCTION public.act()`;
+  }
+
+  async function addAll(store: Store, texts: readonly string[], postId: string) {
+    return Promise.all(
+      texts.map(async (text) =>
+        Promise.resolve(store.comments.add(postId, text)).then(
+          (comment) => (comment === undefined ? 'no post' : 'stored'),
+          (error: unknown) => codeOf(error) ?? 'internal',
+        ),
+      ),
+    );
+  }
+
+  const stored = async ({ comments }: Store, id: string): Promise<readonly string[]> =>
+    (await allOf(comments.ofPost(id))).map(({ content }) => content);
+
+  it('are one, however many ask for records, pages or lists', async (t) => {
+    const { store, statements } = await open(t);
+    const made = await Promise.all(times(40).map(async () => store.posts.create(draft)));
+    assert.deepEqual(statements, ['write']);
+    const asked: readonly (() => Promise<unknown>)[] = [
+      async () => Promise.all(made.map(async ({ id }) => store.posts.find(id))),
+      async () => Promise.all(times(40).map(async () => store.posts.all.read({ limit: 20 }))),
+      async () =>
+        Promise.all(made.map(async ({ id }) => store.posts.all.read({ after: id, limit: 5 }))),
+      async () => Promise.all(made.map(async ({ id }) => store.comments.ofPost(id).read())),
+    ];
+    for (const ask of asked) {
+      statements.length = 0;
+      await ask();
+      assert.deepEqual(statements, ['read']);
+    }
+    const { id = '' } = made[0] ?? {};
+    statements.length = 0;
+    await addAll(store, times(40).map(String), id);
+    // One more tells the other nodes.
+    assert.ok(statements.length <= 2, String(statements.length));
+    assert.deepEqual(await stored(store, id), times(40).map(String));
+  });
+
+  it('do not take up what comes when they were sent', async (t) => {
+    const { store, statements, session } = await open(t);
+    const { id } = await store.posts.create(draft);
+    statements.length = 0;
+    await session.begin(async (lock) => {
+      await lock`LOCK TABLE inkwell.posts IN ACCESS EXCLUSIVE MODE`;
+      const early = Promise.resolve(store.posts.find(id));
+      await until(async () => {
+        const waiting = await lock`SELECT FROM pg_locks WHERE NOT granted`;
+        return waiting.length > 0;
+      });
+      const late = Promise.resolve(store.posts.find(id));
+      await lock`UPDATE inkwell.posts SET title = 'later' WHERE id = ${id}`;
+      return { both: Promise.all([early, late]) };
+    });
+    await until(() => statements.length === 2);
+    assert.equal((await store.posts.find(id))?.title, 'later');
+  });
+
+  it('store the others where one violates a constraint', async (t) => {
+    const { store, session } = await open(t);
+    const { id } = await store.posts.create(draft);
+    await session.unsafe(trigger('bad', "RAISE EXCEPTION 'no' USING ERRCODE = '23514'"));
+    const fates = await addAll(store, ['one', 'bad', 'two'], id);
+    assert.deepEqual(fates, ['stored', 'internal', 'stored']);
+    assert.deepEqual((await stored(store, id)).toSorted(), ['one', 'two']);
+  });
+
+  it('store the others where one waits for a lock, and where its post is gone', async (t) => {
+    const { store, session } = await open(t);
+    const [free, locked, gone] = await Promise.all(
+      [1, 2, 3].map(async () => (await store.posts.create(draft)).id),
+    );
+    await store.posts.remove(gone ?? '');
+    await session.begin(async (lock) => {
+      await lock`SELECT FROM inkwell.posts WHERE id = ${locked ?? ''} FOR UPDATE`;
+      const fates = await Promise.all(
+        [free, locked, gone, free].map(async (id) => addAll(store, ['c'], id ?? '')),
+      );
+      assert.deepEqual(fates.flat(), ['stored', 'overloaded', 'no post', 'stored']);
+    });
+    assert.deepEqual(await stored(store, locked ?? ''), []);
+    assert.deepEqual(await stored(store, free ?? ''), ['c', 'c']);
+  });
+
+  it('refuse each comment once where the connection is lost in the commit', async (t) => {
+    const { store, session } = await open(t);
+    const { id } = await store.posts.create(draft);
+    const cut = 'PERFORM pg_terminate_backend(pg_backend_pid())';
+    await session.unsafe(trigger('cut', cut, 'DEFERRABLE INITIALLY DEFERRED'));
+    const fates = await addAll(store, ['one', 'cut', 'two'], id);
+    assert.deepEqual(fates, ['unavailable', 'unavailable', 'unavailable']);
+    assert.deepEqual(await stored(store, id), []);
+    await session`DROP TRIGGER act ON inkwell.comments`;
+    assert.deepEqual(await addAll(store, ['one', 'two'], id), ['stored', 'stored']);
+    assert.deepEqual(await stored(store, id), ['one', 'two']);
+  });
+
+  it('show every node what another has acknowledged', async (t) => {
+    const { url, store } = await open(t);
+    const other = await openStore(url, driverOptions());
+    t.after(() => other.close());
+    await Promise.all(
+      times(20).map(async () => {
+        for (let count = 0; count < 25; count += 1) {
+          const { id } = await store.posts.create(draft);
+          assert.equal((await other.posts.find(id))?.id, id);
+          const comment = await other.comments.add(id, 'c');
+          assert.deepEqual((await store.comments.ofPost(id).read()).records, [comment]);
+          assert.equal(await store.posts.remove(id), true);
+          assert.equal(await other.posts.find(id), undefined);
+          assert.equal(await other.comments.add(id, 'c'), undefined);
+        }
+      }),
+    );
+  });
+
+  it('end in time for each of those who wait behind a locked table', async (t) => {
+    const { store, session } = await open(t);
+    await session.begin(async (lock) => {
+      await lock`LOCK TABLE inkwell.comments IN ACCESS EXCLUSIVE MODE`;
+      const reads = times(30).map(async (at) => {
+        const id = `00000000-0000-7000-8000-0000000000${at + 10}`;
+        return assert.rejects(async () => store.comments.find(id), withCode('overloaded'));
+      });
+      // Other tables are not waited for.
+      assert.ok((await store.posts.all.read()).records.length > 0);
+      await Promise.all(reads);
+    });
+  });
+});
