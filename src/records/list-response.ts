@@ -51,12 +51,12 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number): ToLis
     return { ...jsonTextResponse(200, ''), body };
   };
 
-  return async (list) => {
+  const toResponse = async <T>(list: JsonList<T>, first: Page<T>): Promise<HttpResponse> => {
     const texts = new ListTexts();
     // Accounts for the memory that is held while other requests run between two pages.
     const room = pool.open();
     try {
-      for (let page = await list.read(); ; page = await page.next()) {
+      for (let page = first; ; page = await page.next()) {
         for (const record of page.records) {
           texts.add(list.toJson(record));
           if (texts.length > bufferedLengthMax) return toStream(list);
@@ -70,6 +70,20 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number): ToLis
     } finally {
       room.release();
     }
+  };
+  /**
+   * By the records of a page that is the whole list. A store without versions gives equal reads of
+   * the same moment one array, which nobody changes.
+   */
+  const shared = new WeakMap<readonly unknown[], Promise<HttpResponse>>();
+
+  return async (list) => {
+    const page = await list.read();
+    const { records, next } = page;
+    if (list.version !== undefined || next !== undefined) return toResponse(list, page);
+    const response = shared.get(records) ?? toResponse(list, page);
+    shared.set(records, response);
+    return response;
   };
 }
 
