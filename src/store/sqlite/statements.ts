@@ -91,12 +91,16 @@ export function createStatements({
       const { name, table, toText, owner } = query;
       const from = owner === undefined ? '$1' : '$2';
       const statement = preparePage(name, () => toText(columnsOf[table], from));
-      return measured(() => toPage(readBounded(statement, toPageValues(query), pageBytesMax)));
+      const columns = `place, ${columnsOf[table]}`;
+      const read = { columns, values: toPageValues(query), bytesMax: pageBytesMax };
+      return measured(() => toPage(readBounded(statement, read)));
     },
-    readArticles: (columns) =>
-      measured(() =>
-        readBounded(prepare(`SELECT ${columns} FROM articles ORDER BY id`), [], changedLengthMax),
-      ),
+    readArticles(columns) {
+      const statement = prepare(`SELECT ${columns} FROM articles ORDER BY id`);
+      return measured(() =>
+        readBounded(statement, { columns, values: [], bytesMax: changedLengthMax }),
+      );
+    },
   };
 }
 
@@ -114,14 +118,28 @@ function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-function readBounded(statement: Statement, values: readonly Value[], bytesMax: number): RowPage {
+interface BoundedRead {
+  /** The names of the columns. */
+  readonly columns: string;
+  readonly values: readonly Value[];
+  readonly bytesMax: number;
+}
+
+function readBounded(statement: Statement, { columns, values, bytesMax }: BoundedRead): RowPage {
+  const names = columns.split(', ');
+  // Arrays take two thirds of the time of objects. Before Node 22.16 there are only objects.
+  statement.setReturnArrays?.(true);
   const rows: Row[] = [];
   let bytes = 0;
-  for (const row of statement.iterate(...values.map(toSqlite))) {
-    rows.push(row);
-    for (const name in row) {
-      if (typeof row[name] === 'string') bytes += row[name].length;
+  for (const found of statement.iterate(...values.map(toSqlite))) {
+    const cells: readonly unknown[] = Array.isArray(found) ? found : Object.values(found);
+    const row: Record<string, unknown> = {};
+    for (let at = 0; at < names.length; at += 1) {
+      const cell = cells[at];
+      row[names[at] as string] = cell; // within its length
+      if (typeof cell === 'string') bytes += cell.length;
     }
+    rows.push(row);
     if (bytes >= bytesMax) return { rows, isCut: true };
   }
   return { rows, isCut: false };
