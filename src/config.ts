@@ -150,7 +150,8 @@ export const settings = {
   requireAuth: choice('REQUIRE_AUTH', {
     words: ['none', 'writes', 'owners', 'members'],
     fallback: 'none',
-    meaning: 'What needs an access token: changes; changes, by the author; everything.',
+    meaning:
+      '`writes`: changes need a token; `owners`: of the author; `members`: reading needs one too.',
   }),
   loginFailuresMax: integer('LOGIN_FAILURES_MAX', {
     fallback: 10,

@@ -64,12 +64,16 @@ test(
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
        UPDATE inkwell.schema_state SET version = 1`,
     );
+    const logged: unknown[] = [];
     const opened = await openAccounts(url, {
-      ...driverOptions(),
+      ...driverOptions({
+        log: (level, event, facts) => logged.push([level, event, facts?.['from']]),
+      }),
       startSeconds: 5,
       mayCreate: true,
     });
     assert.deepEqual(await opened.accounts.list(), []);
+    assert.deepEqual(logged, [['info', 'schema migrated', 1]]);
     await opened.close();
     const second = await open(t, url);
     assert.equal((await allOf(second.posts.all)).length, 2);

@@ -85,12 +85,16 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.close();
     inSqlite(path, toFirstVersion);
+    const logged: unknown[] = [];
     const opened = await openAccounts(toSqliteUrl(path), {
-      ...driverOptions(),
+      ...driverOptions({
+        log: (level, event, facts) => logged.push([level, event, facts?.['from']]),
+      }),
       startSeconds: 5,
       mayCreate: true,
     });
     assert.deepEqual(await opened.accounts.list(), []);
+    assert.deepEqual(logged, [['info', 'schema migrated', 1]]);
     await opened.close();
     const second = await openFile(path);
     t.after(() => second.close());

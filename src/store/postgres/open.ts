@@ -36,7 +36,7 @@ export async function openPostgresStore(
   const { createId, now, initial, log, listenUrl, timeoutSeconds } = options;
   const server = await createServer(url);
   await prepare(server, options, async (connection) => {
-    await migrate(connection);
+    await migrate(connection, log);
     await run(connection, toFill(initial));
     await run(connection, toAuthors(initial));
     await checkDurability(connection, log);
@@ -79,7 +79,7 @@ export async function openPostgresAccounts(
 ): Promise<OpenedAccounts> {
   const { now, log, timeoutSeconds } = options;
   const server = await createServer(url);
-  await prepare(server, options, migrate);
+  await prepare(server, options, (connection) => migrate(connection, log));
   const pool = new Pool(server, { log, connectionsMax: 1, timeoutSeconds });
   const statements = createStatements(pool, (timeoutSeconds + 1) * 1000);
   return {

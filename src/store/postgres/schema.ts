@@ -1,11 +1,11 @@
 /** The schema in PostgreSQL, as numbered migrations, and the initial records. */
 
 import { codeOf, toReason } from '../../errors.ts';
+import type { Log } from '../../log.ts';
 import type { InitialData } from '../memory.ts';
 import { authorsOfAccounts, columnsOf, toRow, toInitialRows } from '../sql/rows.ts';
+import { type Connection, run, sql, type Statement } from './connection.ts';
 import { rowsOf } from './statements.ts';
-import type { Connection } from './connection.ts';
-import type { Statement } from './connection.ts';
 
 /** Lets one node at a time commit files: "Inkf". */
 const filesLock = 0x49_6e_6b_66;
@@ -143,13 +143,24 @@ const refused = 'IW001';
  * Migrates the database to the newest step. The text is sent at once, so that PostgreSQL runs it as
  * one transaction; the lock admits one node at a time.
  */
-export async function migrate(connection: Connection): Promise<void> {
+export async function migrate(connection: Connection, log: Log): Promise<void> {
   try {
+    const from = await findVersion(connection);
     await connection.runScript(migration());
+    const to = steps.length;
+    if (from > 0 && from < to) log('info', 'schema migrated', { from, to });
   } catch (error) {
     if (codeOf(error) !== refused) throw error;
     throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
   }
+}
+
+/** 0 if there are no tables. */
+async function findVersion(connection: Connection): Promise<number> {
+  const [found] = await run(connection, sql`SELECT to_regclass('inkwell.schema_state') AS name`);
+  if (found?.['name'] == null) return 0;
+  const [state] = await run(connection, sql`SELECT version FROM inkwell.schema_state`);
+  return Number(state?.['version']);
 }
 
 function migration(): string {

@@ -182,7 +182,7 @@ async function importSqlite(): Promise<SqliteModule> {
  * them, in the same transaction. A file of a newer version or of another program is refused before
  * anything changes.
  */
-export function prepareDatabase(database: Database, fill?: () => void): void {
+export function prepareDatabase(database: Database, log: Log, fill?: () => void): void {
   database.exec(waitForOthers);
   checkOrigin(database);
   database.exec('PRAGMA journal_mode = WAL');
@@ -203,6 +203,8 @@ export function prepareDatabase(database: Database, fill?: () => void): void {
       database.exec(`PRAGMA user_version = ${steps.length}`);
     }
     database.exec('COMMIT');
+    const to = steps.length;
+    if (version > 0 && version < to) log('info', 'schema migrated', { from: version, to });
   } catch (error) {
     rollBack(database);
     if (!isKind(error, sqliteFull)) throw error;

@@ -66,16 +66,17 @@ function createVersionsWithForeign({ database, versions }: SqliteContext): Store
 /** Leaves the initial records to the server's start. */
 export async function openSqliteAccounts(
   path: string,
-  { now, mayCreate }: AccountsOptions,
+  { now, log, mayCreate }: AccountsOptions,
 ): Promise<OpenedAccounts> {
-  const opened = await open(path, { mayCreate });
+  const opened = await open(path, { log, mayCreate });
   return {
     accounts: createStored({ ...opened, now }),
     close: () => opened.database.close(),
   };
 }
 
-interface OpenOptions extends Partial<Pick<DriverOptions, 'initial' | 'timed'>> {
+interface OpenOptions
+  extends Pick<DriverOptions, 'log'>, Partial<Pick<DriverOptions, 'initial' | 'timed'>> {
   readonly mayCreate?: boolean;
 }
 
@@ -83,14 +84,14 @@ type Opened = Omit<SqliteContext, 'createId' | 'now'>;
 
 async function open(
   path: string,
-  { initial, timed, mayCreate = true }: OpenOptions,
+  { log, initial, timed, mayCreate = true }: OpenOptions,
 ): Promise<Opened> {
   const database = await openDatabase(path, mayCreate);
   try {
     const writes = createWrites(database, timed);
     const opened = { database, versions: createVersions(), writes };
     const sql = createStatements({ ...opened, timed });
-    prepareDatabase(database, initial && (() => fill(sql, initial)));
+    prepareDatabase(database, log, initial && (() => fill(sql, initial)));
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     limitBusyTimeout(database);
     return { ...opened, sql };
