@@ -3,6 +3,7 @@ import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
@@ -86,13 +87,9 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await first.close();
     inSqlite(path, toFirstVersion);
     const logged: unknown[] = [];
-    const opened = await openAccounts(toSqliteUrl(path), {
-      ...driverOptions({
-        log: (level, event, facts) => logged.push([level, event, facts?.['from']]),
-      }),
-      startSeconds: 5,
-      mayCreate: true,
-    });
+    const log: Log = (level, event, facts) => void logged.push([level, event, facts?.['from']]);
+    const options = { ...driverOptions({ log }), startSeconds: 5, mayCreate: false };
+    const opened = await openAccounts(toSqliteUrl(path), options);
     assert.deepEqual(await opened.accounts.list(), []);
     assert.deepEqual(logged, [['info', 'schema migrated', 1]]);
     await opened.close();
