@@ -2,22 +2,18 @@
 
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 
-/** Up to this many bytes an event is copied after its prefix: one write is cheaper than two. */
-export const copiedBytesMax = 2_048;
-
-/** Bytes to write. If `body` is present, it and the end of the message follow `head`. */
-export interface EventForm {
-  readonly head: Buffer;
-  readonly body: Buffer | undefined;
-}
+/** Up to this many bytes an event is copied after its start: one write is cheaper than three. */
+const copiedBytesMax = 2_048;
+/** Forms kept for one event, each with a different start (operation id), until it is delivered. */
+const formsMax = 64;
 
 export class SharedEvent {
   /** The execution result as JSON in UTF-8. */
   readonly json: Buffer;
   /** True if the group had an event in the same iteration of the event loop. */
   readonly isFurther: boolean;
-  /** The forms for each transport, keyed by what precedes the event. */
-  readonly forms = new Map<string, EventForm>();
+  /** What is sent, by its start. */
+  readonly #forms = new Map<string, readonly Buffer[]>();
   readonly #reservation: Reservation;
   /** The clients that have not taken all of it. */
   #waiting = 0;
@@ -27,6 +23,24 @@ export class SharedEvent {
     this.json = json;
     this.isFurther = isFurther;
     this.#reservation = pool.open();
+  }
+
+  /**
+   * Returns what is sent: a header of the transport, `start`, the event, `end`. It is made once for
+   * equal starts. A long event is a piece of its own, in memory once for all clients (R30).
+   */
+  toPieces(start: string, end: Buffer, toHeader: (length: number) => Buffer): readonly Buffer[] {
+    const known = this.#forms.get(start);
+    if (known !== undefined) return known;
+    const { json } = this;
+    const text = Buffer.from(start);
+    const head = [toHeader(text.length + json.length + end.length), text];
+    const isShort = json.length <= copiedBytesMax;
+    const pieces = isShort
+      ? [Buffer.concat([...head, json, end])]
+      : [Buffer.concat(head), json, end];
+    if (this.#forms.size < formsMax) this.#forms.set(start, pieces);
+    return pieces;
   }
 
   /**

@@ -13,7 +13,7 @@ import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
 import { isOverload, toPlainError } from '../errors.ts';
-import { copiedBytesMax, type EventForm, type SharedEvent } from '../events/shared-event.ts';
+import type { SharedEvent } from '../events/shared-event.ts';
 import { createQueueLimit, type Ending, type Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import { type Call, runPrepared } from './operations.ts';
@@ -44,7 +44,8 @@ const comment = ':\n\n';
 /** The `data` line is empty, but needed: browsers ignore an event without data. */
 const complete = 'event: complete\ndata:\n\n';
 const nextPrefix = 'event: next\ndata: ';
-const nextSuffix = '\n\n';
+const nextSuffix = Buffer.from('\n\n');
+const noHeader = Buffer.alloc(0);
 /** How long a client may take to read its queue while the server stops, as over WebSocket. */
 const stopMilliseconds = 1_500;
 
@@ -123,21 +124,7 @@ export function createEventStreams(deps: EventStreamsDeps) {
 }
 
 function toResponse(json: string): HttpResponse {
-  return { status: 200, headers, body: `${nextPrefix}${json}${nextSuffix}${complete}` };
-}
-
-/** The bytes of an event. A short one is copied; all streams and sockets share a long one. */
-function toForm(event: SharedEvent): EventForm {
-  const { forms, json } = event;
-  let form = forms.get(nextPrefix);
-  if (form === undefined) {
-    const isShort = json.length <= copiedBytesMax;
-    const pieces = isShort ? [json, Buffer.from(nextSuffix)] : [];
-    const head = Buffer.concat([Buffer.from(nextPrefix), ...pieces]);
-    form = { head, body: isShort ? undefined : json };
-    forms.set(nextPrefix, form);
-  }
-  return form;
+  return { status: 200, headers, body: `${nextPrefix}${json}\n\n${complete}` };
 }
 
 interface StreamLimits {
@@ -183,11 +170,11 @@ class EventStream extends Readable implements Subscriber {
       this.destroy();
       return false;
     }
-    const { head, body } = toForm(event);
-    this.#write(head);
-    if (body === undefined) return true;
-    this.#write(body);
-    this.#write(nextSuffix, event.reserve());
+    const pieces = event.toPieces(nextPrefix, nextSuffix, () => noHeader);
+    const release = pieces.length > 1 ? event.reserve() : undefined;
+    pieces.forEach((piece, at) =>
+      this.#write(piece, at === pieces.length - 1 ? release : undefined),
+    );
     return true;
   }
 
@@ -234,7 +221,10 @@ class EventStream extends Readable implements Subscriber {
   }
 
   #write(bytes: string | Buffer, release?: () => void): void {
-    if (this.#isEnded) return;
+    if (this.#isEnded) {
+      release?.();
+      return;
+    }
     this.#queue.push({ bytes, release });
     this.#queuedBytes += bytes.length;
     this.#sendNext();
