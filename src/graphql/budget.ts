@@ -67,11 +67,6 @@ export class Budget {
     this.#limits = limits;
   }
 
-  /** Objects that may still be requested. */
-  get objectsLeft(): number {
-    return Math.max(0, this.#limits.objectsMax - this.#objects);
-  }
-
   /** Charges objects and bytes of results. Returns false once the budget is exceeded. */
   covers(objects: number, bytes: number): boolean {
     this.#objects += objects;

@@ -3,13 +3,12 @@
 import type { AddComment } from '../domain/comments.ts';
 import type { Topic } from '../domain/topic.ts';
 import type { Log } from '../log.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
-import type { List, Range } from '../store/list.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { List, Page, Range } from '../store/list.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { Records, Store } from '../store/store.ts';
 import type { Budget } from './budget.ts';
 import type { CountFields, Selection } from './schema/fields.ts';
-import { readList, type ReadTools } from './schema/read-list.ts';
 
 /** Dependencies that all operations share. */
 export interface ContextDeps {
@@ -44,20 +43,15 @@ export class GraphqlContext {
   readonly deps: Omit<ContextDeps, 'store'>;
   readonly records: Records;
   readonly scope: RequestScope;
-  readonly #readTools: ReadTools;
+  readonly #keepsObjects: boolean;
   readonly #countFields: CountFields;
 
   constructor(deps: ContextDeps, scope: RequestScope, countFields: CountFields) {
     this.deps = deps;
     this.records = scope.records ?? deps.store;
     this.scope = scope;
-    this.#readTools = { budget: scope.budget, keepsObjects: deps.store.keepsObjects };
+    this.#keepsObjects = deps.store.keepsObjects;
     this.#countFields = countFields;
-  }
-
-  /** Reads a range of a list. Throws, or rejects with, a BudgetError if it is too long. */
-  readList<T>(list: List<T>, range?: Range): MaybePromise<readonly T[]> {
-    return readList(list, this.#readTools, range);
   }
 
   /** Charges the budget for one object and its selected fields. Throws a BudgetError. */
@@ -65,11 +59,28 @@ export class GraphqlContext {
     this.scope.budget.charge(1, this.#countFields(selection) * fieldBytes);
   }
 
-  /** The same for the objects of a list, which it returns. */
-  chargeList<T>(list: readonly T[] = [], selection: Selection): readonly T[] {
-    const fields = list.length * this.#countFields(selection);
-    this.scope.budget.charge(list.length, fields * fieldBytes);
-    return list;
+  /**
+   * Returns the records of a range: as many as its limit, or all that there are. Charges the budget
+   * for them and their selected fields. Throws, or rejects with, a BudgetError.
+   */
+  readList<T>(list: List<T>, selection: Selection, range: Range = {}): MaybePromise<readonly T[]> {
+    const { budget } = this.scope;
+    const { limit = Number.POSITIVE_INFINITY } = range;
+    const bytesEach = this.#countFields(selection) * fieldBytes;
+    const readOn = (page: Page<T>, earlier: readonly T[]): MaybePromise<readonly T[]> => {
+      const room = limit - earlier.length;
+      const records = page.records.length > room ? page.records.slice(0, room) : page.records;
+      // A store that creates records anew for each read does so for this request alone.
+      if (!this.#keepsObjects) budget.chargeRecords(records.reduce(addLengths, 0));
+      budget.charge(records.length, records.length * bytesEach);
+      const all = earlier.length === 0 ? records : [...earlier, ...records];
+      // The store ends a page early if its records are long.
+      if (page.next === undefined || all.length >= limit) return all;
+      return andThen(page.next(), (next) => readOn(next, all));
+    };
+    // Throws if the request was already refused, so that nothing more is read.
+    budget.charge(0, 0);
+    return andThen(list.read(range), (page) => readOn(page, []));
   }
 
   /** Charges the budget for a text, and returns it. Throws a BudgetError. */
@@ -78,4 +89,14 @@ export class GraphqlContext {
     this.scope.budget.charge(0, text.length > fieldBytes ? text.length : 0);
     return text;
   }
+}
+
+/** Adds the length of the texts of a record to `sum`. */
+function addLengths(sum: number, record: unknown): number {
+  const values = record as Readonly<Record<string, unknown>>; // every record is an object
+  let length = sum;
+  for (const name in values) {
+    if (typeof values[name] === 'string') length += values[name].length;
+  }
+  return length;
 }

@@ -3,8 +3,6 @@
 import {
   assertObjectType,
   type DocumentNode,
-  type FieldNode,
-  type FragmentDefinitionNode,
   getNamedType,
   type GraphQLObjectType,
   type GraphQLResolveInfo,
@@ -15,6 +13,7 @@ import {
   type SelectionSetNode,
   TypeMetaFieldDef,
 } from 'graphql';
+import { collectFields, findFragments, selectionsOf } from './overlaps.ts';
 
 /**
  * Returns the objects that the introspection fields of a valid document result in, or a larger
@@ -26,14 +25,7 @@ export function countIntrospection(
   document: DocumentNode,
   max: number,
 ): number {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  const operations: SelectionSetNode[] = [];
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.OPERATION_DEFINITION) operations.push(definition.selectionSet);
-    else if (definition.kind === Kind.FRAGMENT_DEFINITION) {
-      fragments.set(definition.name.value, definition);
-    }
-  }
+  const fragments = findFragments(document);
   let count = 0;
 
   const countFields = (
@@ -47,7 +39,7 @@ export function countIntrospection(
       const named = getNamedType(field?.type);
       if (count > max || !isObjectType(named)) continue;
       const found = sources.flatMap((source) => resolve(field, source));
-      countFields(toSets(nodes), named, found);
+      countFields(selectionsOf(nodes), named, found);
     }
   };
   // The resolvers of introspection use nothing else.
@@ -60,13 +52,14 @@ export function countIntrospection(
     return (Array.isArray(value) ? value : [value]).filter((item) => item != null);
   };
 
-  for (const operation of operations) {
-    for (const nodes of collectFields([operation], fragments).values()) {
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
+    for (const nodes of collectFields([definition.selectionSet], fragments).values()) {
       const name = nodes[0]?.name.value;
-      if (name === SchemaMetaFieldDef.name) countFields(toSets(nodes), schemaType, [schema]);
+      if (name === SchemaMetaFieldDef.name) countFields(selectionsOf(nodes), schemaType, [schema]);
       // The name of the type may be a variable: all of them are counted.
       const types = Object.values(schema.getTypeMap());
-      if (name === TypeMetaFieldDef.name) countFields(toSets(nodes), typeType, types);
+      if (name === TypeMetaFieldDef.name) countFields(selectionsOf(nodes), typeType, types);
     }
   }
   return count;
@@ -74,32 +67,3 @@ export function countIntrospection(
 
 const schemaType = assertObjectType(getNamedType(SchemaMetaFieldDef.type));
 const typeType = assertObjectType(getNamedType(TypeMetaFieldDef.type));
-
-function toSets(nodes: readonly FieldNode[]): SelectionSetNode[] {
-  return nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
-}
-
-/** The fields of merged selection sets by response name (GraphQL §6.3.2). */
-function collectFields(
-  sets: readonly SelectionSetNode[],
-  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-): Map<string, FieldNode[]> {
-  const fields = new Map<string, FieldNode[]>();
-  const spread = new Set<string>();
-  const collect = (set: SelectionSetNode | undefined): void => {
-    for (const selection of set?.selections ?? []) {
-      if (selection.kind === Kind.INLINE_FRAGMENT) collect(selection.selectionSet);
-      else if (selection.kind === Kind.FIELD) {
-        const name = (selection.alias ?? selection.name).value;
-        const nodes = fields.get(name);
-        if (nodes === undefined) fields.set(name, [selection]);
-        else nodes.push(selection);
-      } else if (!spread.has(selection.name.value)) {
-        spread.add(selection.name.value);
-        collect(fragments.get(selection.name.value)?.selectionSet);
-      }
-    }
-  };
-  sets.forEach(collect);
-  return fields;
-}

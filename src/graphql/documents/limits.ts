@@ -5,14 +5,13 @@
 
 import {
   type DocumentNode,
-  type FragmentDefinitionNode,
   GraphQLError,
   Kind,
   type SelectionNode,
   type SelectionSetNode,
 } from 'graphql';
 import type { Config } from '../../config.ts';
-import { Overlaps } from './overlaps.ts';
+import { findFragments, type Fragments, Overlaps } from './overlaps.ts';
 
 export type DocumentLimits = Pick<
   Config,
@@ -44,12 +43,7 @@ const pairsPerToken = 2;
 
 /** Throws a GraphQLError for a document beyond a limit, and RangeError for one too deep to walk. */
 export function checkDocument(document: DocumentNode, limits: DocumentLimits): void {
-  const fragments = new Map<string, FragmentDefinitionNode>();
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) {
-      fragments.set(definition.name.value, definition);
-    }
-  }
+  const fragments = findFragments(document);
   const walk = new Walk(fragments);
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION) walk.operation(definition.selectionSet);
@@ -78,11 +72,11 @@ class Walk {
   aliases = 0;
   aliasLength = 0;
   directives = 0;
-  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #fragments: Fragments;
   /** The levels of each fragment; 0 during its own walk, so that a cycle of fragments ends. */
   readonly #levels = new Map<string, number>();
 
-  constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>) {
+  constructor(fragments: Fragments) {
     this.#fragments = fragments;
   }
 

@@ -5,6 +5,7 @@
  */
 
 import {
+  type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
   GraphQLError,
@@ -12,19 +13,68 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 
-/** The fields of a selection set, by response name. */
-type Fields = Map<string, FieldNode[]>;
+export type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
+
+/** The fragments of a document by name. */
+export function findFragments({ definitions }: DocumentNode): Fragments {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) {
+      fragments.set(definition.name.value, definition);
+    }
+  }
+  return fragments;
+}
+
+/**
+ * Returns the fields of merged selection sets by response name (GraphQL §6.3.2). A fragment counts
+ * once, however often it is spread there. `visit` is called with each set.
+ */
+export function collectFields(
+  sets: readonly SelectionSetNode[],
+  fragments: Fragments,
+  visit?: (set: SelectionSetNode) => void,
+): ReadonlyMap<string, readonly FieldNode[]> {
+  const fields = new Map<string, FieldNode[]>();
+  const spread = new Set<string>();
+  const collect = (set: SelectionSetNode): void => {
+    visit?.(set);
+    for (const selection of set.selections) {
+      if (selection.kind === Kind.FIELD) {
+        const name = (selection.alias ?? selection.name).value;
+        const group = fields.get(name);
+        if (group === undefined) fields.set(name, [selection]);
+        else group.push(selection);
+      } else if (selection.kind === Kind.INLINE_FRAGMENT) {
+        collect(selection.selectionSet);
+      } else {
+        const { value: name } = selection.name;
+        const fragment = fragments.get(name);
+        if (fragment === undefined || spread.has(name)) continue;
+        spread.add(name);
+        collect(fragment.selectionSet);
+      }
+    }
+  };
+  sets.forEach(collect);
+  return fields;
+}
+
+/** The selection sets of fields with the same response name. */
+export function selectionsOf(fields: readonly FieldNode[]): readonly SelectionSetNode[] {
+  return fields.flatMap(({ selectionSet }) => selectionSet ?? []);
+}
 
 /** Checks the selections of one document against one limit. */
 export class Overlaps {
-  readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  readonly #fragments: Fragments;
   readonly #max: number;
   #left: number;
   /** Selection sets that were already checked. */
   readonly #checked = new Set<SelectionSetNode>();
 
   /** `max`: pairs of fields plus selections that may be visited. */
-  constructor(fragments: ReadonlyMap<string, FragmentDefinitionNode>, max: number) {
+  constructor(fragments: Fragments, max: number) {
     this.#fragments = fragments;
     this.#max = max;
     this.#left = max;
@@ -41,34 +91,10 @@ export class Overlaps {
       if (this.#checked.has(first)) return;
       this.#checked.add(first);
     }
-    const fields: Fields = new Map();
-    const spread = new Set<string>();
-    for (const set of sets) this.#collect(set, fields, spread);
-    for (const group of fields.values()) {
+    const spend = (set: SelectionSetNode): void => this.#spend(set.selections.length);
+    for (const group of collectFields(sets, this.#fragments, spend).values()) {
       this.#spend((group.length * (group.length - 1)) / 2);
-      const inner = group.flatMap(({ selectionSet }) => selectionSet ?? []);
-      this.check(inner, levels - 1);
-    }
-  }
-
-  /** A fragment counts once in a selection set, however often it is spread there. */
-  #collect(set: SelectionSetNode, fields: Fields, spread: Set<string>): void {
-    this.#spend(set.selections.length);
-    for (const selection of set.selections) {
-      if (selection.kind === Kind.FIELD) {
-        const name = (selection.alias ?? selection.name).value;
-        const group = fields.get(name);
-        if (group === undefined) fields.set(name, [selection]);
-        else group.push(selection);
-      } else if (selection.kind === Kind.INLINE_FRAGMENT) {
-        this.#collect(selection.selectionSet, fields, spread);
-      } else {
-        const { value: name } = selection.name;
-        const fragment = this.#fragments.get(name);
-        if (fragment === undefined || spread.has(name)) continue;
-        spread.add(name);
-        this.#collect(fragment.selectionSet, fields, spread);
-      }
+      this.check(selectionsOf(group), levels - 1);
     }
   }
 

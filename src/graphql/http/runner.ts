@@ -4,9 +4,8 @@ import { AppError } from '../../errors.ts';
 import { parseJson } from '../../http/json.ts';
 import type { Handler, HttpRequest, HttpResponse } from '../../http/message.ts';
 import type { ResponseCache } from '../../records/response-cache.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
+import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { Account } from '../../store/model.ts';
-import type { RequestScope } from '../context.ts';
 import type { Engine } from '../engine.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { type MultipartDeps, withOperations } from './multipart.ts';
@@ -43,14 +42,25 @@ export interface RunnerDeps extends MultipartDeps {
 const keyBytesMax = 65_536;
 
 export function createRunner(deps: RunnerDeps): Runner {
-  const { engine, streams, responses, viewerOf, config, metrics } = deps;
+  const { engine, streams, responses, viewerOf, config } = deps;
 
-  /** Requests with equal `key` have equal responses until something is written. */
+  /**
+   * Runs what `read` decodes; a body waits for its turn as bytes. Requests with equal `key` have
+   * equal responses until something is written.
+   */
   const run = async (
-    requests: Requests,
     request: HttpRequest,
+    read: () => Requests,
     key?: string,
   ): Promise<HttpResponse> => {
+    const turn = engine.scheduler.turn();
+    if (turn !== undefined) {
+      await turn;
+      // Another request may have made the same response meanwhile.
+      const cached = await findCached(deps, request, key);
+      if (cached !== undefined) return cached;
+    }
+    const requests = read();
     const records = responses.read();
     const budget = engine.createBudget();
     const viewer = (): MaybePromise<Account | undefined> => viewerOf(request);
@@ -61,51 +71,32 @@ export function createRunner(deps: RunnerDeps): Runner {
       const outcome = isBatch(requests)
         ? await runBatch(engine, requests, call)
         : await runOperation(engine, requests, call);
-      const response = toResponse(outcome, request);
+      const response = toResponse(outcome, typeFor(request));
       if (key === undefined || !outcome.isRepeatable) return response;
       return responses.store(key, records, response);
     } finally {
       budget.release();
     }
   };
-  const toResponse = ({ json, result }: Outcome, request: HttpRequest): HttpResponse => {
-    const type = typeFor(request);
-    // A batch has several results but one status.
-    const status = result ? statusOf(result, type) : 200;
-    return resultResponse(json, type, { status, errors: result?.errors });
-  };
 
   return {
     async post(request) {
       const body = await request.readBody(config.bodyBytesMax);
       const key = wantsEvents(request) ? undefined : toKey(body, request);
-      const cached = responses.find(key);
-      if (cached !== undefined && (await mayRead(engine, () => viewerOf(request)))) {
-        metrics?.responseFromCache();
-        return cached;
-      }
-      return refusable(request, async () => {
-        const turn = engine.scheduler.turn();
-        if (turn !== undefined) await turn;
-        return run(decodeBody(parseJson(body)), request, key);
-      });
+      const read = (): Requests => decodeBody(parseJson(body));
+      const cached = await findCached(deps, request, key);
+      return cached ?? refusable(request, () => run(request, read, key));
     },
     postMultipart: (request) =>
       refusable(request, () =>
-        withOperations(request, deps, async (requests) => {
-          const turn = engine.scheduler.turn();
-          if (turn !== undefined) await turn;
-          return run(requests, request);
-        }),
+        withOperations(request, deps, (requests) => run(request, () => requests)),
       ),
     async get(request) {
       const response = await refusable(request, async () => {
         if (!wantsEvents(request) && negotiateType(request.header('accept')) === undefined) {
           throw new AppError('not_acceptable', 'No media type of the response is accepted.');
         }
-        const turn = engine.scheduler.turn();
-        if (turn !== undefined) await turn;
-        return run(parseQueryString(request.query), request);
+        return run(request, () => parseQueryString(request.query));
       });
       // The response to a GET can be cached, and depends on `Accept`.
       return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
@@ -113,17 +104,28 @@ export function createRunner(deps: RunnerDeps): Runner {
   };
 }
 
-/** R36: without a token, a request that is answered from the cache is refused like any other. */
-async function mayRead(
-  engine: Pick<Engine, 'authorize'>,
-  viewer: RequestScope['viewer'],
-): Promise<boolean> {
+/** R36: without a token, a request that is in the cache is refused like any other. */
+async function findCached(
+  { engine, responses, viewerOf, metrics }: RunnerDeps,
+  request: HttpRequest,
+  key: string | undefined,
+): Promise<HttpResponse | undefined> {
+  const cached = responses.find(key);
+  if (cached === undefined) return undefined;
   try {
-    await engine.authorize(viewer);
-    return true;
+    const authorized = engine.authorize(() => viewerOf(request));
+    if (isPromise(authorized)) await authorized;
   } catch {
-    return false;
+    return undefined;
   }
+  metrics?.responseFromCache();
+  return cached;
+}
+
+function toResponse({ json, result }: Outcome, type: ResponseType): HttpResponse {
+  // A batch has several results but one status.
+  const status = result ? statusOf(result, type) : 200;
+  return resultResponse(json, type, { status, errors: result?.errors });
 }
 
 function isBatch(requests: Requests): requests is Extract<Requests, readonly unknown[]> {

@@ -34,9 +34,7 @@ interface AddCommentArgs {
 export const resolvers: Resolvers = {
   Query: {
     allPosts: (...[, args, context, info]: Call<unknown, PageArgs>) =>
-      andThen(context.readList(context.records.posts.all, toRange(args)), (posts) =>
-        context.chargeList(posts, info),
-      ),
+      context.readList(context.records.posts.all, info, toRange(args)),
     postById(...[, { postId }, context, info]: Call<unknown, { readonly postId: string }>) {
       const id = toId(postId);
       if (id === undefined) return null;
@@ -53,9 +51,7 @@ export const resolvers: Resolvers = {
   Post: {
     content: ({ content }: Post, _args: unknown, context) => context.chargeText(content),
     comments: (...[post, , context, info]: Call<Post>) =>
-      andThen(context.readList(context.records.comments.ofPost(post.id)), (comments) =>
-        context.chargeList(comments, info),
-      ),
+      context.readList(context.records.comments.ofPost(post.id), info),
     author(...[{ authorId }, , context, info]: Call<Post>) {
       if (authorId === null) return null;
       context.chargeObject(info);
@@ -65,9 +61,7 @@ export const resolvers: Resolvers = {
 
   Author: {
     posts: (...[author, , context, info]: Call<Author>) =>
-      andThen(context.readList(context.records.posts.ofAuthor(author.id)), (posts) =>
-        context.chargeList(posts, info),
-      ),
+      context.readList(context.records.posts.ofAuthor(author.id), info),
   },
 
   Comment: {
