@@ -78,7 +78,7 @@ const payloads: readonly Payload[] = [
     ...graphql('mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }', {
       i: unknown,
     }),
-    status: 200,
+    status: 413,
     says: /^.{0,20000}$/s,
   },
   { name: 'fields by the ten thousand', ...graphql(`{ ${'x '.repeat(500_000)} }`), status: 200 },
