@@ -30,9 +30,9 @@ import {
 
 /**
  * Memory of a connection that is not counted elsewhere, in bytes: its objects, a head of 16 KiB,
- * and a body and a response of up to 16 KiB each.
+ * and a body and a response of up to 16 KiB each; or a message of a WebSocket that is incomplete.
  */
-export const connectionBytes = 65_536;
+export const connectionBytes = 98_304;
 
 /** Memory of the parsed GraphQL documents that are cached: hundreds of usual ones. */
 export const documentsBytesMax = 24 * MiB;
