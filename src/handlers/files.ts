@@ -45,8 +45,9 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
       const { readMultipart, readPart } = multipart;
       await readMultipart(request, config, async (part, content) => {
         // Text parts are optional and not stored (R18).
-        if (isSimple && !isFile(part.name)) await readPart(content, config.bodyBytesMax);
-        else received.push(await receiveFile(upload, { ...part, content }, createUuid));
+        if (isSimple && !isFile(part.name)) {
+          await readPart(content, config.bodyBytesMax, request.room);
+        } else received.push(await receiveFile(upload, { ...part, content }, createUuid));
       });
       if (isSimple && received.length === 0) {
         throw invalidBody([{ pointer: '/part', message: 'is required' }]);

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { ClientGone } from '../../dist/http/server/body.js';
+import { MemoryPool } from '../../dist/memory-pool.js';
 import { type PartReader, readMultipart, readPart } from '../../dist/http/multipart/read.js';
 import {
   boundary,
@@ -20,9 +21,12 @@ import {
 import { keepOthersServed } from '../support/prober.js';
 import { startServer } from '../support/server.js';
 import { bytes } from '../support/uploads.js';
+import { withCode } from '../support/errors.js';
 import { assertSoon } from '../support/pace.js';
 
 keepOthersServed(startServer);
+
+const isFull = withCode('overloaded');
 
 suite('the limits of a multipart body', () => {
   test('let a body of exactly the limit through and nothing more', async () => {
@@ -57,12 +61,25 @@ suite('the limits of a multipart body', () => {
   });
 
   test('hold for a part that is read whole', async () => {
-    const read = (...chunks: string[]): Promise<Buffer> => readPart(bytes(...chunks), 5);
+    const read = (...chunks: string[]): Promise<Buffer> =>
+      readPart(bytes(...chunks), 5, new MemoryPool(1e6).open());
     assert.equal((await read('f', 'ün', 'f')).toString(), 'fünf');
     assert.equal((await read()).length, 0);
     await assert.rejects(read('sechs.'), isTooLarge);
     await assert.rejects(read('sech', 's.'), isTooLarge);
   });
+});
+
+test('what parts and texts keep in memory is counted', async () => {
+  const many = multipartBody(Array.from({ length: 100 }, (_, at) => part(`${at}`, '')));
+  const request = toRequest(Readable.from([many], { objectMode: false }));
+  await readMultipart(request, limits, () => Promise.resolve());
+  assert.ok(request.room.bytes > 80 * 1_024, `${request.room.bytes}`);
+  const { room } = request;
+  await assert.rejects(readPart(bytes('x'.repeat(9e5)), 1e6, new MemoryPool(3e6).open()), isFull);
+  const before = room.bytes;
+  await readPart(bytes('x'.repeat(9e5)), 1e6, room);
+  assert.ok(room.bytes > before + 2e6, `${room.bytes}`);
 });
 
 suite('reading a multipart body', () => {

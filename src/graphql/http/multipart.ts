@@ -68,7 +68,7 @@ async function receiveParts(
     const { name } = head;
     if (name === 'operations' || name === 'map') {
       if (parts[name] !== undefined) throw invalidRequest(`The part ${name} was sent twice.`);
-      parts[name] = await readPart(content, config.bodyBytesMax);
+      parts[name] = await readPart(content, config.bodyBytesMax, request.room);
       return;
     }
     if (parts.files.has(name)) throw invalidRequest(`The part ${name} was sent twice.`);

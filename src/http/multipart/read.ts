@@ -6,7 +6,9 @@
 import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
 import { AppError } from '../../errors.ts';
+import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { type OwnOrigins, refuseForeign } from '../cross-site.ts';
+import { memoryOf, poolIsFull } from '../server/body.ts';
 import { GatheredBytes } from '../server/gathered-bytes.ts';
 import { parseMediaType } from '../media-type.ts';
 import type { HttpRequest } from '../message.ts';
@@ -52,12 +54,24 @@ export async function readMultipart(
   }
 }
 
-/** Reads the whole content of a text part, at most `bytesMax` bytes. */
-export async function readPart(content: PartContent, bytesMax: number): Promise<Buffer> {
+/**
+ * Reads the whole content of a text part, at most `bytesMax` bytes. Reserves the memory that it can
+ * take as JSON; throws `overloaded` if there is no room.
+ */
+export async function readPart(
+  content: PartContent,
+  bytesMax: number,
+  room: Reservation,
+): Promise<Buffer> {
   const bytes = new GatheredBytes();
+  let reserved = 0;
   for await (const batch of content) {
     for (const chunk of batch) bytes.add(chunk);
-    if (bytes.length > bytesMax) throw tooLarge('A text part', bytesMax);
+    const { length } = bytes;
+    if (length > bytesMax) throw tooLarge('A text part', bytesMax);
+    if (length <= uncountedBytesMax) continue;
+    if (!room.grow(memoryOf(length) - reserved)) throw poolIsFull();
+    reserved = memoryOf(length);
   }
   return bytes.take();
 }
@@ -93,6 +107,8 @@ interface Part {
 
 /** Parts of one body: each opens a file, and all are stored or removed together. */
 const partsMax = 1_000;
+/** What a part keeps in memory until all are stored, beside the text of its header block. */
+const partBytes = 1_024;
 /** Writing 1 MiB at once takes two thirds of the time of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
 /** Limits tiny chunks: each takes memory in addition to its bytes. */
@@ -112,6 +128,7 @@ class Parts {
   /** The parts that `next` has not returned yet. */
   readonly #parts: Part[] = [];
   #bodyBytes = 0;
+  #headBytes = 0;
   #delivered = 0;
   #isOver = false;
   #failure: Error | undefined;
@@ -145,12 +162,15 @@ class Parts {
 
   async *read(part: Part): AsyncGenerator<readonly Buffer[], void, undefined> {
     const { room } = this.#request;
+    let counted = 0;
     while (!part.isWhole || part.chunks.length > 0) {
       // Without room, less is read at once.
       const isFull = part.chunks.length >= batchChunksMax || part.bytes >= batchBytesMax;
       if (!part.isWhole && !isFull && (part.bytes === 0 || room.hasRoom(batchBytesMax))) {
         await this.#advance();
-        room.set(part.bytes);
+        // The last batch is not in use any more.
+        room.set(room.bytes + part.bytes - counted);
+        counted = part.bytes;
         continue;
       }
       const { chunks } = part;
@@ -158,7 +178,7 @@ class Parts {
       part.bytes = 0;
       yield chunks;
     }
-    room.set(0);
+    room.set(room.bytes - counted);
   }
 
   /** Discards what is left of a part. */
@@ -212,6 +232,9 @@ class Parts {
     if (this.#guard.parts === partsMax) {
       throw new AppError('content_too_large', `There are more than ${partsMax} parts.`);
     }
+    const bytes = 2 * block.length + partBytes;
+    this.#headBytes += bytes;
+    if (this.#headBytes > uncountedBytesMax && !this.#request.room.grow(bytes)) throw poolIsFull();
     this.#heads.push(parsePartHead(block));
   }
 

@@ -27,7 +27,7 @@ export class ClientGone extends Error {
  * The memory that a JSON body can take: its bytes, its text, and its values. These take up to 22
  * times their text, and 67 bytes each; `jsonValuesMax` limits their number.
  */
-function memoryOf(length: number): number {
+export function memoryOf(length: number): number {
   return 2 * length + Math.min(22 * length, parsedBytesMax);
 }
 
