@@ -15,7 +15,7 @@ test('as many operations as allowed are applied, one more is refused', () => {
   assert.equal(refusal([], [...operations, operations[0]]), 'content_too_large');
 });
 
-test('a patch that doubles the document is refused soon, and within 20 MiB', () => {
+test('a patch that doubles the document is refused soon, and within 20 MiB of memory', () => {
   const ways: readonly (readonly [Json, { from: string; path: string }])[] = [
     [{ a: ['text', 'text'] }, { from: '/a', path: '/a/-' }],
     [{ a: [[], {}] }, { from: '/a', path: '/a/0' }],
