@@ -30,12 +30,13 @@ function post(path: string, body: string, type = 'application/json'): string {
 function silent(count: number, bytes: (target: Target) => string | Buffer): Attack {
   return async (target, signal) => {
     const open = new Set<Socket>();
+    const sent = bytes(target);
     const begin = (): void => {
       if (signal.aborted) return;
       const socket = connect(target.port, '127.0.0.1');
       open.add(socket);
       socket.pause().on('error', () => undefined);
-      socket.once('connect', () => socket.write(bytes(target)));
+      socket.once('connect', () => socket.write(sent));
       socket.once('close', () => {
         open.delete(socket);
         setTimeout(begin, 100).unref();
@@ -113,9 +114,11 @@ const objects = (bytes: number): string => `[${'{},'.repeat(bytes / 3)}{}]`;
 
 /** Operations that wait for a `connection_init` which never comes. */
 function wait(): readonly string[] {
-  const extensions = { at: JSON.parse(objects(50_000)) as unknown };
-  const payload = { query: '{ __typename }', extensions };
-  return Array.from({ length: 16 }, (_, id) => JSON.stringify({ id, type: 'start', payload }));
+  const payload = `{"query":"{ __typename }","extensions":{"a":${objects(50_000)}}}`;
+  return Array.from(
+    { length: 16 },
+    (_, id) => `{"id":"${id}","type":"start","payload":${payload}}`,
+  );
 }
 
 function oddArticle(round: number): string {
@@ -164,22 +167,22 @@ export const attacks: Readonly<Record<string, Attack>> = {
   }),
   'subscriptions and queries on silent WebSockets': sockets(60, 'graphql-transport-ws', subscribe),
   'operations that wait, on the older protocol': sockets(30, 'graphql-ws', wait),
-  'long tokens in connection_init': sockets(300, 'graphql-transport-ws', () => {
+  'long tokens in connection_init': sockets(50, 'graphql-transport-ws', () => {
     const payload = { Authorization: `${'a'.repeat(60_000)}€` };
     return [JSON.stringify({ type: 'connection_init', payload })];
   }),
-  'multipart operations of many values': silent(50, () => {
+  'multipart operations of many values': silent(10, () => {
     const operations = `{"query":"{allPosts{content}}","extensions":{"a":${objects(megabyte)}}}`;
     const part = `--b\r\nContent-Disposition: form-data; name="operations"\r\n\r\n${operations}`;
     return post('/graphql', `${part}\r\n--b--\r\n`, form);
   }),
-  'small bodies of many values': silent(500, () =>
+  'small bodies of many values': silent(100, () =>
     post('/graphql', `{"query":"{allPosts{content}}","extensions":{"a":${objects(15_900)}}}`),
   ),
-  'logins of a megabyte': silent(40, () =>
+  'logins of a megabyte': silent(20, () =>
     post('/auth/login', JSON.stringify({ username: 'user', password: 'x'.repeat(megabyte) })),
   ),
-  'heads of a thousand parts': silent(50, () => {
+  'heads of a thousand parts': silent(10, () => {
     const parts = Array.from({ length: 900 }, (_, at) => `--b\r\n${'x'.repeat(800)}:\r\n${at}`);
     return post('/api/multiparts/list', parts.join('\r\n'), form).slice(0, -9);
   }),
