@@ -71,7 +71,6 @@ export function createStatements(pool: Pool, milliseconds: number): Statements {
   return {
     schema: 'inkwell.',
     number,
-    itemsOf: (parameter) => `json_array_elements_text(${parameter}::text::json) AS item (value)`,
     ofOne([table, column], order, place) {
       const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
       const owner = hidden('$1', 'uuid');

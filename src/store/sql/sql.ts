@@ -12,8 +12,6 @@ export interface Sql {
   readonly schema: string;
   /** A parameter with a number, as a position or behind `LIMIT`. */
   number(parameter: string): string;
-  /** The strings of a JSON array, as rows with the column `value`. */
-  itemsOf(parameter: string): string;
   /**
    * What follows `FROM` to read the rows of one owner (`$1`) after a position, in this order, at
    * most `$3`. The position is an expression with `$2`. Forces the use of an index: if a few owners

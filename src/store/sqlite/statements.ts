@@ -76,7 +76,6 @@ export function createStatements({
   return {
     schema: '',
     number: (parameter) => parameter,
-    itemsOf: (parameter) => `json_each(${parameter})`,
     ofOne: (rows, order, place) => `${byIndex(rows)} WHERE ${rows[1]} = $1
       AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT $3`,
     find([table, column], value) {
