@@ -125,7 +125,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const routes = createRoutes({
     graphql,
     posts: createPostHandlers({ store, viewer, access, records, config }),
-    comments: createCommentHandlers({ store, addComment, records, config }),
+    comments: createCommentHandlers({ store, addComment, access, records, config }),
     accounts: createAccountHandlers({ login, bearer, config }),
     files: createFileHandlers({ uploads, config, log, createUuid: createId }),
     todos: createTodoHandlers({ store, records, config }),

@@ -3,18 +3,15 @@
 import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
 import { toArticleId } from '../domain/ids.ts';
 import type * as PatchModule from '../domain/patch.ts';
-import { AppError } from '../errors.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
-import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
 import type { Article } from '../store/model.ts';
 import type { RecordDeps } from './input.ts';
+import { getPatchType, jsonPatchType, mergePatchType } from './patches.ts';
 
-const jsonPatchType = 'application/json-patch+json';
-const mergePatchType = 'application/merge-patch+json';
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
 
@@ -85,18 +82,6 @@ export function createArticleHandlers(deps: ArticleDeps) {
       return emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]);
     },
   } satisfies Readonly<Record<string, Handler>>;
-}
-
-/** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */
-function getPatchType(contentType: string, types: readonly string[]): string {
-  if (types.includes(contentType)) return contentType;
-  const type = parseMediaType(contentType);
-  if (type !== undefined && types.includes(type.essence) && hasUtf8Charset(type)) {
-    return type.essence;
-  }
-  const acceptPatch = types.join(', ');
-  const message = `The patch must be ${types.join(' or ')} in UTF-8.`;
-  throw new AppError('unsupported_media_type', message, { acceptPatch });
 }
 
 /** The present tag of the list `all`, which is short enough to be changed, and so to have one. */

@@ -4,16 +4,31 @@ import type { AddComment } from '../domain/comments.ts';
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonTextResponse } from '../http/message.ts';
-import { getFound, getId } from '../records/records.ts';
-import type { Comment } from '../store/model.ts';
+import { getFound, getId, type RecordRoute } from '../records/records.ts';
+import type { Comment, Post } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
+import type { Access } from './access.ts';
 import { type RecordDeps, textsOf } from './input.ts';
+import { changeRecord } from './patches.ts';
 import { getPost, postRoute } from './posts.ts';
+
+const commentRoute: RecordRoute<string, CommentOfPost> = {
+  key: '/comments',
+  noun: 'comment',
+  toId,
+  find: findComment,
+  toJson: (comment) => JSON.stringify(comment),
+};
 
 const decodeContent = textsOf(['content']);
 
-export function createCommentHandlers(deps: RecordDeps & { readonly addComment: AddComment }) {
-  const { store, addComment, records, config } = deps;
+export interface CommentDeps extends RecordDeps {
+  readonly addComment: AddComment;
+  readonly access: Pick<Access, 'checkOwner'>;
+}
+
+export function createCommentHandlers(deps: CommentDeps) {
+  const { store, addComment, access, records, config } = deps;
   return {
     list: (request) => {
       const id = getId(request, postRoute);
@@ -37,17 +52,33 @@ export function createCommentHandlers(deps: RecordDeps & { readonly addComment: 
       return { ...response, headers: [...response.headers, 'Location', `/comments/${comment.id}`] };
     },
 
-    find: records.find({
-      key: '/comments',
-      noun: 'comment',
-      toId,
-      find: findComment,
-      toJson: (comment) => JSON.stringify(comment),
-    }),
+    find: records.find(commentRoute),
+
+    remove: (request) =>
+      changeRecord(request, {
+        async get() {
+          const found = await findComment(store, getId(request, commentRoute));
+          const comment = getFound(found, commentRoute.noun);
+          const post = await store.posts.find(comment.post.id);
+          await access.checkOwner(request, post?.authorId ?? null);
+          return comment;
+        },
+        toJson: commentRoute.toJson,
+        apply: ({ id }) => store.comments.remove(id),
+      }),
   } satisfies Readonly<Record<string, Handler>>;
 }
 
-async function findComment({ comments, posts }: Records, commentId: string) {
+interface CommentOfPost {
+  readonly id: string;
+  readonly content: string;
+  readonly post: Pick<Post, 'id' | 'title'>;
+}
+
+async function findComment(
+  { comments, posts }: Pick<Records, 'comments' | 'posts'>,
+  commentId: string,
+): Promise<CommentOfPost | undefined> {
   const comment = await comments.find(commentId);
   const post = comment && (await posts.find(comment.postId));
   if (comment === undefined || post === undefined) return undefined;

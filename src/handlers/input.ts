@@ -8,7 +8,7 @@ import { isBlank } from '../domain/text.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
 import { isObject } from '../http/json.ts';
 import type { RecordResponses } from '../records/records.ts';
-import type { Store } from '../store/store.ts';
+import type { PostMembers, Store, TodoMembers } from '../store/store.ts';
 
 export interface RecordDeps {
   readonly store: Store;
@@ -42,6 +42,33 @@ function textFault(value: unknown, mayBeBlank = false): string | undefined {
   if (value === undefined) return 'is required';
   if (typeof value !== 'string') return 'must be a string';
   return isBlank(value) && !mayBeBlank ? 'must not be blank' : undefined;
+}
+
+const statuses: readonly unknown[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
+
+/** The members of a post that a merge patch changes (R37). */
+export function decodePostChange(body: unknown): Partial<PostMembers> {
+  const { title, content, status } = decodeObject(body);
+  refuseFaults([
+    ['title', title === undefined ? undefined : textFault(title)],
+    ['content', content === undefined ? undefined : textFault(content)],
+    ['status', isOneOf(status, statuses) ? undefined : `must be one of ${statuses.join(', ')}`],
+  ]);
+  return { title, content, status } as Partial<PostMembers>; // checked above
+}
+
+/** The members of a todo that a merge patch changes (R37). */
+export function decodeTodoChange(body: unknown): Partial<TodoMembers> {
+  const { title, completed } = decodeObject(body);
+  refuseFaults([
+    ['title', title === undefined ? undefined : textFault(title)],
+    ['completed', isOneOf(completed, [true, false]) ? undefined : 'must be true or false'],
+  ]);
+  return { title, completed } as Partial<TodoMembers>; // checked above
+}
+
+function isOneOf(value: unknown, values: readonly unknown[]): boolean {
+  return value === undefined || values.includes(value);
 }
 
 /** A todo as a client sends it (R13); its id is ignored. */

@@ -1,15 +1,20 @@
 /** Posts over REST (Spec §4.2, R7, R8, R11). */
 
 import { toId } from '../domain/ids.ts';
-import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { readJson } from '../http/json.ts';
-import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpRequest,
+  type HttpResponse,
+} from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { Account, Post } from '../store/model.ts';
-import type { PostTexts, Records } from '../store/store.ts';
+import type { PostMembers, Records } from '../store/store.ts';
 import type { Access } from './access.ts';
-import { type RecordDeps, textsOf } from './input.ts';
+import { decodePostChange, type RecordDeps, textsOf } from './input.ts';
+import { changeRecord, readMergePatch } from './patches.ts';
 
 export interface PostDeps extends RecordDeps {
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
@@ -46,23 +51,24 @@ export function createPostHandlers(deps: PostDeps) {
     update: async (request) => {
       await getOwnPost(request);
       const texts = await readTexts(request);
-      return changePost(request, ({ id }, expected) => posts.update(id, texts, expected));
+      return changePost(request, (id, expected) => posts.update(id, texts, expected));
     },
 
-    remove: (request) => changePost(request, ({ id }, expected) => posts.remove(id, expected)),
+    patch: async (request) => {
+      await getOwnPost(request);
+      const change = await readMergePatch(request, config.bodyBytesMax, decodePostChange);
+      return changePost(request, (id, expected) => posts.update(id, change, expected));
+    },
+
+    remove: (request) => changePost(request, (id, expected) => posts.remove(id, expected)),
   } satisfies Readonly<Record<string, Handler>>;
 
-  /**
-   * Changes the post, or throws 404 or 412. If another request changes it after the tag was
-   * compared, the tag is compared again.
-   */
-  async function changePost(request: HttpRequest, change: Change) {
-    for (;;) {
-      const post = await getOwnPost(request);
-      const hasConditions = isConditional(request);
-      if (hasConditions) checkConditions(request, createEtag(toJson(post)));
-      if (await change(post, hasConditions ? post : undefined)) return emptyResponse(204);
-    }
+  function changePost(request: HttpRequest, apply: Change): Promise<HttpResponse> {
+    return changeRecord(request, {
+      get: () => getOwnPost(request),
+      toJson,
+      apply: (post, expected) => apply(post.id, expected && toMembers(expected)),
+    });
   }
 
   /** R36: throws 403 for the post of another author. */
@@ -72,13 +78,17 @@ export function createPostHandlers(deps: PostDeps) {
     return post;
   }
 
-  function readTexts(request: HttpRequest): MaybePromise<PostTexts> {
+  function readTexts(request: HttpRequest): MaybePromise<Pick<Post, 'title' | 'content'>> {
     return readJson(request, config.bodyBytesMax, decodePost);
   }
 }
 
 /** Returns false if the post was deleted, or is not `expected` any more. */
-type Change = (post: Post, expected: Post | undefined) => MaybePromise<boolean>;
+type Change = (id: string, expected: PostMembers | undefined) => MaybePromise<boolean>;
+
+function toMembers({ title, content, status }: Post): PostMembers {
+  return { title, content, status };
+}
 
 /** Returns the post of the path's `{id}`. Throws 404. */
 export async function getPost({ posts }: Pick<Records, 'posts'>, request: HttpRequest) {

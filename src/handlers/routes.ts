@@ -47,10 +47,12 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('POST', '/posts', { handler: writing(posts.create) }),
     route('GET', '/posts/{id}', { handler: reading(posts.find), ...json }),
     route('PUT', '/posts/{id}', { handler: writing(posts.update) }),
+    route('PATCH', '/posts/{id}', { handler: writing(posts.patch) }),
     route('DELETE', '/posts/{id}', { handler: writing(posts.remove) }),
     route('GET', '/posts/{id}/comments', { handler: reading(comments.list), ...json }),
     route('POST', '/posts/{id}/comments', { handler: writing(comments.add) }),
     route('GET', '/comments/{id}', { handler: reading(comments.find), ...json }),
+    route('DELETE', '/comments/{id}', { handler: writing(comments.remove) }),
     // Spec §4.3
     route('POST', '/auth/login', { handler: accounts.login }),
     route('GET', '/profile', { handler: accounts.profile, ...json }),
@@ -64,6 +66,8 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     route('GET', '/api/todos', { handler: reading(todos.list), ...json }),
     route('POST', '/api/todos', { handler: writing(todos.create) }),
     route('GET', '/api/todos/{id}', { handler: reading(todos.find), ...json }),
+    route('PATCH', '/api/todos/{id}', { handler: writing(todos.patch) }),
+    route('DELETE', '/api/todos/{id}', { handler: writing(todos.remove) }),
     // Spec §4.6
     route('GET', '/api/articles', { handler: reading(articles.list), ...json }),
     route('GET', '/api/articles/{id}', { handler: reading(articles.find), ...json }),

@@ -7,7 +7,7 @@ import { append } from './list.ts';
 import { createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
 import { createVersions, VersionedMap } from './versions.ts';
-import type { Articles, Comments, Posts, PostTexts, Store, Todos, Versions } from './store.ts';
+import type { Articles, Comments, Posts, Store, Todos, Versions } from './store.ts';
 
 /** The content of a new store. Posts and comments are ordered oldest first. */
 export interface InitialData {
@@ -103,10 +103,15 @@ function createPosts(state: State): Posts {
       keepPost(state, post);
       return post;
     },
-    update(id, { title, content }, expected) {
+    update(id, { title, content, status }, expected) {
       const post = state.posts.get(id);
-      if (post === undefined || !hasTexts(post, expected)) return false;
-      const changed: Post = { ...post, title: copyText(title), content: copyText(content) };
+      if (post === undefined || !hasMembers(post, expected)) return false;
+      const changed: Post = {
+        ...post,
+        title: title === undefined ? post.title : copyText(title),
+        content: content === undefined ? post.content : copyText(content),
+        status: status ?? post.status,
+      };
       state.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
       for (const posts of listsOf(state, post)) posts[indexOfId(posts, id)] = changed;
@@ -114,7 +119,7 @@ function createPosts(state: State): Posts {
     },
     remove(id, expected) {
       const post = state.posts.get(id);
-      if (post === undefined || !hasTexts(post, expected)) return false;
+      if (post === undefined || !hasMembers(post, expected)) return false;
       state.posts.delete(id);
       for (const posts of listsOf(state, post)) posts.splice(indexOfId(posts, id), 1);
       if (post.authorId !== null && state.postsOfAuthor.get(post.authorId)?.length === 0) {
@@ -127,8 +132,9 @@ function createPosts(state: State): Posts {
   };
 }
 
-function hasTexts(post: PostTexts, expected: PostTexts = post): boolean {
-  return post.title === expected.title && post.content === expected.content;
+/** True if the record has the members of `expected`. */
+function hasMembers<T extends object>(record: T, expected: Partial<T> = {}): boolean {
+  return Object.entries(expected).every(([name, value]) => record[name as keyof T] === value);
 }
 
 /** The lists that contain the post. */
@@ -158,6 +164,16 @@ function createComments(state: State): Comments {
       keepComment(state, comment);
       return comment;
     },
+    remove(id) {
+      const comment = comments.get(id);
+      if (comment === undefined) return false;
+      comments.delete(id);
+      const ofPost = commentsOfPost.get(comment.postId) ?? [];
+      ofPost.splice(indexOfId(ofPost, id), 1);
+      if (ofPost.length === 0) commentsOfPost.delete(comment.postId);
+      state.take(-textRecordBytes(comment.content));
+      return true;
+    },
     ofPost: (id) => createMemoryList(commentsOfPost.get(id) ?? []),
   };
 }
@@ -175,6 +191,27 @@ function createTodos(state: State): Todos {
       todos.set(todo.id, todo);
       ordered.push(todo);
       return todo;
+    },
+    update(id, { title, completed }, expected) {
+      const todo = todos.get(id);
+      if (todo === undefined || !hasMembers(todo, expected)) return false;
+      const changed: Todo = {
+        id: todo.id,
+        title: title === undefined ? todo.title : copyText(title),
+        completed: completed ?? todo.completed,
+      };
+      state.take(textRecordBytes(changed.title) - textRecordBytes(todo.title));
+      todos.set(todo.id, changed);
+      ordered[indexOfId(ordered, id)] = changed;
+      return true;
+    },
+    remove(id, expected) {
+      const todo = todos.get(id);
+      if (todo === undefined || !hasMembers(todo, expected)) return false;
+      todos.delete(id);
+      ordered.splice(indexOfId(ordered, id), 1);
+      state.take(-textRecordBytes(todo.title));
+      return true;
     },
   };
 }

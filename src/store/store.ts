@@ -16,7 +16,9 @@ export interface PostDraft {
 }
 
 /** The members of a post that can change. */
-export type PostTexts = Pick<Post, 'title' | 'content'>;
+export type PostMembers = Pick<Post, 'title' | 'content' | 'status'>;
+/** The members of a todo that can change. */
+export type TodoMembers = Pick<Todo, 'title' | 'completed'>;
 
 export interface Posts {
   /** Newest first (R2). */
@@ -25,16 +27,21 @@ export interface Posts {
   ofAuthor(id: string): List<Post>;
   find(id: string): MaybePromise<Post | undefined>;
   create(draft: PostDraft): MaybePromise<Post>;
-  /** Returns false if the post does not exist, or its texts are not those of `expected`. */
-  update(id: string, change: PostTexts, expected?: PostTexts): MaybePromise<boolean>;
+  /**
+   * Changes the given members. Returns false if the post does not exist, or its members are not
+   * those of `expected`.
+   */
+  update(id: string, change: Partial<PostMembers>, expected?: PostMembers): MaybePromise<boolean>;
   /** Removes the post and its comments (R7). Returns false as `update` does. */
-  remove(id: string, expected?: PostTexts): MaybePromise<boolean>;
+  remove(id: string, expected?: PostMembers): MaybePromise<boolean>;
 }
 
 export interface Comments {
   find(id: string): MaybePromise<Comment | undefined>;
   /** Returns undefined, and stores nothing, if the post does not exist. */
   add(postId: string, content: string): MaybePromise<Comment | undefined>;
+  /** Returns false if the comment does not exist. */
+  remove(id: string): MaybePromise<boolean>;
   /** The comments of a post, oldest first (R2); empty if the post does not exist. */
   ofPost(id: string): List<Comment>;
   /**
@@ -75,7 +82,10 @@ export interface Todos {
   /** In the order created (R2). */
   readonly all: List<Todo>;
   find(id: string): MaybePromise<Todo | undefined>;
-  create(draft: Omit<Todo, 'id'>): MaybePromise<Todo>;
+  create(draft: TodoMembers): MaybePromise<Todo>;
+  /** As for posts. */
+  update(id: string, change: Partial<TodoMembers>, expected?: TodoMembers): MaybePromise<boolean>;
+  remove(id: string, expected?: TodoMembers): MaybePromise<boolean>;
 }
 
 export interface Articles {

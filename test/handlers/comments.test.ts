@@ -103,8 +103,29 @@ test('other methods are 405 with Allow, another Accept is 406', async (t) => {
   const post = await createPost(server);
   const put = await server.fetch(`${post}/comments`, { method: 'PUT' });
   assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, POST, HEAD, OPTIONS']);
-  const remove = await server.fetch(`/comments/${missing}`, { method: 'DELETE' });
-  assert.deepEqual([remove.status, remove.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
+  const patch = await server.fetch(`/comments/${missing}`, { method: 'PATCH' });
+  assert.deepEqual([patch.status, patch.headers.get('allow')], [405, 'GET, DELETE, HEAD, OPTIONS']);
   const headers = { Accept: 'text/html' };
   assert.equal((await server.fetch(`${post}/comments`, { headers })).status, 406);
+});
+
+test('DELETE /comments/{id}: 204, and it is gone from its post; else 404 or 412 (R37)', async (t) => {
+  const server = await startServer(t);
+  const post = await createPost(server);
+  const made: string[] = [];
+  for (const content of ['one', 'two', 'three']) {
+    const { headers } = await server.send('POST', `${post}/comments`, { content });
+    made.push(headers.get('location') ?? '');
+  }
+  const remove = (headers: Record<string, string> = {}): Promise<Response> =>
+    server.fetch(made[1] ?? '', { method: 'DELETE', headers });
+  assert.equal((await remove({ 'If-Match': '"x"' })).status, 412);
+  assert.equal((await remove()).status, 204);
+  assert.equal((await remove()).status, 404);
+  assert.equal((await server.fetch(made[1] ?? '')).status, 404);
+  const rest = (await (await server.fetch(`${post}/comments`)).json()) as { content: string }[];
+  assert.deepEqual(
+    rest.map(({ content }) => content),
+    ['one', 'three'],
+  );
 });

@@ -188,10 +188,10 @@ test('other methods are 405 with Allow; OPTIONS tells the same (R6, R9)', async 
   const server = await startServer(t);
   const rows = [
     ['/posts', 'GET, POST, HEAD, OPTIONS'],
-    [`/posts/${missing}`, 'GET, PUT, DELETE, HEAD, OPTIONS'],
+    [`/posts/${missing}`, 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS'],
   ] as const;
   for (const [path, allow] of rows) {
-    const refused = await server.fetch(path, { method: 'PATCH' });
+    const refused = await server.fetch(path, { method: 'PROPFIND' });
     assert.equal(refused.status, 405);
     assert.equal(refused.headers.get('allow'), allow);
     const options = await server.fetch(path, { method: 'OPTIONS' });

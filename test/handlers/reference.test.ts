@@ -122,6 +122,7 @@ const long = 'x'.repeat(2_000);
 const bearer = { Authorization: 'Bearer nothing' };
 const isAll = ({ path }: Entry): boolean => path === '/api/articles';
 const patchType = 'application/json-patch+json';
+const mergePatchType = 'application/merge-patch+json';
 const patch = (change: object): Change => ({ type: patchType, body: JSON.stringify([change]) });
 
 /** Of an account that has written none of the posts. */
@@ -157,6 +158,7 @@ const faults: Readonly<Partial<Record<ErrorCode, (entry: Entry) => Change>>> = {
   invalid_body: (entry) => {
     if (isForm(entry)) return { body: form({ name: 'x' }) };
     if (entry.method !== 'PATCH') return { body: '{}' };
+    if (!entry.path.includes('articles')) return { type: mergePatchType, body: '{"title":null}' };
     return patch({ op: 'remove', path: isAll(entry) ? '/0' : '/title' });
   },
   invalid_patch: () => ({ type: patchType, body: '{}' }),
@@ -198,14 +200,15 @@ describe('what the API reference says', () => {
     others.set('forbidden', owned);
     tokenOfUser = await logIn(owned);
     ids.set('articles', '1');
-    const first = async (path: string): Promise<string> => {
-      const [found] = (await (await server.fetch(path)).json()) as readonly { id: string }[];
-      return found?.id ?? '';
+    const first = async (path: string, at = 0): Promise<string> => {
+      const found = (await (await server.fetch(path)).json()) as readonly { id: string }[];
+      return found[at]?.id ?? '';
     };
     ids.set('posts', await first('/posts'));
     const second = { content: 'So that there is a second page.' };
     await server.send('POST', `/posts/${ids.get('posts')}/comments`, second);
-    ids.set('comments', await first(`/posts/${ids.get('posts')}/comments`));
+    // Of another post: that one is deleted before its comments.
+    ids.set('comments', await first(`/posts/${await first('/posts', 1)}/comments`));
     ids.set('todos', await first('/api/todos'));
   });
 

@@ -114,8 +114,11 @@ test('other methods are 405, another Accept is 406, the prefix belongs to the pa
   const server = await startServer(t);
   const put = await server.fetch('/api/todos', { method: 'PUT' });
   assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, POST, HEAD, OPTIONS']);
-  const remove = await server.fetch(`/api/todos/${missing}`, { method: 'DELETE' });
-  assert.deepEqual([remove.status, remove.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
+  const one = await server.fetch(`/api/todos/${missing}`, { method: 'PUT' });
+  assert.deepEqual(
+    [one.status, one.headers.get('allow')],
+    [405, 'GET, PATCH, DELETE, HEAD, OPTIONS'],
+  );
   const headers = { Accept: 'text/html' };
   assert.equal((await server.fetch('/api/todos', { headers })).status, 406);
   for (const path of ['/todos', '/api', '/api/', '/api/todos/', '/API/todos']) {
@@ -133,4 +136,34 @@ test('a refused body is named by its members, or as a whole', async (t) => {
     assert.equal(response.status, 422);
     assert.equal(((await response.json()) as { error: string }).error, sentence);
   }
+});
+
+test('PATCH and DELETE /api/todos/{id}: completed or renamed, and removed (R37)', async (t) => {
+  const server = await startServer(t);
+  const [first, second, third] = await list(server);
+  const path = `/api/todos/${second?.id ?? ''}`;
+  const change = (method: string, body?: unknown, tag?: string): Promise<Response> =>
+    server.fetch(path, {
+      method,
+      headers: {
+        'Content-Type': 'application/merge-patch+json',
+        ...(tag !== undefined && { 'If-Match': tag }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  assert.equal((await change('PATCH', { completed: true })).status, 204);
+  assert.deepEqual(await list(server), [first, { ...second, completed: true }, third]);
+  assert.equal((await change('PATCH', { title: 'New', id: 'x' })).status, 204);
+  assert.deepEqual((await list(server))[1], { id: second?.id, title: 'New', completed: true });
+  for (const body of [{ completed: null }, { completed: 1 }, { title: null }, { title: '' }, 1]) {
+    assert.equal((await change('PATCH', body)).status, 422, JSON.stringify(body));
+  }
+  assert.equal((await change('PATCH', {}, '"x"')).status, 412);
+  assert.equal((await change('DELETE', undefined, '"x"')).status, 412);
+  const json = await server.send('PATCH', path, { completed: true });
+  assert.equal(json.status, 415);
+  assert.equal((await change('DELETE')).status, 204);
+  assert.deepEqual(await list(server), [first, third]);
+  for (const method of ['GET', 'DELETE']) assert.equal((await change(method)).status, 404);
+  assert.equal((await change('PATCH', {})).status, 404);
 });

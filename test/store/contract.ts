@@ -8,6 +8,7 @@ import type { Account, Author } from '../../dist/store/model.js';
 import type { Area, Store, Versions } from '../../dist/store/store.js';
 import { anyCharacter } from '../support/texts.js';
 import { testArticles } from './contract-articles.js';
+import { testChanges } from './contract-changes.js';
 import { testLists } from './contract-lists.js';
 import { allOf } from '../support/lists.js';
 import { cases } from '../support/long.js';
@@ -53,6 +54,7 @@ const text = (title: string): { title: string; content: string; authorId: null }
 
 export function testStore(driver: string, open: StoreFactory): void {
   describe(`${driver}: lists`, () => testLists((t) => open(t, nothing)));
+  describe(`${driver}: changes`, () => testChanges((t) => open(t, nothing)));
   describe(`${driver}: posts`, () => testPosts(open));
   describe(`${driver}: comments`, () => testComments(open));
   describe(`${driver}: authors, accounts and todos`, () => testOthers(open));
@@ -143,10 +145,16 @@ function testPosts(open: StoreFactory): void {
 
   test('a post is changed and removed only as it is expected', async (t) => {
     const { posts } = await open(t, nothing);
-    const [seen, change] = [text('a\0'), { title: 'b', content: '' }];
-    const { id } = await posts.create(seen);
+    const status = 'DRAFT' as const;
+    const { title, content } = text('a\0');
+    const [seen, change] = [
+      { title, content, status },
+      { title: 'b', content: '', status },
+    ];
+    const { id } = await posts.create(text('a\0'));
     assert.equal(await posts.update(id, text('c'), { ...seen, title: 'b' }), false);
     assert.equal(await posts.update(id, text('c'), { ...seen, content: 'b' }), false);
+    assert.equal(await posts.update(id, text('c'), { ...seen, status: 'PUBLISHED' }), false);
     assert.equal(await posts.remove(id, change), false);
     assert.deepEqual({ ...(await posts.find(id)), ...seen }, await posts.find(id));
     assert.equal(await posts.update(id, change, seen), true);

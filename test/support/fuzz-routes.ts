@@ -21,6 +21,7 @@ const articlePatch = [
 const listPatch = [{ op: 'replace', path: '/1/author/familyName', value: 'Changed' }];
 const merge = { title: 'Merged', author: { givenName: null }, content: 'x', tags: ['a', 'b'] };
 const jsonPatch = 'application/json-patch+json';
+const mergeType = 'application/merge-patch+json';
 
 /** In the order of the table of routes. */
 export const seeds: readonly Seed[] = [
@@ -43,6 +44,12 @@ export const seeds: readonly Seed[] = [
     route: 'PUT /posts/{id}',
     status: 204,
     make: ({ random, posts }) => send('PUT', `/posts/${random.pick(posts)}`, text),
+  },
+  {
+    route: 'PATCH /posts/{id}',
+    status: 204,
+    make: ({ random, posts }) =>
+      patch(`/posts/${random.pick(posts)}`, mergeType, { status: 'PUBLISHED', title: 'Out' }),
   },
   {
     route: 'GET /posts/{id}/comments',
@@ -115,6 +122,12 @@ export const seeds: readonly Seed[] = [
     status: 200,
     make: ({ random, todos }) => get(`/api/todos/${random.pick(todos)}`),
   },
+  {
+    route: 'PATCH /api/todos/{id}',
+    status: 204,
+    make: ({ random, todos }) =>
+      patch(`/api/todos/${random.pick(todos)}`, mergeType, { completed: true }),
+  },
   { route: 'GET /api/articles', status: 200, make: () => get('/api/articles') },
   { route: 'GET /api/articles/{id}', status: 200, make: () => get('/api/articles/1') },
   { route: 'POST /api/articles', status: 201, make: () => send('POST', '/api/articles', article) },
@@ -139,7 +152,7 @@ export const seeds: readonly Seed[] = [
   {
     route: 'PATCH /api/articles/{id}',
     status: 204,
-    make: () => patch('/api/articles/2', 'application/merge-patch+json', merge),
+    make: () => patch('/api/articles/2', mergeType, merge),
     weight: 3,
   },
   { route: 'GET /articles/{id}', status: 308, make: () => get('/articles/1') },
@@ -150,6 +163,16 @@ export const seeds: readonly Seed[] = [
   { route: 'GET /livez', status: 200, make: () => get('/livez') },
   { route: 'GET /readyz', status: 200, make: () => get('/readyz') },
   // Last: it takes away what others read.
+  {
+    route: 'DELETE /comments/{id}',
+    status: 204,
+    make: ({ comments }) => ({ ...get(`/comments/${comments.at(-1) ?? ''}`), method: 'DELETE' }),
+  },
+  {
+    route: 'DELETE /api/todos/{id}',
+    status: 204,
+    make: ({ todos }) => ({ ...get(`/api/todos/${todos.at(-1) ?? ''}`), method: 'DELETE' }),
+  },
   {
     route: 'DELETE /posts/{id}',
     status: 204,
