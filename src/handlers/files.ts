@@ -78,8 +78,13 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileHan
       const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
       if (method === 'HEAD') return { status: 200, headers, body: Readable.from([]) };
       return andThen(uploads.open(), (snapshot) => {
-        const missing = ({ storedName, temporaryName }: StoredFile): void =>
+        const missing = async ({ storedName, temporaryName }: StoredFile): Promise<void> => {
+          const current = await uploads.open(storedName);
+          void current.release();
+          // A replaced file can go before its readers: no more are kept than may be stored.
+          if (current.files[0]?.temporaryName !== temporaryName) return;
           log('error', 'stored file missing', { requestId: id, storedName, temporaryName });
+        };
         const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot, missing)));
         const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
         return { status: 200, headers, body, streamBytesMax };
@@ -160,7 +165,7 @@ function tagOf(file: StoredFile): string {
  */
 async function* toParts(
   snapshot: Snapshot,
-  missing: (file: StoredFile) => void,
+  missing: (file: StoredFile) => Promise<void>,
 ): AsyncGenerator<OutgoingPart, void, undefined> {
   yield {
     name: 'abd',
@@ -169,9 +174,9 @@ async function* toParts(
     content: [Buffer.from('this is a text content')],
   };
   for (const file of snapshot.files) {
-    const content = await snapshot.read(file).catch((error: unknown) => {
+    const content = await snapshot.read(file).catch(async (error: unknown) => {
       if (codeOf(error) !== 'ENOENT') throw error;
-      missing(file);
+      await missing(file);
     });
     if (content === undefined) continue;
     const { storedName } = file;
