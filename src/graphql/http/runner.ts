@@ -105,21 +105,23 @@ export function createRunner(deps: RunnerDeps): Runner {
 }
 
 /** R36: without a token, a request that is in the cache is refused like any other. */
-async function findCached(
+function findCached(
   { engine, responses, viewerOf, metrics }: RunnerDeps,
   request: HttpRequest,
   key: string | undefined,
-): Promise<HttpResponse | undefined> {
+): MaybePromise<HttpResponse | undefined> {
   const cached = responses.find(key);
   if (cached === undefined) return undefined;
+  const use = (): HttpResponse => {
+    metrics?.responseFromCache();
+    return cached;
+  };
   try {
     const authorized = engine.authorize(() => viewerOf(request));
-    if (isPromise(authorized)) await authorized;
+    return isPromise(authorized) ? authorized.then(use, () => undefined) : use();
   } catch {
     return undefined;
   }
-  metrics?.responseFromCache();
-  return cached;
 }
 
 function toResponse({ json, result }: Outcome, type: ResponseType): HttpResponse {
