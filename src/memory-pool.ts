@@ -27,6 +27,11 @@ export class MemoryPool {
     return this.bytes > this.bytesMax / 2;
   }
 
+  /** True while what could not be refused exceeds the limit. */
+  get isOver(): boolean {
+    return this.bytes > this.bytesMax;
+  }
+
   /** Opens an empty reservation, which the caller must release. */
   open(): Reservation {
     return new Reservation(this);

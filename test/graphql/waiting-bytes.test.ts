@@ -225,3 +225,31 @@ test('an event that finds no room ends nobody who reads, over sockets and event 
   await client.close();
   await assertNothingHeld(endpoint);
 });
+
+test('a long event waits while clients hold more than may be in memory; short ones do not', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const client = await listen(endpoint, long);
+  const other = await listen(endpoint, short);
+  const held = endpoint.pool.open();
+  held.set(endpoint.pool.bytesMax + 1);
+  const seen: string[] = [];
+  const event = client.next().then(({ payload }) => {
+    seen.push('long');
+    return JSON.stringify(payload);
+  });
+  for (const content of ['x'.repeat(30_000), 'y', 'z']) {
+    endpoint.comment(content);
+    await other.next();
+    seen.push('short');
+  }
+  held.release();
+  assert.match(await event, /"f9":"xxx/);
+  assert.deepEqual(seen, ['short', 'short', 'short', 'long']);
+  for (const content of ['y', 'z']) {
+    assert.match(JSON.stringify((await client.next()).payload), new RegExp(`"f9":"${content}"`));
+  }
+  assert.deepEqual(endpoint.dropped, []);
+  await client.close();
+  await other.close();
+  await assertNothingHeld(endpoint);
+});

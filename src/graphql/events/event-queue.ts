@@ -4,16 +4,23 @@
  * time.
  */
 
+import type { MemoryPool } from '../../memory-pool.ts';
 import type { Scheduler } from '../../scheduler.ts';
+
+/** How often heavy work that waits for memory asks for it. */
+const retryMilliseconds = 50;
 
 export class EventQueue {
   readonly #scheduler: Scheduler;
+  readonly #pool: Pick<MemoryPool, 'isOver'>;
   readonly #light: (() => void)[] = [];
   readonly #heavy: (() => void)[] = [];
   #isBusy = false;
+  #retry: NodeJS.Timeout | undefined;
 
-  constructor(scheduler: Scheduler) {
+  constructor(scheduler: Scheduler, pool: Pick<MemoryPool, 'isOver'>) {
     this.#scheduler = scheduler;
+    this.#pool = pool;
   }
 
   /** The same number for work that runs in one iteration of the event loop. */
@@ -26,19 +33,37 @@ export class EventQueue {
     return this.#scheduler.turn();
   }
 
+  /** False while clients have not taken more than may be in memory: heavy work then waits. */
+  get hasRoom(): boolean {
+    return !this.#pool.isOver;
+  }
+
   /** Runs `work` after the work queued before it. Light work takes precedence over heavy work. */
-  async run(work: () => Promise<void>, isHeavy: boolean): Promise<void> {
+  async run<T>(work: () => Promise<T>, isHeavy: boolean): Promise<T> {
     const queue = isHeavy ? this.#heavy : this.#light;
-    if (this.#isBusy) await new Promise<void>((resolve) => void queue.push(resolve));
+    if (this.#isBusy || (isHeavy && !this.hasRoom)) {
+      const start = new Promise<void>((resolve) => void queue.push(resolve));
+      if (!this.#isBusy) this.#startNext();
+      await start;
+    }
     this.#isBusy = true;
     try {
       await this.wait();
-      await work();
+      return await work();
     } finally {
-      const next = this.#light.shift() ?? this.#heavy.shift();
-      // It stays busy while the next work starts, so that no other overtakes it.
-      if (next === undefined) this.#isBusy = false;
-      else next();
+      this.#startNext();
     }
+  }
+
+  #startNext(): void {
+    const next = this.#light.shift() ?? (this.hasRoom ? this.#heavy.shift() : undefined);
+    // It stays busy while the next work starts, so that no other overtakes it.
+    this.#isBusy = next !== undefined;
+    next?.();
+    if (this.#isBusy || this.#heavy.length === 0) return;
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      if (!this.#isBusy) this.#startNext();
+    }, retryMilliseconds).unref();
   }
 }

@@ -86,17 +86,23 @@ export class SubscriptionGroup {
     for (;;) {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
-      await this.#deps.queue.run(() => this.#announce(() => toJson(event.value)), this.#isHeavy);
+      const announce = (): Promise<boolean> => this.#announce(() => toJson(event.value));
+      while (!(await this.#deps.queue.run(announce, this.#isHeavy)));
     }
   }
 
-  async #announce(toJson: () => MaybePromise<string>): Promise<void> {
+  /** Returns false for an event that turns out to be heavy, and has to wait for memory. */
+  async #announce(toJson: () => MaybePromise<string>): Promise<boolean> {
+    if (this.#ended) return true;
     const json = await toJson();
+    const wasHeavy = this.#isHeavy;
     this.#isHeavy = json.length > lightBytesMax;
+    if (this.#isHeavy && !wasHeavy && !this.#deps.queue.hasRoom) return false;
     const { turn } = this.#deps.queue;
     const isFurther = turn === this.#turn;
     this.#turn = turn;
     await this.#deliver(new SharedEvent(Buffer.from(json), this.#deps.pool, isFurther));
+    return true;
   }
 
   /** Subscribers that join during the delivery do not get the event. */

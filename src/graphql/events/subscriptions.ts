@@ -23,7 +23,7 @@ export interface SubscriptionsDeps {
   /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
   /** Accounts for the operations of groups, and for events queued for slow clients. */
-  readonly pool: Pick<MemoryPool, 'open'>;
+  readonly pool: Pick<MemoryPool, 'open' | 'isOver'>;
   readonly log: Log;
   readonly placed?: Store['placed'] | undefined;
   readonly metrics?: GraphqlMetrics | undefined;
@@ -32,7 +32,7 @@ export interface SubscriptionsDeps {
 export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, pool, log, metrics } = deps;
   const groups = new Map<string, SubscriptionGroup>();
-  const queue = new EventQueue(engine.scheduler);
+  const queue = new EventQueue(engine.scheduler, pool);
   let closed = false;
   let opened = 0;
 
