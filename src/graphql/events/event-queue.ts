@@ -7,8 +7,10 @@
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Scheduler } from '../../scheduler.ts';
 
-/** How often heavy work that waits for memory asks for it. */
+/** How often heavy work that waits for memory asks for it … */
 const retryMilliseconds = 50;
+/** … and how often at most: in ten seconds those who do not read are disconnected. */
+const retriesMax = 200;
 
 export class EventQueue {
   readonly #scheduler: Scheduler;
@@ -17,6 +19,7 @@ export class EventQueue {
   readonly #heavy: (() => void)[] = [];
   #isBusy = false;
   #retry: NodeJS.Timeout | undefined;
+  #retries = 0;
 
   constructor(scheduler: Scheduler, pool: Pick<MemoryPool, 'isOver'>) {
     this.#scheduler = scheduler;
@@ -56,13 +59,16 @@ export class EventQueue {
   }
 
   #startNext(): void {
-    const next = this.#light.shift() ?? (this.hasRoom ? this.#heavy.shift() : undefined);
+    const mayBeHeavy = this.hasRoom || this.#retries >= retriesMax;
+    const next = this.#light.shift() ?? (mayBeHeavy ? this.#heavy.shift() : undefined);
     // It stays busy while the next work starts, so that no other overtakes it.
     this.#isBusy = next !== undefined;
+    if (mayBeHeavy) this.#retries = 0;
     next?.();
     if (this.#isBusy || this.#heavy.length === 0) return;
     this.#retry ??= setTimeout(() => {
       this.#retry = undefined;
+      this.#retries += 1;
       if (!this.#isBusy) this.#startNext();
     }, retryMilliseconds).unref();
   }
