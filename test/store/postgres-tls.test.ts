@@ -73,6 +73,7 @@ describe('PostgreSQL with TLS', { skip: skipPostgres || skipOpenSsl }, () => {
       // One more connection listens for comments.
       store.comments.watch?.(() => undefined);
       await watching([store]);
+      await store.ping();
       const connections = await server.query(
         url,
         `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
