@@ -18,7 +18,7 @@ export class EventQueue {
   readonly #light: (() => void)[] = [];
   readonly #heavy: (() => void)[] = [];
   #isBusy = false;
-  #retry: NodeJS.Timeout | undefined;
+  #isRetryDue = false;
   #retries = 0;
 
   constructor(scheduler: Scheduler, pool: Pick<MemoryPool, 'isOver'>) {
@@ -65,9 +65,10 @@ export class EventQueue {
     this.#isBusy = next !== undefined;
     if (mayBeHeavy) this.#retries = 0;
     next?.();
-    if (this.#isBusy || this.#heavy.length === 0) return;
-    this.#retry ??= setTimeout(() => {
-      this.#retry = undefined;
+    if (this.#isBusy || this.#heavy.length === 0 || this.#isRetryDue) return;
+    this.#isRetryDue = true;
+    setTimeout(() => {
+      this.#isRetryDue = false;
       this.#retries += 1;
       if (!this.#isBusy) this.#startNext();
     }, retryMilliseconds).unref();
