@@ -1,6 +1,7 @@
-/** Checks the upgrade request of a WebSocket (R27, R28). */
+/** Checks the upgrade request of a WebSocket (R27, R28), and bounds the token that is stored. */
 
 import type { IncomingMessage } from 'node:http';
+import { tokenLengthMax } from '../../auth/jwt.ts';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { hasBody } from '../../http/server/body.ts';
@@ -52,4 +53,11 @@ export function chooseProtocol(offered: Iterable<string>): Protocol | undefined 
     if (protocol !== undefined) return protocol;
   }
   return undefined;
+}
+
+/** Copies what is stored as long as the socket is open; what no token can be is cut. */
+export function toStored(authorization: string | undefined): string | undefined {
+  // Cut it is still longer than a token, so it stays invalid.
+  const text = authorization?.slice(0, tokenLengthMax + 'Bearer '.length + 1);
+  return text && Buffer.from(text).toString();
 }

@@ -1,11 +1,11 @@
 /** The protocol state of one socket: initialisation, operations, limits. */
 
-import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { toPlainError } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
+import { toStored } from './handshake.ts';
 import {
   operationBytes,
   type OperationDeps,
@@ -60,7 +60,7 @@ export class Session {
   #waiting: SocketOperation[] = [];
   readonly #reservation: Reservation;
   #executing = 0;
-  #nextStart: NodeJS.Immediate | undefined;
+  #isStartDue = false;
   #state: 'new' | 'ready' | 'closed' = 'new';
   #authorization: string | undefined;
   #second = 0;
@@ -120,11 +120,7 @@ export class Session {
 
   /** Starts operations that wait. Call it when the client has taken what was queued. */
   resume(): void {
-    if (this.#waiting.length === 0) return;
-    this.#nextStart ??= setImmediate(() => {
-      this.#nextStart = undefined;
-      this.#startWaiting();
-    });
+    if (this.#waiting.length > 0) void this.#startAfter(this.#deps.engine.scheduler.yield());
   }
 
   close(closing: Closing): void {
@@ -137,7 +133,6 @@ export class Session {
   end(): void {
     this.#state = 'closed';
     clearTimeout(this.#initTimer);
-    clearImmediate(this.#nextStart);
     for (const operation of this.#operations.values()) operation.stop();
     this.#operations.clear();
     this.#waiting = [];
@@ -226,8 +221,19 @@ export class Session {
     }
     const operation = new SocketOperation(start, bytes, this.#shared);
     this.#operations.set(id, operation);
-    if (this.#mayStart() && this.#waiting.length === 0) this.#run(operation);
-    else this.#waiting.push(operation);
+    if (this.#waiting.push(operation) > 1 || !this.#mayStart()) return;
+    // To read and check its document may take long.
+    const turn = this.#deps.engine.scheduler.turn();
+    if (turn === undefined) this.#startWaiting();
+    else void this.#startAfter(turn);
+  }
+
+  async #startAfter(turn: Promise<void>): Promise<void> {
+    if (this.#isStartDue) return;
+    this.#isStartDue = true;
+    await turn;
+    this.#isStartDue = false;
+    this.#startWaiting();
   }
 
   #mayStart(): boolean {
@@ -288,11 +294,4 @@ export class Session {
     this.#reservation.set(this.#reservation.bytes - operation.bytes + bytes);
     operation.bytes = bytes;
   }
-}
-
-/** Copies what is stored as long as the socket is open; what no token can be is cut. */
-function toStored(authorization: string | undefined): string | undefined {
-  // Cut it is still longer than a token, so it stays invalid.
-  const text = authorization?.slice(0, tokenLengthMax + 'Bearer '.length + 1);
-  return text && Buffer.from(text).toString();
 }
