@@ -33,8 +33,9 @@ export function textsOf<const N extends string>(
   return (body) => {
     const members = decodeObject(body);
     refuseFaults(names.map((name) => [name, textFault(members[name], mayBeBlank)]));
-    const texts = names.map((name) => [name, members[name]]);
-    return Object.fromEntries(texts) as Record<N, string>; // each was checked above
+    const texts: Record<string, unknown> = {};
+    for (const name of names) texts[name] = members[name];
+    return texts as Record<N, string>; // each was checked above
   };
 }
 
