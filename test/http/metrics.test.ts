@@ -237,7 +237,8 @@ test('/metrics is not on the main port', async (t) => {
   }
 });
 
-const skip = spawnSync('promtool', ['--version']).status !== 0 && 'promtool is not installed here';
+const skip =
+  spawnSync('promtool', ['--version']).status !== 0 && 'there is no promtool on this machine';
 
 test('promtool has nothing against them', { skip }, async (t) => {
   const { main, read } = await start(t);

@@ -57,6 +57,9 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   // The clients of this test have no accounts, and comment on a post of the demo data.
   assert.deepEqual([env['REQUIRE_AUTH'], env['DEMO_DATA']], ['writes', 'false']);
   Object.assign(env, { REQUIRE_AUTH: 'none', DEMO_DATA: 'true' });
+  // Each container has an address of its own.
+  assert.equal(env['ADMIN_PORT'], '9090');
+  delete env['ADMIN_PORT'];
 
   // The volume that all nodes mount.
   assert.deepEqual(blockOf(text, 'volumes'), [`- files:${env['UPLOAD_DIR']}`]);

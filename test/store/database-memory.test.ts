@@ -50,9 +50,9 @@ const script = (path: string): string => `
 test('long records take no more memory than there is', { skip: skipSqlite }, async (t) => {
   const found: unknown = JSON.parse(runInHeap(96, script(await newSqliteFile(t))));
   assert.deepEqual(found, {
-    'comments of one post': [503, 'UNAVAILABLE'],
+    'comments of one post': [200, 'PAYLOAD_TOO_LARGE'],
     'a page of posts': [200, null],
-    'comments of many posts': [503, 'UNAVAILABLE'],
+    'comments of many posts': [200, 'PAYLOAD_TOO_LARGE'],
     'patch of all articles': [413, 'content_too_large'],
   });
 });
