@@ -33,7 +33,8 @@ export function sumOfBounds(config: Config, newSpace: number): number {
   const isInMemory = config.storeUrl === '' || config.storeUrl === 'memory:';
   return (
     programBytes +
-    newSpace +
+    // A third more: objects that survived it, and are garbage until the next full collection.
+    (newSpace * 4) / 3 +
     passwordBytes +
     cachesBytes +
     config.connectionsMax * connectionBytes +

@@ -205,7 +205,7 @@ describe('whatever happens', { concurrency: true }, () => {
 
 test('the first line names what the limits allow, with a warning where that is too much', async (t) => {
   const facts = async (env: Readonly<Record<string, string>>): Promise<[number, boolean]> => {
-    const program = await run(t, { env, flags: ['--max-old-space-size=512'] });
+    const program = await run(t, { env, flags: ['--max-old-space-size=1024'] });
     const { line } = await program.listening();
     const { memoryMaxMiB } = JSON.parse(line) as { readonly memoryMaxMiB: number };
     program.child.kill('SIGTERM');
