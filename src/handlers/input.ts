@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import { isBlank } from '../domain/text.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
 import { isObject } from '../http/json.ts';
-import type { RecordResponses } from '../records/records.ts';
+import { oneStatus, postStatuses, type RecordResponses } from '../records/records.ts';
 import type { PostMembers, Store, TodoMembers } from '../store/store.ts';
 
 export interface RecordDeps {
@@ -45,15 +45,13 @@ function textFault(value: unknown, mayBeBlank = false): string | undefined {
   return isBlank(value) && !mayBeBlank ? 'must not be blank' : undefined;
 }
 
-const statuses: readonly unknown[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
-
 /** The members of a post that a merge patch changes (R37). */
 export function decodePostChange(body: unknown): Partial<PostMembers> {
   const { title, content, status } = decodeObject(body);
   refuseFaults([
     ['title', title === undefined ? undefined : textFault(title)],
     ['content', content === undefined ? undefined : textFault(content)],
-    ['status', isOneOf(status, statuses) ? undefined : `must be one of ${statuses.join(', ')}`],
+    ['status', isOneOf(status, postStatuses) ? undefined : `must be ${oneStatus}`],
   ]);
   return { title, content, status } as Partial<PostMembers>; // checked above
 }

@@ -26,7 +26,8 @@ export interface PostDeps extends RecordDeps {
 export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
   key: '/posts',
   noun: 'post',
-  list: ({ posts }) => posts.all,
+  list: ({ posts }, status) => (status === undefined ? posts.all : posts.ofStatus(status)),
+  hasStatus: true,
   find: ({ posts }, id) => posts.find(id),
   toId,
   toJson,

@@ -5,6 +5,7 @@ import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { List, Range } from '../store/list.ts';
+import type { PostStatus } from '../store/model.ts';
 import type { ToListResponse } from './list-response.ts';
 import type { Reading } from './reading.ts';
 import type { ToText } from './record-texts.ts';
@@ -28,7 +29,10 @@ export interface RecordRoute<I, T> {
 export interface ListRoute<T> {
   /** Its path, as this service writes it. */
   readonly key: string;
-  readonly list: (records: Reading) => MaybePromise<List<T>>;
+  /** `status`: only the posts that have it. */
+  readonly list: (records: Reading, status?: PostStatus) => MaybePromise<List<T>>;
+  /** `?status=` selects records (R37). */
+  readonly hasStatus?: true;
   readonly toJson: (record: T) => string;
   /** A record has its text as a member: nothing would be gained by caching it. */
   readonly hasText?: boolean;
@@ -73,14 +77,15 @@ export function createRecordResponses(deps: RecordResponsesDeps): RecordResponse
 
   const readList = async <T extends object & { readonly id: Id }>(
     request: HttpRequest,
-    { key, list, toJson, hasText, toId }: ListRoute<T>,
+    route: ListRoute<T>,
   ): Promise<HttpResponse> => {
-    const range = toRange(request.query, toId);
-    const target = toTarget(key, range);
+    const { key, list, toJson, hasText } = route;
+    const { status, ...range } = toListQuery(request.query, route);
+    const target = toTarget(key, { status, ...range });
     const cached = responses.find(target);
     if (cached !== undefined) return cached;
     const records = responses.read();
-    const found = await list(records);
+    const found = await list(records, status);
     let link: readonly string[] = [];
     const response = await toListResponse({
       version: records.version,
@@ -89,7 +94,7 @@ export function createRecordResponses(deps: RecordResponsesDeps): RecordResponse
         const page = await found.read(range);
         const last = page.records.at(-1);
         if (range.limit === undefined || page.next === undefined || !last) return page;
-        const next = toTarget(key, { limit: range.limit, after: last.id });
+        const next = toTarget(key, { status, limit: range.limit, after: last.id });
         link = ['Link', `<${next}>; rel="next"`];
         return { records: page.records, next: undefined };
       },
@@ -127,8 +132,16 @@ export const limitMax = 1_000;
 /** The valid values of the parameters, for messages. */
 export const oneLimit = `one whole number from 1 to ${limitMax}`;
 export const oneId = 'one id';
+export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
+export const oneStatus = `one of ${postStatuses.join(', ')}`;
 
-function toRange(query: string, toId: (text: string) => Id | undefined): Range {
+type ListOptions = Pick<ListRoute<never>, 'toId' | 'hasStatus'>;
+
+interface ListQuery extends Range {
+  readonly status?: PostStatus | undefined;
+}
+
+function toListQuery(query: string, { toId, hasStatus }: ListOptions): ListQuery {
   if (query === '') return {};
   const parameters = new URLSearchParams(query);
   const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {
@@ -139,13 +152,21 @@ function toRange(query: string, toId: (text: string) => Id | undefined): Range {
     if (value === undefined) throw invalidParameter(name, meaning);
     return value;
   };
-  return { limit: read('limit', oneLimit, toLimit), after: read('after', oneId, toId) };
+  return {
+    status:
+      hasStatus && read('status', oneStatus, (text) => postStatuses.find((each) => each === text)),
+    limit: read('limit', oneLimit, toLimit),
+    after: read('after', oneId, toId),
+  };
 }
 
 /** The target of a page as `Link` writes it, which is also its cache key. */
-function toTarget(key: string, { limit, after }: Range): string {
-  if (limit === undefined) return after === undefined ? key : `${key}?after=${after}`;
-  return `${key}?limit=${limit}${after === undefined ? '' : `&after=${after}`}`;
+function toTarget(key: string, { status, limit, after }: ListQuery): string {
+  let target = key;
+  for (const [name, value] of Object.entries({ status, limit, after })) {
+    if (value !== undefined) target += `${target === key ? '?' : '&'}${name}=${value}`;
+  }
+  return target;
 }
 
 function toLimit(text: string): number | undefined {

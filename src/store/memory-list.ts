@@ -7,7 +7,7 @@ interface Identified {
 }
 
 /** The number of records with a lower id. */
-function countBelow(records: readonly Identified[], id: string | number): number {
+export function countBelow(records: readonly Identified[], id: string | number): number {
   let [low, high] = [0, records.length];
   while (low < high) {
     const middle = (low + high) >>> 1;

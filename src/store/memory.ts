@@ -4,8 +4,8 @@ import { createAccounts } from './accounts.ts';
 import { changedLengthMax, tooLongToChange, withId } from './articles.ts';
 import { copyText, createTake, textRecordBytes } from './byte-budget.ts';
 import { append } from './list.ts';
-import { createMemoryList, indexOfId } from './memory-list.ts';
-import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
+import { countBelow, createMemoryList, indexOfId } from './memory-list.ts';
+import type { Account, Article, Author, Comment, Post, PostStatus, Todo } from './model.ts';
 import { createVersions, VersionedMap } from './versions.ts';
 import type { Articles, Comments, Posts, Store, Todos, Versions } from './store.ts';
 
@@ -40,6 +40,8 @@ interface State extends MemoryStoreOptions {
   readonly commentsOfPost: Map<string, Comment[]>;
   /** Oldest first. An author without posts has no entry. */
   readonly postsOfAuthor: Map<string, Post[]>;
+  /** Oldest first. */
+  readonly postsOfStatus: Readonly<Record<PostStatus, Post[]>>;
   readonly authors: ReadonlyMap<string, Author>;
 }
 
@@ -55,6 +57,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     comments: new VersionedMap(versions, 'comments'),
     commentsOfPost: new Map(),
     postsOfAuthor: new Map(),
+    postsOfStatus: { DRAFT: [], PENDING_MODERATION: [], PUBLISHED: [] },
     authors: new Map(initial.authors.map((author) => [author.id, author])),
   };
   for (const post of initial.posts) keepPost(state, post);
@@ -81,6 +84,7 @@ function keepPost(state: State, post: Post): void {
   state.take(postBytes(post));
   state.posts.set(post.id, post);
   state.orderedPosts.push(post);
+  state.postsOfStatus[post.status].push(post);
   if (post.authorId !== null) append(state.postsOfAuthor, post.authorId, post);
 }
 
@@ -94,6 +98,7 @@ function createPosts(state: State): Posts {
   return {
     all: createMemoryList(state.orderedPosts, 'newestFirst'),
     ofAuthor: (id) => createMemoryList(state.postsOfAuthor.get(id) ?? [], 'newestFirst'),
+    ofStatus: (status) => createMemoryList(state.postsOfStatus[status], 'newestFirst'),
     find: (id) => state.posts.get(id),
     create(draft) {
       const { authorId } = draft;
@@ -114,7 +119,8 @@ function createPosts(state: State): Posts {
       };
       state.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
-      for (const posts of listsOf(state, post)) posts[indexOfId(posts, id)] = changed;
+      moveToStatus(state, post, changed.status);
+      for (const posts of listsOf(state, changed)) posts[indexOfId(posts, id)] = changed;
       return true;
     },
     remove(id, expected) {
@@ -138,9 +144,17 @@ function hasMembers<T extends object>(record: T, expected: Partial<T> = {}): boo
 }
 
 /** The lists that contain the post. */
-function listsOf({ orderedPosts, postsOfAuthor }: State, { authorId }: Post): readonly Post[][] {
-  const ofAuthor = authorId === null ? undefined : postsOfAuthor.get(authorId);
-  return ofAuthor === undefined ? [orderedPosts] : [orderedPosts, ofAuthor];
+function listsOf(state: State, { authorId, status }: Post): readonly Post[][] {
+  const lists = [state.orderedPosts, state.postsOfStatus[status]];
+  const ofAuthor = authorId === null ? undefined : state.postsOfAuthor.get(authorId);
+  return ofAuthor === undefined ? lists : [...lists, ofAuthor];
+}
+
+function moveToStatus({ postsOfStatus }: State, post: Post, status: PostStatus): void {
+  if (status === post.status) return;
+  const [from, to] = [postsOfStatus[post.status], postsOfStatus[status]];
+  from.splice(indexOfId(from, post.id), 1);
+  to.splice(countBelow(to, post.id), 0, post);
 }
 
 function forgetComments(state: State, postId: string): void {

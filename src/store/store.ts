@@ -25,6 +25,8 @@ export interface Posts {
   readonly all: List<Post>;
   /** The posts of an author, newest first. */
   ofAuthor(id: string): List<Post>;
+  /** The posts with a status, newest first (R37). */
+  ofStatus(status: Post['status']): List<Post>;
   find(id: string): MaybePromise<Post | undefined>;
   create(draft: PostDraft): MaybePromise<Post>;
   /**

@@ -96,6 +96,7 @@ test('the arguments of allPosts may be left out', () => {
     [
       ['first', 'Int', undefined],
       ['after', 'ID', undefined],
+      ['status', 'PostStatus', undefined],
     ],
   );
 });

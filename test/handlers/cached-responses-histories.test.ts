@@ -94,6 +94,8 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
       get(posts.list, '/posts'),
       get(posts.list, '/posts?limit=2'),
       get(posts.list, `/posts?limit=1&after=${post}`),
+      get(posts.list, '/posts?status=PUBLISHED'),
+      get(posts.list, '/posts?limit=1&status=DRAFT'),
       get(posts.find, '/posts/{id}', post),
       get(ofComments.list, '/posts/{id}/comments', post),
       get(ofComments.list, '/posts/{id}/comments?limit=1', post),
@@ -106,6 +108,7 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
       get(articles.find, '/api/articles/{id}', '1'),
       ask(`{ postById(postId: "${post}") { title author { name } comments { content } } }`),
       ask(`{ allPosts(after: "${post}") { id } }`),
+      ask('{ allPosts(status: PUBLISHED) { id } }'),
       ...queries.map(ask),
     ]);
 }
@@ -137,6 +140,7 @@ const writes: Readonly<Record<string, Write>> = {
     ids.post = post.id;
   },
   updatePost: async ({ posts }, { post }, title) => posts.update(post, { title, content: title }),
+  publishPost: async ({ posts }, { post }) => posts.update(post, { status: 'PUBLISHED' }),
   removePost: async ({ posts }, { post }) => posts.remove(post),
   async comment({ comments }, ids, content) {
     const comment = await comments.add(ids.post, content);

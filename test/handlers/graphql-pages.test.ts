@@ -101,6 +101,29 @@ test('without arguments, or with null, the response is the whole list', async (t
   assert.deepEqual(await ask(server, { first: null, after: null }), whole);
 });
 
+test('posts are listed by their status, in pages too (R37)', async (t) => {
+  const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
+  const ids = await fill(server, ['a', 'b', 'c', 'd', 'e']);
+  const published = [ids[0], ids[2], ids[3]];
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const body = '{"status":"PUBLISHED"}';
+  for (const id of published) {
+    await server.fetch(`/posts/${id}`, { method: 'PATCH', headers, body });
+  }
+  const text = `query ($first: Int, $after: ID, $status: PostStatus) {
+    allPosts(first: $first, after: $after, status: $status) { id } }`;
+  const listed = async (variables: object): Promise<readonly string[] | undefined> =>
+    (await ask(server, variables, text)).data?.allPosts.map(({ id }) => id);
+  assert.deepEqual(await listed({ status: 'PUBLISHED' }), published);
+  assert.deepEqual(await listed({ status: 'PUBLISHED', first: 2 }), published.slice(0, 2));
+  const after = published[1];
+  assert.deepEqual(await listed({ status: 'PUBLISHED', first: 2, after }), published.slice(2));
+  assert.deepEqual(await listed({ status: 'PENDING_MODERATION' }), []);
+  assert.deepEqual(await listed({ status: null }), ids);
+  const { errors } = await ask(server, { status: 'draft' }, text);
+  assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT');
+});
+
 test('values out of their bounds are refused by name, and read nothing', async (t) => {
   const ranges: unknown[] = [];
   const { run } = startGraphql({ wrap: (store) => noting(store, ranges) });

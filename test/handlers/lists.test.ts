@@ -51,6 +51,34 @@ test('posts, comments, todos and articles are read in pages, each linked to the 
   }
 });
 
+test('posts are listed by their status, in pages too (R37)', async (t) => {
+  const { server } = await startFilled(t);
+  const idsOf = (pages: readonly (readonly Listed[])[]) => pages.flat().map(({ id }) => id);
+  const ids = idsOf(await readPages(server, '/posts'));
+  const published = [ids[0], ids[2], ids[3]];
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const body = '{"status":"PUBLISHED"}';
+  for (const id of published) {
+    await server.fetch(`/posts/${id}`, { method: 'PATCH', headers, body });
+  }
+  assert.deepEqual(idsOf(await readPages(server, '/posts?status=PUBLISHED')), published);
+  const pages = await readPages(server, '/posts?limit=2&status=PUBLISHED');
+  assert.deepEqual([pages.length, idsOf(pages)], [2, published]);
+  const rest = await readPages(server, `/posts?status=DRAFT&after=${ids[1]}`);
+  assert.deepEqual(idsOf(rest), [ids[4]]);
+  assert.deepEqual(await readPages(server, '/posts?status=PENDING_MODERATION'), [[]]);
+  for (const query of ['status=', 'status=draft', 'status=DRAFT&status=DRAFT']) {
+    const response = await server.fetch(`/posts?${query}`);
+    const { code, parameter, error } = (await response.json()) as Record<string, string>;
+    assert.deepEqual([response.status, code, parameter], [400, 'invalid_parameter', 'status']);
+    const values = 'one of DRAFT, PENDING_MODERATION, PUBLISHED';
+    assert.equal(error, `The parameter status must be ${values}.`);
+  }
+  // Only posts have one.
+  const todos = await (await server.fetch('/api/todos')).text();
+  assert.equal(await (await server.fetch('/api/todos?status=x')).text(), todos);
+});
+
 test('bad parameters are refused with their name, others are not looked at', async (t) => {
   const { server, post } = await startFilled(t);
   const faults: readonly (readonly [query: string, parameter: string])[] = [

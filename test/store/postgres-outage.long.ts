@@ -211,6 +211,7 @@ describe('a store on PostgreSQL', { skip }, () => {
     await server.query(
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
+       DROP INDEX inkwell.posts_of_status;
        DROP TABLE inkwell.login_failures, inkwell.upload_folder;
        UPDATE inkwell.schema_state SET version = 4`,
     );

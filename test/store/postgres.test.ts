@@ -62,6 +62,7 @@ test(
     await server.query(
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
+       DROP INDEX inkwell.posts_of_status;
        UPDATE inkwell.schema_state SET version = 1`,
     );
     const logged: unknown[] = [];

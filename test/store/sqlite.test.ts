@@ -281,7 +281,7 @@ function toFirstVersion(database: Parameters<Parameters<typeof inSqlite>[1]>[0])
     if (!first.includes(table) && !table.startsWith('sqlite_'))
       database.exec(`DROP TABLE ${table}`);
   }
-  database.exec('PRAGMA user_version = 1');
+  database.exec('DROP INDEX posts_of_status; PRAGMA user_version = 1');
 }
 
 /** Keeps others from writing, as another process can, until the result is called. */

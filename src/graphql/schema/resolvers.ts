@@ -10,7 +10,7 @@ import { AppError } from '../../errors.ts';
 import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Range } from '../../store/list.ts';
-import type { Account, Author, Comment, Post } from '../../store/model.ts';
+import type { Account, Author, Comment, Post, PostStatus } from '../../store/model.ts';
 import type { GraphqlContext } from '../context.ts';
 import type { UploadedFile } from './uploaded-file.ts';
 
@@ -23,9 +23,10 @@ type Resolver = (...call: Call<never, never>) => unknown;
 interface CreatePostArgs {
   readonly createPostInput: { readonly title: string; readonly content: string };
 }
-interface PageArgs {
+interface PostsArgs {
   readonly first?: number | null;
   readonly after?: string | null;
+  readonly status?: PostStatus | null;
 }
 interface AddCommentArgs {
   readonly commentInput: { readonly postId: string; readonly content: string };
@@ -33,8 +34,11 @@ interface AddCommentArgs {
 
 export const resolvers: Resolvers = {
   Query: {
-    allPosts: (...[, args, context, info]: Call<unknown, PageArgs>) =>
-      context.readList(context.records.posts.all, info, toRange(args)),
+    allPosts(...[, args, context, info]: Call<unknown, PostsArgs>) {
+      const { posts } = context.records;
+      const list = args.status == null ? posts.all : posts.ofStatus(args.status);
+      return context.readList(list, info, toRange(args));
+    },
     postById(...[, { postId }, context, info]: Call<unknown, { readonly postId: string }>) {
       const id = toId(postId);
       if (id === undefined) return null;
@@ -82,7 +86,7 @@ export const subscribers: Resolvers = {
 };
 
 /** R14a. */
-function toRange({ first, after }: PageArgs): Range {
+function toRange({ first, after }: PostsArgs): Range {
   const id = toId(after ?? '');
   if (id === undefined && typeof after === 'string') throw invalidParameter('after', oneId);
   const limit = first ?? undefined;

@@ -64,9 +64,10 @@ type Comment {
 type Query {
   """
   All posts, newest first; with \`first\`, so many of them, from 1 to 1000; with \`after\`, those
-  behind the post with this id, also where it has been removed.
+  behind the post with this id, also where it has been removed; with \`status\`, only those that
+  have it.
   """
-  allPosts(first: Int, after: ID): [Post!]!
+  allPosts(first: Int, after: ID, status: PostStatus): [Post!]!
   "One post; null where no post has this id."
   postById(postId: String!): Post
 }

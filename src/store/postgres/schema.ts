@@ -124,6 +124,7 @@ const steps: readonly string[] = [
       SET disk_name = excluded.disk_name, size = excluded.size;
     RETURN coalesce(replaced, '[]');
   END $function$;`,
+  'CREATE INDEX posts_of_status ON inkwell.posts (status, seq);',
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */

@@ -73,7 +73,7 @@ export function createStatements(pool: Pool, milliseconds: number): Statements {
     number,
     ofOne([table, column], order, place) {
       const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
-      const owner = hidden('$1', 'uuid');
+      const owner = hidden('$1', column === 'status' ? 'text' : 'uuid');
       return `inkwell.${table}
         WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
         ORDER BY ${column} ${order}, seq ${order} LIMIT ${number('$3')}`;
@@ -89,8 +89,9 @@ export function createStatements(pool: Pool, milliseconds: number): Statements {
     createInserts,
     async readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): Promise<T> {
       const { name, order, owner, isFirst, limit } = query;
-      if (owner !== undefined && isFirst) {
-        const [owned, id] = owner;
+      const [owned, id = ''] = owner ?? [];
+      // A status has more rows than an owner.
+      if (owned !== undefined && owned[1] !== 'status' && isFirst) {
         const find = ofKind(`${owned.join(' ')} ${order}`, () =>
           createGather({ ...limits, ...findOwned(pool, owned, order) }),
         );

@@ -34,6 +34,7 @@ export function createPorts(
 const newestPosts: Listing<Post> = { table: 'posts', order: 'DESC', toRecord: toPost };
 const oldestComments: Listing<Comment> = { table: 'comments', order: 'ASC', toRecord: toComment };
 const ofAuthors: Owned = ['posts', 'author_id'];
+const ofStatuses: Owned = ['posts', 'status'];
 const ofPosts: Owned = ['comments', 'post_id'];
 
 /** The methods that are the same in both drivers. */
@@ -42,6 +43,7 @@ export function createPosts({ sql, createId, now }: RecordDeps): Posts {
   return {
     all: createList(sql, newestPosts),
     ofAuthor: (id) => createList(sql, newestPosts, [ofAuthors, id]),
+    ofStatus: (status) => createList(sql, newestPosts, [ofStatuses, status]),
     find: findBy(sql, ['posts', 'id'], toPost),
     async create({ title, content, authorId }) {
       const id = createId();

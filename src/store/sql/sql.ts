@@ -39,9 +39,10 @@ export interface Sql {
 export type Key = readonly [table: Table, column: 'id' | 'username'];
 export type Write = readonly [table: string, text: string, values: readonly Value[]];
 
-/** A table, and the column that references the owner. */
+/** A table, and a column that selects its rows: in most cases it references their owner. */
 export type Owned =
-  readonly [table: 'comments', column: 'post_id'] | readonly [table: 'posts', column: 'author_id'];
+  | readonly [table: 'comments', column: 'post_id']
+  | readonly [table: 'posts', column: 'author_id' | 'status'];
 export type Order = 'ASC' | 'DESC';
 
 export interface PageQuery {

@@ -100,6 +100,7 @@ const steps: readonly string[] = [
     one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id TEXT NOT NULL
   ) STRICT;`,
+  'CREATE INDEX posts_of_status ON posts (status, seq);',
 ];
 
 /** Limit for the write-ahead log after long reads: four times its usual size. */

@@ -107,7 +107,11 @@ function isArea(table: string, versions: Versions): table is Area {
   return table in versions;
 }
 
-const indexOf = { post_id: 'comments_of_post', author_id: 'posts_of_author' };
+const indexOf = {
+  post_id: 'comments_of_post',
+  author_id: 'posts_of_author',
+  status: 'posts_of_status',
+};
 
 function byIndex([table, column]: Owned): string {
   return `${table} INDEXED BY ${indexOf[column]}`;
