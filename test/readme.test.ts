@@ -52,10 +52,15 @@ const anyHandlers: unknown = new Proxy(() => anyHandlers, {
 
 describe('the tables of the documents', () => {
   it('lists the routes of the program, in their order', () => {
-    const routes = createRoutes(anyHandlers as Parameters<typeof createRoutes>[0]);
+    const methods = new Map<string, string[]>();
+    for (const { method, path } of createRoutes(
+      anyHandlers as Parameters<typeof createRoutes>[0],
+    )) {
+      methods.set(path, [...(methods.get(path) ?? []), method]);
+    }
     assert.deepEqual(
       firstCells(doc('contract.md'), '## 4. Routes', 2),
-      routes.map(({ method, path }) => [method, path]),
+      [...methods].map(([path, names]) => [path, names.join(', ')]),
     );
   });
 
@@ -148,8 +153,8 @@ describe('the figures of the README', () => {
     for (const row of rows) assert.match(row.at(-1) ?? '', /`test\/[\w/.-]+\.ts`/);
   });
 
-  it('leave the README under 200 lines', () => {
-    assert.ok(readme.split('\n').length < 200);
+  it('leave the README under 160 lines', () => {
+    assert.ok(readme.split('\n').length < 160);
   });
 });
 
@@ -158,7 +163,7 @@ describe('the contract', () => {
   const code = textsBelow('src') + textsBelow('test');
 
   it('has every ruling that the code cites', () => {
-    const rulings = new Set([...contract.matchAll(/^### (R\d+a?) /gm)].map(([, id]) => id));
+    const rulings = new Set(contract.match(/\bR[1-9]\d?a?\b/g));
     const cited = new Set(code.match(/\bR[1-9]\d?a?\b/g));
     assert.deepEqual(
       [...cited].filter((id) => !rulings.has(id)),
