@@ -19,6 +19,13 @@ test('the script sees the comment that it adds', { skip: noShell }, async (conte
   assert.equal(stderr, '');
 });
 
+test('a post is created, read and changed with fetch', async (context) => {
+  const server = await startServer(context);
+  const program = join(projectFolder, 'examples', 'clients', 'post.mjs');
+  const { stdout } = await promisify(execFile)(process.execPath, [program, server.url]);
+  assert.equal(stdout, '204\n');
+});
+
 test('the client in TypeScript is typed by the server, compiles and runs', async (context) => {
   const server = await startServer(context);
   const cwd = await mkdtemp(join(tmpdir(), 'inkwell-example-'));

@@ -89,7 +89,7 @@ describe('the tables of the documents', () => {
     // A type has no values at run time: its text is compared.
     const [union = ''] = /type GraphqlCode =[^;]*/.exec(read('src/graphql/errors.ts')) ?? [];
     assert.deepEqual(
-      firstCells(doc('errors.md'), '## GraphQL', 1).flat().toSorted(),
+      firstCells(doc('graphql.md'), '## Errors and statuses', 1).flat().toSorted(),
       (union.match(/'[A-Z_]+'/g) ?? []).map((code) => code.slice(1, -1)).toSorted(),
     );
   });
@@ -173,7 +173,9 @@ describe('the contract', () => {
 
   it('has every section and rule that the code cites', () => {
     for (const [, id = '', rule] of code.matchAll(/Spec §(\d(?:\.\d+a?)?)(?: rule (\d))?/g)) {
-      const heading = contract.split('\n').find((line) => new RegExp(`^#+ ${id}\\.? `).test(line));
+      const heading = contract
+        .split('\n')
+        .find((line) => new RegExp(`^(?:#+ |- \\*\\*)${id}\\.? `).test(line));
       assert.ok(heading, `section ${id}`);
       if (rule === undefined) continue;
       assert.match(sectionOf(contract, heading), new RegExp(`^${rule}\\. `, 'm'), `${id} ${rule}`);
