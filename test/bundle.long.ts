@@ -1,9 +1,10 @@
 /**
- * The program as one file, in a folder that has nothing else: with all that it may be forbidden.
+ * The program as one file, in a folder that has nothing else: with all that it may be forbidden; and
+ * as an executable, which has Node inside.
  */
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +13,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
+import { skipPostgres } from './support/postgres.js';
 import { runProgram } from './support/program.js';
+import { sharePostgres } from './support/shared-postgres.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** `--permission` has a stable name since Node 24. */
@@ -126,4 +129,91 @@ describe('the bundle', () => {
       assert.equal(server.errors(), '');
     },
   );
+});
+
+/** The Node that makes the executable, and is inside. Those before 26 make none of ES modules. */
+const node = process.env['EXECUTABLE_NODE'] ?? process.execPath;
+const nodeVersion = execFileSync(node, ['--version'], { encoding: 'utf8' });
+const skip =
+  Number.parseInt(nodeVersion.slice(1), 10) < 26 &&
+  'only Node 26 makes executables, and EXECUTABLE_NODE names none';
+
+describe('the executable', { skip }, () => {
+  let executable: string;
+  before(async () => {
+    executable = join(folder, 'executable', 'inkwell');
+    await mkdir(join(folder, 'executable'));
+    await run(process.execPath, [join(root, 'scripts', 'executable.mjs'), node, executable]);
+  });
+
+  const run = promisify(execFile);
+  const inFolder = (name: string) => ({ env: { STORE_URL: `sqlite://${join(folder, name)}` } });
+
+  it('does all of the contract in a folder without packages, until SIGTERM', async (context) => {
+    const server = await runProgram(context, { executable });
+    const { port } = await server.listening();
+    await useAllOf(`http://127.0.0.1:${port}`);
+    server.child.kill('SIGTERM');
+    assert.equal((await server.ended()).code, 0);
+    assert.equal(server.errors(), '');
+    assert.deepEqual(await readdir(join(folder, 'executable')), ['inkwell']);
+  });
+
+  it('has the pages inside, as the plain program sends them', async (context) => {
+    const [plain, whole] = await Promise.all([
+      runProgram(context),
+      runProgram(context, { executable }),
+    ]);
+    const ports = await Promise.all(
+      [plain, whole].map(async (one) => (await one.listening()).port),
+    );
+    const pages = [
+      '/',
+      '/graphql-ui/',
+      '/docs/',
+      '/openapi.json',
+      '/docs/swagger-ui.css',
+      '/docs/x',
+    ];
+    for (const path of pages) {
+      const [expected, sent] = await Promise.all(
+        ports.map(async (port) => {
+          const headers = { accept: 'text/html, */*;q=0.1' };
+          const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+          const { status } = response;
+          const [type, etag] = [response.headers.get('content-type'), response.headers.get('etag')];
+          return { status, type, etag, text: status === 200 ? await response.text() : '' };
+        }),
+      );
+      assert.deepEqual(sent, expected, path);
+      assert.equal(sent?.status, path === '/docs/x' ? 404 : 200);
+    }
+  });
+
+  it('runs the commands', async () => {
+    const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Manifest;
+    assert.equal((await run(executable, ['--version'])).stdout, `${version}\n`);
+    assert.match((await run(executable, ['--help'])).stdout, /^usage: inkwell /);
+    const { env } = inFolder('accounts.db');
+    const added = run(executable, ['accounts', 'add', 'ann', '--email', 'ann@example.org'], {
+      env,
+    });
+    added.child.stdin?.end('a long password of Ann\n');
+    await added;
+    assert.match((await run(executable, ['accounts', 'list'], { env })).stdout, /ann@example\.org/);
+    assert.match((await run(executable, ['--check'], { env })).stdout, /accounts\.db/);
+    const missing = { env: { STORE_URL: `sqlite://${join(folder, 'missing', 'inkwell.db')}` } };
+    await assert.rejects(run(executable, ['--check'], missing), { code: 1 });
+  });
+
+  it('keeps its records in SQLite', async (context) => {
+    const server = await runProgram(context, { executable, ...inFolder('executable.db') });
+    await useAllOf(`http://127.0.0.1:${(await server.listening()).port}`);
+  });
+
+  it('has the driver of PostgreSQL inside', { skip: skipPostgres }, async (context) => {
+    const env = { STORE_URL: await (await sharePostgres()).createDatabase() };
+    const server = await runProgram(context, { executable, env });
+    await useAllOf(`http://127.0.0.1:${(await server.listening()).port}`);
+  });
 });

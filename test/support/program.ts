@@ -49,6 +49,8 @@ export interface ProgramOptions {
   readonly measured?: boolean;
   /** The program, if it is another than dist/server.js. */
   readonly file?: string;
+  /** An executable that needs no node. */
+  readonly executable?: string;
 }
 
 /** Runs beside the service in its process, and answers every message with a measure. */
@@ -76,12 +78,15 @@ const probeFlags = ['--expose-gc', '--import', `data:text/javascript,${encodeURI
 /** Killed with the test that asked for it. */
 export async function runProgram(
   context: { after(end: () => Promise<void>): unknown },
-  { env = {}, flags = [], folder: given, measured = false, file = program }: ProgramOptions = {},
+  options: ProgramOptions = {},
 ): Promise<Program> {
+  const { env = {}, flags = [], folder: given, measured = false, file = program } = options;
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'inkwell-server-')));
   // Nodes of one database would need one folder.
   const place = 'STORE_URL' in env ? { TMPDIR: folder } : { UPLOAD_DIR: folder };
-  const child = spawn(process.execPath, [...(measured ? probeFlags : []), ...flags, file], {
+  const { executable } = options;
+  const args = executable === undefined ? [...(measured ? probeFlags : []), ...flags, file] : [];
+  const child = spawn(executable ?? process.execPath, args, {
     env: { ...patient, HOST: '127.0.0.1', PORT: '0', ...place, ...env },
     stdio: measured ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe'],
   });
