@@ -55,13 +55,15 @@ export function patchArticles(
   if (after === null || !isJsonArray(after) || after.length !== articles.length) {
     throw invalidBody([{ pointer: '', message: 'must hold the same articles' }]);
   }
-  const used = articles
-    .map(({ id }, index) => ({ value: after[index] as Json, at: `/${index}`, id, index }))
-    .filter(({ index }) => isUsed(index));
-  checkAll(used);
-  const texts = new Map(used.map(({ value, id }) => [id, toDocumentText(value, bytesMax)]));
-  return articles.map((article) => {
-    const json = texts.get(article.id) ?? article.json;
+  const patched = after.map((value, index) => ({
+    value,
+    at: `/${index}`,
+    id: articles[index]?.id,
+  }));
+  checkAll(patched.filter((_, index) => isUsed(index)));
+  return articles.map((article, index) => {
+    if (!isUsed(index)) return article;
+    const json = toDocumentText(after[index] as Json, bytesMax);
     return json === article.json ? article : { id: article.id, json };
   });
 }
@@ -71,7 +73,7 @@ interface Checked {
   /** JSON Pointer to the value. */
   readonly at: string;
   /** The id of the article before the patch. */
-  readonly id?: number;
+  readonly id?: number | undefined;
 }
 
 function checkAll(articles: readonly Checked[]): void {

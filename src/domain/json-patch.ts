@@ -14,15 +14,20 @@ import {
   isContainer,
   parsePointer,
   toIndex,
-  type Container,
   type JsonPointer,
 } from './json-pointer.ts';
 
 /** A validated operation (RFC 6902 §4). */
-export type PatchOperation =
-  | { readonly op: 'add' | 'replace' | 'test'; readonly path: JsonPointer; readonly value: Json }
-  | { readonly op: 'remove'; readonly path: JsonPointer }
-  | { readonly op: 'move' | 'copy'; readonly from: JsonPointer; readonly path: JsonPointer };
+export interface PatchOperation {
+  readonly op: (typeof verbs)[number];
+  readonly path: JsonPointer;
+  /** Of `move` and `copy`; for others the path. */
+  readonly from: JsonPointer;
+  /** Of `add`, `replace` and `test`; for others null. */
+  readonly value: Json;
+}
+
+const verbs = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const;
 
 /** Operations of one patch. */
 const operationsMax = 1_000;
@@ -33,11 +38,10 @@ const operationsMax = 1_000;
  */
 export function itemsOf(operations: readonly PatchOperation[]): ReadonlySet<number> | undefined {
   const items = new Set<number>();
-  for (const operation of operations) {
-    const pointers = 'from' in operation ? [operation.path, operation.from] : [operation.path];
-    for (const { tokens } of pointers) {
+  for (const { op, path, from } of operations) {
+    for (const { tokens } of [path, from]) {
       const [first = ''] = tokens;
-      const isWithin = tokens.length > 1 || operation.op === 'replace' || operation.op === 'test';
+      const isWithin = tokens.length > 1 || op === 'replace' || op === 'test';
       const index = isWithin ? toIndex(first) : undefined;
       if (index === undefined) return undefined;
       items.add(index);
@@ -60,28 +64,17 @@ export function parseJsonPatch(body: unknown): readonly PatchOperation[] {
 
 function parseOperation(given: Json, index: number): PatchOperation {
   if (!isJsonObject(given)) throw invalidPatch(`/${index}`, 'must be an object');
-  const op: unknown = given['op'];
+  const op = verbs.find((verb) => verb === given['op']);
+  if (op === undefined) throw invalidPatch(`/${index}/op`, `must be one of ${verbs.join(', ')}`);
   const path = parseMember(given, 'path', index);
-  switch (op) {
-    case 'add':
-    case 'replace':
-    case 'test':
-      if (!Object.hasOwn(given, 'value')) throw invalidPatch(`/${index}`, 'must have a value');
-      return { op, path, value: given['value'] as Json };
-    case 'remove':
-      return { op, path };
-    case 'move':
-    case 'copy': {
-      const from = parseMember(given, 'from', index);
-      // RFC 6902 §4.4: a value cannot be moved into itself.
-      if (op === 'move' && isBelow(path, from)) {
-        throw invalidPatch(`/${index}/from`, 'must not contain the path');
-      }
-      return { op, from, path };
-    }
-    default:
-      throw invalidPatch(`/${index}/op`, 'must be add, remove, replace, move, copy or test');
+  const from = op === 'move' || op === 'copy' ? parseMember(given, 'from', index) : path;
+  // RFC 6902 §4.4: a value cannot be moved into itself.
+  if (op === 'move' && isBelow(path, from)) {
+    throw invalidPatch(`/${index}/from`, 'must not contain the path');
   }
+  if (op !== 'add' && op !== 'replace' && op !== 'test') return { op, path, from, value: null };
+  if (!Object.hasOwn(given, 'value')) throw invalidPatch(`/${index}`, 'must have a value');
+  return { op, path, from, value: given['value'] as Json };
 }
 
 function parseMember(members: JsonObject, name: 'path' | 'from', index: number): JsonPointer {
@@ -120,45 +113,41 @@ export function applyJsonPatch(
 ): Json {
   const copying = { left: copyLengthMax };
   let patched = document;
-  for (const [index, operation] of operations.entries()) {
-    try {
+  let index = 0;
+  try {
+    for (const operation of operations) {
       patched = apply(patched, operation, copying);
-    } catch (error) {
-      if (!(error instanceof NotApplicable)) throw error;
-      const { message } = error;
-      const text = `Operation ${index} cannot be applied: ${message}.`;
-      throw new AppError('patch_not_applicable', text, {
-        errors: [{ pointer: `/${index}`, message }],
-      });
+      index += 1;
     }
+  } catch (error) {
+    if (!(error instanceof NotApplicable)) throw error;
+    const { message } = error;
+    const text = `Operation ${index} cannot be applied: ${message}.`;
+    const errors = [{ pointer: `/${index}`, message }];
+    throw new AppError('patch_not_applicable', text, { errors });
   }
   return patched;
 }
 
 /** Moves and copies are expressed by other operations (RFC 6902 §4.4, §4.5). */
-function apply(document: Json, operation: PatchOperation, copying: CopyBudget): Json {
-  const { op, path } = operation;
+function apply(
+  document: Json,
+  { op, path, from, value }: PatchOperation,
+  copying: CopyBudget,
+): Json {
   switch (op) {
-    case 'add':
-    case 'replace':
-      return write(document, { op, path, value: toOwn(operation.value) });
-    case 'remove':
-      return write(document, { op, path });
-    case 'move': {
-      const value = getValue(document, operation.from);
-      const rest = write(document, { op: 'remove', path: operation.from });
-      return write(rest, { op: 'add', path, value });
-    }
-    case 'copy': {
-      const value = copyJson(getValue(document, operation.from), copying);
-      return write(document, { op: 'add', path, value });
-    }
     case 'test':
+      if (isEqualJson(getValue(document, path), value)) return document;
+      throw new NotApplicable('the value there is another one');
+    case 'move': {
+      const moved = getValue(document, from);
+      return write(write(document, 'remove', from), 'add', path, moved);
+    }
+    case 'copy':
+      return write(document, 'add', path, copyJson(getValue(document, from), copying));
+    default:
+      return write(document, op, path, toOwn(value));
   }
-  if (!isEqualJson(getValue(document, path), operation.value)) {
-    throw new NotApplicable('the value there is another one');
-  }
-  return document;
 }
 
 /** A copy: later operations may change the value, and the patch may be applied again. */
@@ -166,40 +155,24 @@ function toOwn(value: Json): Json {
   return isContainer(value) ? copyJson(value, { left: Infinity }) : value;
 }
 
-interface Write {
-  readonly op: 'add' | 'replace' | 'remove';
-  readonly path: JsonPointer;
-  readonly value?: Json;
-}
-
-function write(document: Json, { op, path, value }: Write): Json {
-  const last = path.tokens.at(-1);
-  if (last === undefined) return edit(document, { op, path: '', value });
-  const parent = findValue(document, path.tokens.slice(0, -1));
-  if (!isContainer(parent)) throw new NotApplicable(noTarget);
-  checkTarget(parent, last, op);
-  // The library gets only what it changes: the parent, and the last token of the path.
-  edit(parent, { op, path: path.text.slice(path.text.lastIndexOf('/')), value });
-  return document;
-}
+type Write = 'add' | 'replace' | 'remove';
 
 /**
- * Changes `target` and returns it, or its replacement. The library's validation and its ban on
+ * Changes the document and returns it, or its replacement. The library's validation and its ban on
  * names are off: the checks here are stricter, and a member may be called `constructor`.
  */
-function edit(target: Json, operation: { op: string; path: string; value: unknown }): Json {
-  const given = operation as Operation; // a removal ignores its value
-  return jsonPatch.applyOperation<Json>(target, given, false, true, false).newDocument;
-}
-
-function getValue(document: Json, { tokens }: JsonPointer): Json {
-  const value = findValue(document, tokens);
-  if (value === undefined) throw new NotApplicable(noTarget);
-  return value;
+function write(document: Json, op: Write, path: JsonPointer, value: Json = null): Json {
+  checkTarget(document, op, path.tokens);
+  const operation: Operation = { op, path: path.text, value }; // a removal ignores its value
+  return jsonPatch.applyOperation<Json>(document, operation, false, true, false).newDocument;
 }
 
 /** An `add` needs no existing member, and may append to an array. */
-function checkTarget(parent: Container, token: string, op: Write['op']): void {
+function checkTarget(document: Json, op: Write, tokens: readonly string[]): void {
+  const token = tokens.at(-1);
+  if (token === undefined) return;
+  const parent = findValue(document, tokens, tokens.length - 1);
+  if (!isContainer(parent)) throw new NotApplicable(noTarget);
   if (op !== 'add') {
     if (findChild(parent, token) === undefined) throw new NotApplicable(noTarget);
   } else if (isJsonArray(parent) && token !== '-') {
@@ -208,4 +181,10 @@ function checkTarget(parent: Container, token: string, op: Write['op']): void {
       throw new NotApplicable('its index is not one of the array');
     }
   }
+}
+
+function getValue(document: Json, { tokens }: JsonPointer): Json {
+  const value = findValue(document, tokens);
+  if (value === undefined) throw new NotApplicable(noTarget);
+  return value;
 }

@@ -32,12 +32,16 @@ export function isBelow(inner: JsonPointer, outer: JsonPointer): boolean {
   return inner.text.startsWith(`${outer.text}/`);
 }
 
-/** The value that the tokens of a pointer lead to, or undefined where there is none. */
-export function findValue(document: Json, tokens: readonly string[]): Json | undefined {
+/** The value that the first `count` tokens of a pointer lead to; undefined where there is none. */
+export function findValue(
+  document: Json,
+  tokens: readonly string[],
+  count = tokens.length,
+): Json | undefined {
   let value: Json | undefined = document;
-  for (const token of tokens) {
+  for (let at = 0; at < count; at += 1) {
     if (!isContainer(value)) return undefined;
-    value = findChild(value, token);
+    value = findChild(value, tokens[at] as string); // within its length
   }
   return value;
 }

@@ -6,6 +6,7 @@ import type * as PatchModule from '../domain/patch.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
 import type { Article } from '../store/model.ts';
@@ -37,12 +38,21 @@ export function createArticleHandlers(deps: ArticleDeps) {
   // Only patches need the two packages, so they are loaded with the first patch.
   let patches: typeof PatchModule | undefined;
 
+  const load = async (): Promise<typeof PatchModule> =>
+    (patches ??= await import('../domain/patch.ts'));
+
   /** Reads a patch whose media type is one of `types`; 415 for any other type. */
-  const readPatch = async (request: HttpRequest, types: readonly string[]) => {
+  const readPatch = (
+    request: HttpRequest,
+    types: readonly string[],
+  ): MaybePromise<PatchModule.Patch> => {
     const type = getPatchType(request.header('content-type') ?? '', types);
-    const { toJsonPatch, toMergePatch } = (patches ??= await import('../domain/patch.ts'));
-    const body = parseJson(await request.readBody(bodyBytesMax));
-    return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+    return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
+      andThen(request.readBody(bodyBytesMax), (bytes) => {
+        const body = parseJson(bytes);
+        return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+      }),
+    );
   };
 
   return {
@@ -66,15 +76,19 @@ export function createArticleHandlers(deps: ArticleDeps) {
       return emptyResponse(204);
     },
 
-    patchOne: async (request) => {
+    // Without a promise if the store needs none: that saves a twentieth of its time.
+    patchOne: (request) => {
       const id = getId(request, route);
-      const patch = await readPatch(request, itemTypes);
-      const saved = await articles.change(id, (article) => {
-        if (isConditional(request)) checkConditions(request, createEtag(article.json));
-        return patchArticle(article, patch, bodyBytesMax);
+      return andThen(readPatch(request, itemTypes), (patch) => {
+        const change = (article: Article): Article => {
+          if (isConditional(request)) checkConditions(request, createEtag(article.json));
+          return patchArticle(article, patch, bodyBytesMax);
+        };
+        return andThen(articles.change(id, change), (saved) => {
+          getFound(saved, route.noun);
+          return emptyResponse(204);
+        });
       });
-      getFound(saved, route.noun);
-      return emptyResponse(204);
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
