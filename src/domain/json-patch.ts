@@ -135,19 +135,18 @@ function apply(
   { op, path, from, value }: PatchOperation,
   copying: CopyBudget,
 ): Json {
-  switch (op) {
-    case 'test':
-      if (isEqualJson(getValue(document, path), value)) return document;
-      throw new NotApplicable('the value there is another one');
-    case 'move': {
-      const moved = getValue(document, from);
-      return write(write(document, 'remove', from), 'add', path, moved);
-    }
-    case 'copy':
-      return write(document, 'add', path, copyJson(getValue(document, from), copying));
-    default:
-      return write(document, op, path, toOwn(value));
+  if (op === 'move') {
+    const moved = getValue(document, from);
+    const rest = write(document, { op: 'remove', path: from });
+    return write(rest, { op: 'add', path, value: moved });
   }
+  if (op === 'copy') {
+    const copied = copyJson(getValue(document, from), copying);
+    return write(document, { op: 'add', path, value: copied });
+  }
+  if (op !== 'test') return write(document, { op, path, value: toOwn(value) });
+  if (isEqualJson(getValue(document, path), value)) return document;
+  throw new NotApplicable('the value there is another one');
 }
 
 /** A copy: later operations may change the value, and the patch may be applied again. */
@@ -155,20 +154,24 @@ function toOwn(value: Json): Json {
   return isContainer(value) ? copyJson(value, { left: Infinity }) : value;
 }
 
-type Write = 'add' | 'replace' | 'remove';
+interface Write {
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly path: JsonPointer;
+  readonly value?: Json;
+}
 
 /**
  * Changes the document and returns it, or its replacement. The library's validation and its ban on
  * names are off: the checks here are stricter, and a member may be called `constructor`.
  */
-function write(document: Json, op: Write, path: JsonPointer, value: Json = null): Json {
+function write(document: Json, { op, path, value = null }: Write): Json {
   checkTarget(document, op, path.tokens);
   const operation: Operation = { op, path: path.text, value }; // a removal ignores its value
   return jsonPatch.applyOperation<Json>(document, operation, false, true, false).newDocument;
 }
 
 /** An `add` needs no existing member, and may append to an array. */
-function checkTarget(document: Json, op: Write, tokens: readonly string[]): void {
+function checkTarget(document: Json, op: Write['op'], tokens: readonly string[]): void {
   const token = tokens.at(-1);
   if (token === undefined) return;
   const parent = findValue(document, tokens, tokens.length - 1);
