@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net';
 import type { Random } from './fuzz-random.js';
-import type { FuzzBody, FuzzRequest } from './fuzz-request.js';
+import type { FuzzBody, FuzzRequest } from './fuzz-seeds.js';
 
 /** A request, and after an upgrade its frames, as bytes. */
 export function toBytes(request: FuzzRequest, random: Random): Buffer {

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { mutate, mutateBytes } from './fuzz-mutate.js';
 import { createRandom, type Random } from './fuzz-random.js';
-import type { FuzzRequest, Known } from './fuzz-request.js';
-import { seeds } from './fuzz-routes.js';
+import { type FuzzRequest, type Known, seeds } from './fuzz-seeds.js';
 import { logIn } from './login.js';
 import { exchange, type WireResponse, toBytes } from './fuzz-wire.js';
 import type { Program } from './program.js';
@@ -25,13 +24,14 @@ export const smallStore = {
 
 /** Ids and a token that requests can be made with. */
 async function know(url: string, random: Random): Promise<Known> {
-  const ids = async (path: string): Promise<string[]> => {
+  const idsOf = async (path: string): Promise<string[]> => {
     const list = (await (await fetch(url + path)).json()) as { readonly id: string }[];
     return list.map(({ id }) => id);
   };
-  const posts = await ids('/posts');
-  const comments = await ids(`/posts/${posts[0] ?? ''}/comments`);
-  return { random, posts, comments, todos: await ids('/api/todos'), token: await logIn({ url }) };
+  const posts = await idsOf('/posts');
+  const comments = await idsOf(`/posts/${posts[0] ?? ''}/comments`);
+  const ids = { posts, comments, todos: await idsOf('/api/todos'), articles: ['1', '2'] };
+  return { random, ids, token: await logIn({ url }) };
 }
 
 /** The requests of one connection. */
@@ -53,9 +53,9 @@ export interface Fuzzer {
 export async function createFuzzer(port: number): Promise<Fuzzer> {
   const known = await know(`http://127.0.0.1:${port}`, createRandom(seed));
   const { random } = known;
-  const posts = [...known.posts];
-  const pool = { ...known, posts };
-  const weighted = seeds.flatMap((each) => Array.from({ length: each.weight ?? 1 }, () => each));
+  const posts = [...known.ids.posts];
+  const pool = { ...known, ids: { ...known.ids, posts } };
+  const weighted = seeds.flatMap((each) => Array.from({ length: each.weight }, () => each));
   const statuses = new Map<string, number>();
   const state = { requests: 0 };
 
@@ -100,11 +100,12 @@ export async function createFuzzer(port: number): Promise<Fuzzer> {
 
   return {
     async sendSeeds() {
-      for (const { route, status, make } of seeds) {
+      for (const { status, make } of seeds) {
         const request = make(pool);
         const upgrades = request.messages !== undefined;
         const response = await send({ bytes: toBytes(request, random), upgrades });
-        assert.equal(response.statuses[0], status, `${route}: ${response.text}`);
+        const { method, target } = request;
+        assert.equal(response.statuses[0], status, `${method} ${target}: ${response.text}`);
       }
     },
     async run(end) {
