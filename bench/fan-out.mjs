@@ -8,7 +8,7 @@
 
 import { parseArgs } from 'node:util';
 import { fanOut } from '../dist-test/support/fan-out.js';
-import { startNode } from '../dist-test/support/node-process.js';
+import { startNode } from '../dist-test/support/program.js';
 import { startPostgres } from '../dist-test/support/postgres.js';
 
 const { values } = parseArgs({

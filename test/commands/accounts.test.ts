@@ -7,7 +7,7 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { type Env, fails, here, succeeds } from '../support/accounts-command.js';
 import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
-import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type NodeProcess, startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres } from '../support/postgres.js';
 import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer } from '../support/server.js';

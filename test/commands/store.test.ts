@@ -5,7 +5,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { before, describe, it, type TestContext } from 'node:test';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
-import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type NodeProcess, startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres } from '../support/postgres.js';
 import { sharePostgres } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';

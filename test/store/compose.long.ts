@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { assertWhole, fanOut } from '../support/fan-out.js';
-import { startNode } from '../support/node-process.js';
+import { startNode } from '../support/program.js';
 import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { projectFolder } from '../support/source.js';
 import { createDirectory } from '../support/uploads.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { startNode } from '../support/node-process.js';
+import { startNode } from '../support/program.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { driverOptions } from './driver-suite.js';

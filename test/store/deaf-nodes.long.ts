@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../dist/store/open.js';
 import { assertWhole, fanOut } from '../support/fan-out.js';
-import { startNode } from '../support/node-process.js';
+import { startNode } from '../support/program.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { watching } from '../support/watching.js';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type NodeProcess, startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { skipSqlite } from '../support/sqlite.js';
 

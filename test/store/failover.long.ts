@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fanOut } from '../support/fan-out.js';
 import { rounds } from '../support/long.js';
-import { startNode } from '../support/node-process.js';
+import { startNode } from '../support/program.js';
 import { skipPostgres as skip } from '../support/postgres.js';
 import { catchUp, detach, startPair } from '../support/postgres-pair.js';
 

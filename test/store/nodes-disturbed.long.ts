@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Asked, assertWhole, fanOut } from '../support/fan-out.js';
-import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type NodeProcess, startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 
 const load = { subscribers: 6, comments: 400, writers: 6 };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { assertWhole, fanOut } from '../support/fan-out.js';
-import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type NodeProcess, startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 
 describe('nodes on one PostgreSQL', { skip }, () => {

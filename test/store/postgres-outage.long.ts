@@ -8,7 +8,7 @@ import { openStore } from '../../dist/store/open.js';
 import type { Comment } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
-import { startNode } from '../support/node-process.js';
+import { startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
 import { startFront } from '../support/postgres-pair.js';
 import { driverOptions } from './driver-suite.js';

@@ -6,7 +6,7 @@ import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { type Asked, download, file, form, post, refusal, stored } from '../support/files.js';
-import { type NodeProcess, startNode } from '../support/node-process.js';
+import { type NodeProcess, startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory } from '../support/uploads.js';

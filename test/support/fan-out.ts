@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import type { NodeProcess } from './node-process.js';
+import type { NodeProcess } from './program.js';
 
 export interface FanOutOptions {
   readonly nodes: readonly NodeProcess[];

@@ -44,12 +44,13 @@ function get(target: string, headers: FuzzRequest['headers'] = []): FuzzRequest 
   return { method: 'GET', target, headers, body: { kind: 'none' } };
 }
 
-function send(method: string, target: string, body: FuzzBody, type: string): FuzzRequest {
+function send(route: readonly [string, string], body: FuzzBody, type: string): FuzzRequest {
+  const [method, target] = route;
   return { method, target, headers: [['Content-Type', type]], body };
 }
 
 function json(target: string, value: unknown): FuzzRequest {
-  return send('POST', target, { kind: 'json', value }, 'application/json');
+  return send(['POST', target], { kind: 'json', value }, 'application/json');
 }
 
 function file(name: string, fileName: string, content: string): FuzzPart {
@@ -57,16 +58,16 @@ function file(name: string, fileName: string, content: string): FuzzPart {
   return { head: `${disposition}\r\nContent-Type: text/plain`, content };
 }
 
-function form(method: string, target: string, parts: readonly FuzzPart[]): FuzzRequest {
+function form(target: string, parts: readonly FuzzPart[]): FuzzRequest {
   const type = `multipart/form-data; boundary=${boundary}`;
-  return send(method, target, { kind: 'form', parts, boundary }, type);
+  return send(['POST', target], { kind: 'form', parts, boundary }, type);
 }
 
 /** With the example of each type that its body may have; what removes takes the last record. */
 function seedsOf({ method, path, operation }: Entry): readonly Seed[] {
-  const { 200: _, ...redirect } = operation.responses;
-  const responses = path === '/articles/{id}' ? redirect : operation.responses;
-  const status = Number(Object.keys(responses).find((each) => Number(each) < 400));
+  const statuses = Object.keys(operation.responses).map(Number);
+  // Of a redirect, what it leads to is described too.
+  const status = statuses.find((each) => each === 308) ?? statuses[0] ?? 0;
   const area = /^\/(?:api\/)?(\w+)/.exec(path)?.[1] as keyof Known['ids'];
   const target = ({ random, ids }: Known): string =>
     path.replace('{name}', 'part.txt').replace('{id}', () => {
@@ -85,12 +86,12 @@ function seedsOf({ method, path, operation }: Entry): readonly Seed[] {
     weight: 3,
     make(known) {
       if (type !== 'multipart/form-data') {
-        return send(method, target(known), { kind: 'json', value: example }, type);
+        return send([method, target(known)], { kind: 'json', value: example }, type);
       }
       const parts = Object.entries(example as Record<string, string>).map(([name, content]) =>
         file(name, `${name}.txt`, content),
       );
-      return form(method, target(known), parts);
+      return form(target(known), parts);
     },
   }));
 }
@@ -150,13 +151,13 @@ const overHttp: readonly MakeGraphql[] = [
       { query: '{ nothing }' },
     ]),
   () =>
-    form('POST', '/graphql', [
+    form('/graphql', [
       field('operations', upload),
       field('map', { 0: ['variables.file'] }),
       file('0', 'by-graphql.txt', 'content'),
     ]),
   () =>
-    form('POST', '/graphql', [
+    form('/graphql', [
       field('operations', [upload, { query: '{ a }' }]),
       field('map', { a: ['0.variables.file'] }),
       file('a', 'batch.svg', '<svg/>'),
@@ -227,7 +228,7 @@ export const seeds: readonly Seed[] = [
     weight: 4,
     make: () => {
       const body = { kind: 'json', value: articlePatch } as const;
-      return send('PATCH', '/api/articles/1', body, 'application/json-patch+json');
+      return send(['PATCH', '/api/articles/1'], body, 'application/json-patch+json');
     },
   },
   ...entries.flatMap(seedsOf),

@@ -1,15 +1,11 @@
 /**
  * The prober, in a process of its own: calls `/hello` of every server that it is told of, each 50
- * ms, and one that does nothing in a process of its own too. The machine is others' as well: where
- * it lets none of its processes run, that server has to be waited for too, and that time is not
- * the service's.
+ * ms. The machine is others' as well: the time for which it let the prober or the server wait for a
+ * processor is not the service's.
  */
 
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Agent, createServer, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, get } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type Announcement, clock } from './announce.js';
 
@@ -32,17 +28,13 @@ export interface Gap {
 export const proberProgram = fileURLToPath(import.meta.url);
 
 const everyMilliseconds = 50;
-/** For so long is it known when the server that does nothing was waited for. */
-const memoryMilliseconds = 60_000;
+const nothing: Gap = { waited: 0, own: 0, name: '', calls: 0 };
 
-interface Span {
+interface Call {
   readonly start: number;
-  end: number;
-}
-
-interface Call extends Span {
-  /** For how long the server had been kept from running before. */
+  /** For how long the server and the prober had been kept from running before. */
   readonly queued: number;
+  readonly late: number;
 }
 
 interface Target {
@@ -54,59 +46,6 @@ interface Target {
   readonly open: Set<Call>;
   /** When a call failed. */
   failedAt?: number;
-}
-
-interface Tally {
-  add(name: string, span: Span, excused: number): void;
-  addFailure(name: string): void;
-  take(): Gap;
-}
-
-function createTally(): Tally {
-  const nothing: Gap = { waited: 0, own: 0, name: '', calls: 0 };
-  let gap = nothing;
-  return {
-    add(name, { start, end }, excused) {
-      const waited = Math.max(gap.waited, end - start);
-      gap = { ...gap, waited, calls: gap.calls + 1 };
-      const own = end - start - excused;
-      if (own > gap.own) gap = { ...gap, own, name };
-    },
-    addFailure(name) {
-      gap = { ...gap, waited: Infinity, own: Infinity, name };
-    },
-    take() {
-      const taken = gap;
-      gap = nothing;
-      return taken;
-    },
-  };
-}
-
-/** When the server that does nothing was waited for. */
-function startControl(url: string): (window: Span) => number {
-  const agent = new Agent({ keepAlive: true });
-  const spans: Span[] = [];
-  const call = async (): Promise<void> => {
-    const span = { start: clock(), end: Infinity };
-    spans.push(span);
-    while ((spans[0]?.end ?? Infinity) < span.start - memoryMilliseconds) spans.shift();
-    await ask(url, agent);
-    span.end = clock();
-  };
-  void call();
-  setInterval(() => void call(), everyMilliseconds);
-  return (window) => {
-    let covered = window.start;
-    let waited = 0;
-    for (const { start, end } of spans) {
-      const from = Math.max(start, covered);
-      const to = Math.min(end, window.end);
-      if (to > from) waited += to - from;
-      covered = Math.max(covered, to);
-    }
-    return waited;
-  };
 }
 
 /** For how many milliseconds, ever, a process's main thread was ready and not let run (Linux). */
@@ -131,38 +70,38 @@ function ask(url: string, agent: Agent): Promise<number> {
   });
 }
 
-async function probe(): Promise<void> {
-  const child = fork(proberProgram, ['control']);
-  const [controlUrl] = (await once(child, 'message')) as [string];
-  const controlWaited = startControl(controlUrl);
+function probe(): void {
   const targets = new Map<string, Target>();
-  const tally = createTally();
+  let gap = nothing;
+  /** For how many milliseconds, ever, the timer of the prober came too late. */
+  let late = 0;
+  let dueAt = clock() + everyMilliseconds;
 
-  const close = (target: Target, call: Call, end: number): void => {
-    target.open.delete(call);
-    call.end = end;
-    tally.add(
-      target.name,
-      call,
-      Math.max(controlWaited(call), queuedTime(target.pid) - call.queued),
-    );
+  const close = ({ open, name, pid }: Target, call: Call, end: number): void => {
+    open.delete(call);
+    const waited = end - call.start;
+    const own = waited - Math.max(latest() - call.late, queuedTime(pid) - call.queued);
+    gap = { ...gap, waited: Math.max(gap.waited, waited), calls: gap.calls + 1 };
+    if (own > gap.own) gap = { ...gap, own, name };
+  };
+  const latest = (): number => late + Math.max(0, clock() - dueAt);
+  const fail = ({ name }: Target): void => {
+    gap = { ...gap, waited: Infinity, own: Infinity, name };
   };
   const callOne = async (target: Target): Promise<void> => {
     const { url, pid, agent, open } = target;
-    const call: Call = { start: clock(), end: Infinity, queued: queuedTime(pid) };
+    const call: Call = { start: clock(), queued: queuedTime(pid), late: latest() };
     open.add(call);
     const status = await ask(`${url}/hello`, agent);
     if (!open.has(call)) return; // the server has been stopped meanwhile
-    if (status === 200) close(target, call, clock());
-    else {
-      open.delete(call);
-      // That the server is stopped may be heard of only now.
-      target.failedAt ??= clock();
-    }
+    if (status === 200) return close(target, call, clock());
+    open.delete(call);
+    // That the server is stopped may be heard of only now.
+    target.failedAt ??= clock();
   };
   const leave = (target: Target, at: number): void => {
     targets.delete(target.url);
-    if ((target.failedAt ?? at) < at) tally.addFailure(target.name);
+    if ((target.failedAt ?? at) < at) fail(target);
     for (const call of target.open) close(target, call, at);
     target.agent.destroy();
   };
@@ -178,28 +117,18 @@ async function probe(): Promise<void> {
       const target = targets.get(order.url);
       if (target !== undefined) leave(target, order.at);
     } else {
-      for (const { failedAt, name } of targets.values()) {
-        if (failedAt !== undefined) tally.addFailure(name);
-      }
-      process.send?.(tally.take());
+      for (const target of targets.values()) if (target.failedAt !== undefined) fail(target);
+      process.send?.(gap);
+      gap = nothing;
     }
   });
   process.on('disconnect', () => process.exit());
   setInterval(() => {
+    late = latest();
+    dueAt = clock() + everyMilliseconds;
     for (const target of targets.values()) void callOne(target);
   }, everyMilliseconds);
   process.send?.('ready');
 }
 
-function serveNothing(): void {
-  const server = createServer((_request, response) => response.end());
-  server.listen(0, '127.0.0.1', () => {
-    process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  });
-  process.on('disconnect', () => process.exit());
-}
-
-if (process.argv[1] === proberProgram) {
-  if (process.argv[2] === 'control') serveNothing();
-  else await probe();
-}
+if (process.argv[1] === proberProgram) probe();

@@ -75,9 +75,13 @@ const probe = `
 `;
 const probeFlags = ['--expose-gc', '--import', `data:text/javascript,${encodeURIComponent(probe)}`];
 
+export interface StartContext {
+  after(end: () => Promise<void>): unknown;
+}
+
 /** Killed with the test that asked for it. */
 export async function runProgram(
-  context: { after(end: () => Promise<void>): unknown },
+  context: StartContext,
   options: ProgramOptions = {},
 ): Promise<Program> {
   const { env = {}, flags = [], folder: given, measured = false, file = program } = options;
@@ -136,6 +140,39 @@ export async function runProgram(
       const ended = exited.then(() => assert.fail(`The program ended: ${errors}${output}`));
       const [measure] = await Promise.race([answer, ended]);
       return measure;
+    },
+  };
+}
+
+/** One of several nodes. */
+export interface NodeProcess {
+  /** `http://127.0.0.1:port`, without a slash at its end. */
+  readonly url: string;
+  readonly pid: number;
+  /** The lines of its log so far. */
+  readonly logged: readonly Readonly<Record<string, unknown>>[];
+  /** Sends a signal; SIGKILL and SIGTERM resolve when the process is gone. */
+  signal(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
+}
+
+/** Resolves once it listens. */
+export async function startNode(
+  context: StartContext,
+  env: Readonly<Record<string, string>>,
+): Promise<NodeProcess> {
+  const { child, output, ended, listening } = await runProgram(context, { env });
+  const { port } = await listening();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    pid: child.pid ?? 0,
+    get logged() {
+      const lines = output().split('\n').slice(0, -1);
+      return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    },
+    async signal(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill(signal);
+      if (signal === 'SIGKILL' || signal === 'SIGTERM') await ended();
     },
   };
 }
