@@ -34,18 +34,9 @@ else {
     input: process.stdin,
     output: process.stdout,
     errors: process.stderr,
-    // At a terminal the message on standard error is enough.
-    log: process.stderr.isTTY
-      ? (): void => undefined
-      : createLog(writeError, { linesPerSecondMax, now }),
     now,
     version: getVersion,
   });
-}
-
-function writeError(line: string): true {
-  process.stderr.write(line);
-  return true;
 }
 
 /** Ends the process with the reason why it cannot serve. Faults of settings are a line each. */

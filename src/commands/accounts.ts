@@ -52,7 +52,6 @@ export const runAccounts: RunCommand = async (args, context) => {
     if (exists === (kind === 'add')) throw wrongUsername(kind, username);
     const isDone = await change(accounts, { kind, username, person }, context);
     if (!isDone) throw wrongUsername(kind, username);
-    context.log('info', 'account changed', { account: username, change: kind });
     return `${doneWords[kind]} ${JSON.stringify(username)}.`;
   } finally {
     await opened.close();
@@ -135,14 +134,10 @@ async function list(accounts: StoredAccounts): Promise<string> {
     .join('\n');
 }
 
-/** Long enough to look up a password. */
-const passwordSecondsMax = 300;
-
 const passwordLengthMin = 12;
 
 async function askPassword(username: string, { input, errors }: CommandContext): Promise<string> {
-  const write = (text: string): void => void errors.write(text);
-  const password = await readPassword(input, { write, secondsMax: passwordSecondsMax });
+  const password = await readPassword(input, (text) => void errors.write(text));
   if (password.length < passwordLengthMin) {
     throw new Error(`A password must have at least ${passwordLengthMin} characters.`);
   }

@@ -1,37 +1,48 @@
 /** What the program does with arguments, instead of serving. Each command is loaded when used. */
 
 import { secretSettings, settings } from '../config.ts';
-import {
-  type CommandContext,
-  type ExitCode,
-  report,
-  type RunCommand,
-  UsageError,
-} from './command.ts';
+import { toReason } from '../errors.ts';
+import { type CommandContext, type RunCommand, UsageError } from './command.ts';
 
-const commands: Readonly<Record<string, () => Promise<RunCommand>>> = {
+const commands: Readonly<Record<string, () => RunCommand | Promise<RunCommand>>> = {
   accounts: async () => (await import('./accounts.ts')).runAccounts,
   backup: async () => (await import('./store.ts')).runBackup,
   migrate: async () => (await import('./store.ts')).runMigrate,
   '--check': async () => (await import('./check.ts')).runCheck,
   '--healthcheck': async () => (await import('./healthcheck.ts')).runHealthcheck,
-  '--help': () => Promise.resolve(() => Promise.resolve(helpText())),
-  '--version': () => Promise.resolve((_args, { version }) => Promise.resolve(version())),
+  '--help': () => helpText,
+  '--version':
+    () =>
+    (_args, { version }) =>
+      version(),
 };
 
-/** Runs the command that the first argument names, and writes its result. */
-export function runCommand(
+/**
+ * Runs the command that the first argument names. Writes its result, or the reason why it failed.
+ * Returns the exit code: 0 for success, 1 for failure, 2 for invalid arguments.
+ */
+export async function runCommand(
   [name = '', ...args]: readonly string[],
   context: CommandContext,
-): Promise<ExitCode> {
-  return report(context, async () => {
+): Promise<0 | 1 | 2> {
+  const { output, errors } = context;
+  // The reader of a pipe may close it early.
+  for (const stream of [output, errors]) stream.on('error', () => undefined);
+  try {
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (load === undefined) throw new UsageError(`inkwell: ${notKnown(name)}. Try --help.`);
-    const [extra] = name.startsWith('-') ? args : [];
-    if (extra !== undefined)
+    if (name.startsWith('-') && args.length > 0) {
       throw new UsageError(`inkwell: ${name} takes no argument. Try --help.`);
-    return (await load())(args, context);
-  });
+    }
+    const text = await (await load())(args, context);
+    if (text !== '') output.write(`${text}\n`);
+    return 0;
+  } catch (error) {
+    const isUsage = error instanceof UsageError;
+    const lines = toReason(error).split('\n');
+    errors.write(`${lines.map((line) => (isUsage ? line : `inkwell: ${line}`)).join('\n')}\n`);
+    return isUsage ? 2 : 1;
+  }
 }
 
 function notKnown(name: string): string {

@@ -12,71 +12,41 @@ export interface PasswordInput extends Readable {
   readonly isTTY?: boolean;
 }
 
-export interface PasswordInputOptions {
-  /** Writes a prompt to the terminal. */
-  readonly write: (text: string) => void;
-  /** Time limit for the input, in seconds. */
-  readonly secondsMax: number;
-}
-
-/** Consumes the input. Throws an Error with a message of one line if there is no valid password. */
+/**
+ * Consumes the input; `write` writes a prompt to the terminal. Throws an Error with a message of
+ * one line if there is no valid password. The default of `secondsMax` is long enough to look one up.
+ */
 export async function readPassword(
   input: PasswordInput,
-  { write, secondsMax }: PasswordInputOptions,
+  write: (text: string) => void,
+  secondsMax = 300,
 ): Promise<string> {
-  const timeout = new AbortController();
-  const { signal } = timeout;
-  const timer = setTimeout(() => timeout.abort(), secondsMax * 1000);
-  try {
-    return checkPassword(
-      await (input.isTTY === true ? askTwice(input, write, signal) : readFirstLine(input, signal)),
-    );
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    throw new Error(`No password came within ${secondsMax} seconds.`, { cause: error });
-  } finally {
-    clearTimeout(timer);
-    input.destroy();
-  }
-}
-
-async function askTwice(
-  input: PasswordInput,
-  write: PasswordInputOptions['write'],
-  signal: AbortSignal,
-): Promise<string> {
+  const isTerminal = input.isTTY === true;
   // The line editor shows what is typed on its output.
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = { terminal: true, historySize: 0, crlfDelay: Infinity, signal };
+  const terminal = { terminal: isTerminal, historySize: 0, crlfDelay: Infinity };
   const editor = createInterface({ input, output, ...terminal });
+  const timer = setTimeout(() => editor.close(), secondsMax * 1000);
   const lines = editor[Symbol.asyncIterator]();
   const ask = async (prompt: string): Promise<string> => {
-    write(prompt);
+    if (isTerminal) write(prompt);
     const line: IteratorResult<string, unknown> = await lines.next();
-    write('\n');
-    // Ctrl+C, Ctrl+D, or the terminal is gone.
+    if (isTerminal) write('\n');
+    // Ctrl+C, Ctrl+D, the end of the input, or no line in time.
     if (line.done === true) throw new Error('No password was given: nothing has changed.');
     return line.value;
   };
   try {
     const password = await ask('Password: ');
-    if ((await ask('Repeat the password: ')) === password) return password;
-    throw new Error('The two passwords differ.');
+    if (isTerminal && (await ask('Repeat the password: ')) !== password) {
+      throw new Error('The two passwords differ.');
+    }
+    return checkPassword(password);
   } finally {
+    clearTimeout(timer);
     editor.close();
+    input.destroy();
   }
-}
-
-async function readFirstLine(input: PasswordInput, signal: AbortSignal): Promise<string> {
-  let bytes = Buffer.alloc(0);
-  signal.addEventListener('abort', () => input.destroy(new Error('timeout')), { once: true });
-  for await (const chunk of input) {
-    bytes = Buffer.concat([bytes, chunk as Buffer]); // no encoding is set
-    if (bytes.includes('\n') || bytes.length > passwordBytesMax + 2) break;
-  }
-  if (bytes.length === 0) throw new Error('There is no password on standard input.');
-  const [line = ''] = bytes.toString().split('\n');
-  return line.replace(/\r$/, '');
 }
 
 function checkPassword(password: string): string {

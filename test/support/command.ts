@@ -59,7 +59,6 @@ export async function runCommandHere(
     input,
     output,
     errors,
-    log: () => undefined,
     now: () => new Date(),
     version: () => 'here',
   });
