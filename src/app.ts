@@ -14,16 +14,10 @@ import { createLocalClock } from './domain/local-date-time.ts';
 import { createTopic, type Topic } from './domain/topic.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
 import { createAccess } from './handlers/access.ts';
-import { createAccountHandlers } from './handlers/accounts.ts';
-import { createArticleHandlers } from './handlers/articles.ts';
-import { createCommentHandlers } from './handlers/comments.ts';
-import { createFileHandlers } from './handlers/files.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createPages } from './handlers/pages.ts';
-import { createPostHandlers } from './handlers/posts.ts';
 import { createHealthHandlers } from './handlers/health.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
-import { createTodoHandlers } from './handlers/todos.ts';
 import { createCors } from './http/cors.ts';
 import { createListener, type Listener, type ExchangeDeps } from './http/server/exchange.ts';
 import type { UpgradeListener } from './http/server/server.ts';
@@ -34,13 +28,13 @@ import { createRecordTexts } from './records/record-texts.ts';
 import { createRecordResponses, type RecordResponses } from './records/records.ts';
 import { createResponseCache, type ResponseCache } from './records/response-cache.ts';
 import { createRouter } from './router.ts';
-import { openUploads, type OpenUploadsOptions } from './store/files/open.ts';
+import { openUploads } from './store/files/open.ts';
 import type { Account, Comment } from './store/model.ts';
 import { openStore } from './store/open.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import { createMonitor } from './watch/monitor.ts';
-import type { LogSecurity, ProcessReadings, ServiceMetrics } from './watch/service-metrics.ts';
+import type { LogSecurity, ProcessReadings } from './watch/service-metrics.ts';
 
 /** Dependencies that tests, or another host program, can replace. */
 export interface AppDeps {
@@ -89,53 +83,49 @@ const loginsWaitingMax = 16;
 
 export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const { log, now, monotonicNow } = deps;
-  const createId = createIdSource(now);
+  const createUuid = createIdSource(now);
   const accounts = await loadAccounts(config);
   const pool = new MemoryPool(config.waitingBytesMax * (1 - commentShare));
   const adminPool = new MemoryPool(adminPoolBytes);
   const readings = { pool, adminPool, graphql: () => graphql.count(), uploads: () => uploads };
   const { observer, security, metrics } = createMonitor(config, { ...deps, ...readings });
-  const shared = { log, config, observer, pool };
-  const storeDeps = { createId, now, log, accounts, timed: metrics?.statement };
-  const store = await openRecords(config, storeDeps);
-  const { responses, records } = createResponses(config, store, pool);
-  const added = createCommentTopic(store, config.waitingBytesMax * commentShare);
-  const addComment = createAddComment(store, (comment) => added.publish(comment));
-  const uploads = await openFiles(config, store, { createName: createId, log });
+  const store = await openStore(config.storeUrl, {
+    createId: createUuid,
+    now: createLocalClock(now),
+    initial: initialData(accounts, config.demoData),
+    log,
+    timed: metrics?.statement,
+    ...driverLimits(config),
+  });
+  const uploads = await openUploads({
+    directory: config.uploadDir,
+    filesMax: config.storedFilesMax,
+    bytesMax: config.storedBytesMax,
+    openIndex: store.openFileIndex,
+    createName: createUuid,
+    log,
+  });
+  const commentAdded = createCommentTopic(store, config.waitingBytesMax * commentShare);
   const { bearer, login } = createLogins(store, config, { ...deps, accounts, security });
-  const viewer = bearer.authenticateIfSent;
-  const access = createAccess(bearer, config);
-  const graphql = createGraphqlHandlers({
+  const { responses, records } = createResponses(config, store, pool);
+  const shared = { log, config, observer, pool, metrics, store, responses, createUuid };
+  const parts = {
     ...shared,
-    metrics,
-    store,
-    addComment,
-    commentAdded: added,
     uploads,
-    responses,
-    createUuid: createId,
-    viewerOf: viewer,
+    commentAdded,
+    addComment: createAddComment(store, (comment) => commentAdded.publish(comment)),
+    viewerOf: bearer.authenticateIfSent,
+    access: createAccess(bearer, config),
     writesNeedToken: config.requireAuth !== 'none',
     readsNeedToken: config.requireAuth === 'members',
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
-    access,
-  });
+  };
+  const graphql = createGraphqlHandlers(parts);
   const health = createHealthHandlers({ store, monotonicNow });
   const pages = createPages(new URL('.', import.meta.url));
-  const routes = createRoutes({
-    graphql,
-    posts: createPostHandlers({ store, viewer, access, records, config }),
-    comments: createCommentHandlers({ store, addComment, access, records, config }),
-    accounts: createAccountHandlers({ login, bearer, config }),
-    files: createFileHandlers({ uploads, config, log, createUuid: createId }),
-    todos: createTodoHandlers({ store, records, config }),
-    articles: createArticleHandlers({ store, responses, records, config }),
-    ...pages,
-    health,
-    access,
-  });
+  const routes = createRoutes({ ...parts, records, login, bearer, graphql, health, pages });
   const adminRoutes = createAdminRoutes({ health }, metrics?.handler);
-  const listener = listenTo(routes, { ...shared, cors: createCors(config.allowedOrigins) });
+  const listener = listenTo(routes, { ...parts, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
@@ -233,31 +223,11 @@ function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
   return [Buffer.from(jwtSecret), ...previous];
 }
 
-interface RecordDeps extends Pick<AppDeps, 'log' | 'now'> {
-  readonly createId: () => string;
-  readonly accounts: readonly Account[];
-  readonly timed: ServiceMetrics['statement'] | undefined;
-}
-
-function openFiles(
-  { uploadDir: directory, storedFilesMax: filesMax, storedBytesMax: bytesMax }: Config,
-  { openFileIndex: openIndex }: Store,
-  deps: Pick<OpenUploadsOptions, 'createName' | 'log'>,
-): ReturnType<typeof openUploads> {
-  return openUploads({ ...deps, directory, filesMax, bytesMax, openIndex });
-}
-
-function openRecords(config: Config, deps: RecordDeps): Promise<Store> {
-  const { createId, now, log, accounts, timed } = deps;
-  return openStore(config.storeUrl, {
-    createId,
-    now: createLocalClock(now),
-    initial: initialData(accounts, config.demoData),
+function driverLimits(config: Config) {
+  return {
     bytesMax: config.memoryStoreBytesMax,
-    log,
     listenUrl: config.storeListenUrl,
     connectionsMax: config.storeConnectionsMax,
     timeoutSeconds: config.storeTimeoutSeconds,
-    timed,
-  });
+  };
 }

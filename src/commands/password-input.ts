@@ -14,7 +14,7 @@ export interface PasswordInput extends Readable {
 
 /**
  * Consumes the input; `write` writes a prompt to the terminal. Throws an Error with a message of
- * one line if there is no valid password. The default of `secondsMax` is long enough to look one up.
+ * one line if there is no valid password. Five minutes are enough to look one up.
  */
 export async function readPassword(
   input: PasswordInput,

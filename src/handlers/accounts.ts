@@ -10,15 +10,15 @@ import { readJson } from '../http/json.ts';
 import { type Handler, type HttpResponse, uncachedResponse } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { textsOf } from './input.ts';
+import { anyText, decoderOf } from './input.ts';
 
-export interface AccountHandlersDeps {
+export interface AccountDeps {
   readonly login: Login;
   readonly bearer: Bearer;
   readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
 }
 
-export function createAccountHandlers(deps: AccountHandlersDeps) {
+export function createAccountHandlers(deps: AccountDeps) {
   const { bearer, config } = deps;
   const clientAddress = createClientAddress(config.trustedProxies);
   // An account record never changes (store/model.ts), so its response can be cached with it.
@@ -49,7 +49,10 @@ export function createAccountHandlers(deps: AccountHandlersDeps) {
 }
 
 /** R21: blank texts are not a fault of the body; they are wrong credentials. */
-const decodeCredentials = textsOf(['username', 'password'], true);
+const decodeCredentials = decoderOf<{ username: string; password: string }>({
+  username: anyText,
+  password: anyText,
+});
 
 /** A login can wait for seconds: meanwhile it needs only the start of these texts, as copies. */
 function toCredentials(body: unknown) {

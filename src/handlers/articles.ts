@@ -10,7 +10,7 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
 import type { Article } from '../store/model.ts';
-import type { RecordDeps } from './input.ts';
+import type { HandlerDeps } from './input.ts';
 import { getPatchType, jsonPatchType, mergePatchType } from './patches.ts';
 
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
@@ -26,7 +26,7 @@ const route: ListRoute<Article> & RecordRoute<number, Article> = {
   hasText: true,
 };
 
-export interface ArticleDeps extends RecordDeps {
+export interface ArticleDeps extends HandlerDeps {
   readonly responses: ResponseCache;
 }
 

@@ -8,7 +8,7 @@ import { getFound, getId, type RecordRoute } from '../records/records.ts';
 import type { Comment, Post } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
 import type { Access } from './access.ts';
-import { type RecordDeps, textsOf } from './input.ts';
+import { decoderOf, type HandlerDeps, text } from './input.ts';
 import { changeRecord } from './patches.ts';
 import { getPost, postRoute } from './posts.ts';
 
@@ -20,9 +20,9 @@ const commentRoute: RecordRoute<string, CommentOfPost> = {
   toJson: (comment) => JSON.stringify(comment),
 };
 
-const decodeContent = textsOf(['content']);
+const decodeContent = decoderOf<{ content: string }>({ content: text });
 
-export interface CommentDeps extends RecordDeps {
+export interface CommentDeps extends HandlerDeps {
   readonly addComment: AddComment;
   readonly access: Pick<Access, 'checkOwner'>;
 }
@@ -64,7 +64,7 @@ export function createCommentHandlers(deps: CommentDeps) {
           return comment;
         },
         toJson: commentRoute.toJson,
-        apply: ({ id }) => store.comments.remove(id),
+        apply: (id) => store.comments.remove(id),
       }),
   } satisfies Readonly<Record<string, Handler>>;
 }

@@ -19,7 +19,7 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Snapshot, Uploads } from '../store/files/uploads.ts';
 
-export interface FileHandlersOptions {
+export interface FileDeps {
   readonly uploads: Pick<Uploads, 'begin' | 'open' | 'remove'>;
   readonly config: MultipartModule.MultipartRules & { readonly bodyBytesMax: number };
   readonly log: Log;
@@ -32,7 +32,7 @@ const downloadBytesMax = 256 * 1024;
 /** And of each file in its list: the names, as long as they may be, and the size. */
 const listedFileBytes = 1_024;
 
-export function createFileHandlers({ uploads, config, log, createUuid }: FileHandlersOptions) {
+export function createFileHandlers({ uploads, config, log, createUuid }: FileDeps) {
   // Loaded with the first upload, so that the server starts faster.
   let multipart: typeof MultipartModule | undefined;
 

@@ -36,15 +36,17 @@ interface Change<T> {
   /** Returns the record, or throws. */
   readonly get: () => Promise<T>;
   readonly toJson: (record: T) => string;
-  /** Returns false if the record was removed, or is not `expected` any more. */
-  readonly apply: (record: T, expected: T | undefined) => MaybePromise<boolean>;
+  readonly apply: Apply<T>;
 }
+
+/** Returns false if the record was removed, or has not the members of `expected` any more. */
+export type Apply<T> = (id: string, expected: T | undefined) => MaybePromise<boolean>;
 
 /**
  * Changes or removes a record, or throws 404 or 412. If another request changes it after the tag
  * was compared, the tag is compared again.
  */
-export async function changeRecord<T>(
+export async function changeRecord<T extends { readonly id: string }>(
   request: HttpRequest,
   { get, toJson, apply }: Change<T>,
 ): Promise<HttpResponse> {
@@ -52,6 +54,6 @@ export async function changeRecord<T>(
     const record = await get();
     const hasConditions = isConditional(request);
     if (hasConditions) checkConditions(request, createEtag(toJson(record)));
-    if (await apply(record, hasConditions ? record : undefined)) return emptyResponse(204);
+    if (await apply(record.id, hasConditions ? record : undefined)) return emptyResponse(204);
   }
 }

@@ -13,12 +13,12 @@ import { getFound, getId, type ListRoute, type RecordRoute } from '../records/re
 import type { Account, Post } from '../store/model.ts';
 import type { PostMembers, Records } from '../store/store.ts';
 import type { Access } from './access.ts';
-import { decodePostChange, type RecordDeps, textsOf } from './input.ts';
-import { changeRecord, readMergePatch } from './patches.ts';
+import { decoderOf, type HandlerDeps, oneOf, optional, text } from './input.ts';
+import { type Apply, changeRecord, readMergePatch } from './patches.ts';
 
-export interface PostDeps extends RecordDeps {
+export interface PostDeps extends HandlerDeps {
   /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
-  readonly viewer: (request: HttpRequest) => MaybePromise<Account | undefined>;
+  readonly viewerOf: (request: HttpRequest) => MaybePromise<Account | undefined>;
   readonly access: Pick<Access, 'checkOwner'>;
 }
 
@@ -33,17 +33,24 @@ export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
   toJson,
 };
 
-const decodePost = textsOf(['title', 'content']);
+const decodePost = decoderOf<Pick<Post, 'title' | 'content'>>({ title: text, content: text });
+
+/** The members that a merge patch changes (R37). */
+const decodeChange = decoderOf<Partial<PostMembers>>({
+  title: optional(text),
+  content: optional(text),
+  status: optional(oneOf(['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'])),
+});
 
 export function createPostHandlers(deps: PostDeps) {
-  const { store, viewer, access, records, config } = deps;
+  const { store, viewerOf, access, records, config } = deps;
   const { posts } = store;
   return {
     list: (request) => records.list(request, postRoute),
     find: records.find(postRoute),
 
     create: async (request) => {
-      const author = await viewer(request);
+      const author = await viewerOf(request);
       const texts = await readTexts(request);
       const { id } = await posts.create({ ...texts, authorId: author?.id ?? null });
       return emptyResponse(201, ['Location', `/posts/${id}`]);
@@ -57,19 +64,15 @@ export function createPostHandlers(deps: PostDeps) {
 
     patch: async (request) => {
       await getOwnPost(request);
-      const change = await readMergePatch(request, config.bodyBytesMax, decodePostChange);
+      const change = await readMergePatch(request, config.bodyBytesMax, decodeChange);
       return changePost(request, (id, expected) => posts.update(id, change, expected));
     },
 
     remove: (request) => changePost(request, (id, expected) => posts.remove(id, expected)),
   } satisfies Readonly<Record<string, Handler>>;
 
-  function changePost(request: HttpRequest, apply: Change): Promise<HttpResponse> {
-    return changeRecord(request, {
-      get: () => getOwnPost(request),
-      toJson,
-      apply: (post, expected) => apply(post.id, expected && toMembers(expected)),
-    });
+  function changePost(request: HttpRequest, apply: Apply<Post>): Promise<HttpResponse> {
+    return changeRecord(request, { get: () => getOwnPost(request), toJson, apply });
   }
 
   /** R36: throws 403 for the post of another author. */
@@ -82,13 +85,6 @@ export function createPostHandlers(deps: PostDeps) {
   function readTexts(request: HttpRequest): MaybePromise<Pick<Post, 'title' | 'content'>> {
     return readJson(request, config.bodyBytesMax, decodePost);
   }
-}
-
-/** Returns false if the post was deleted, or is not `expected` any more. */
-type Change = (id: string, expected: PostMembers | undefined) => MaybePromise<boolean>;
-
-function toMembers({ title, content, status }: Post): PostMembers {
-  return { title, content, status };
 }
 
 /** Returns the post of the path's `{id}`. Throws 404. */

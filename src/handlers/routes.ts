@@ -3,26 +3,22 @@
 import type { Endpoint, Handler } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
 import type { Access } from './access.ts';
-import type { createAccountHandlers } from './accounts.ts';
-import type { createArticleHandlers } from './articles.ts';
-import type { createCommentHandlers } from './comments.ts';
-import type { createFileHandlers } from './files.ts';
+import { type AccountDeps, createAccountHandlers } from './accounts.ts';
+import { type ArticleDeps, createArticleHandlers } from './articles.ts';
+import { type CommentDeps, createCommentHandlers } from './comments.ts';
+import { createFileHandlers, type FileDeps } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 import { createHome, hello } from './greeting.ts';
 import type { createHealthHandlers } from './health.ts';
 import type { createPages } from './pages.ts';
-import type { createPostHandlers } from './posts.ts';
-import type { createTodoHandlers } from './todos.ts';
+import { createPostHandlers, type PostDeps } from './posts.ts';
+import { createTodoHandlers } from './todos.ts';
 
-export interface Handlers extends ReturnType<typeof createPages> {
+export interface RouteDeps extends AccountDeps, ArticleDeps, CommentDeps, FileDeps, PostDeps {
+  readonly config: AccountDeps['config'] & ArticleDeps['config'] & FileDeps['config'];
   readonly graphql: GraphqlHandlers;
-  readonly posts: ReturnType<typeof createPostHandlers>;
-  readonly comments: ReturnType<typeof createCommentHandlers>;
-  readonly accounts: ReturnType<typeof createAccountHandlers>;
-  readonly files: ReturnType<typeof createFileHandlers>;
-  readonly todos: ReturnType<typeof createTodoHandlers>;
-  readonly articles: ReturnType<typeof createArticleHandlers>;
   readonly health: ReturnType<typeof createHealthHandlers>;
+  readonly pages: ReturnType<typeof createPages>;
   readonly access: Access;
 }
 
@@ -31,16 +27,22 @@ export type Route = RouteOf<Endpoint>;
 const json = { produces: 'application/json' } as const;
 const multipart = { produces: 'multipart/form-data' } as const;
 
-export function createRoutes(handlers: Handlers): readonly Route[] {
-  const { graphql, posts, comments, accounts, files, todos, articles, graphqlUi } = handlers;
-  const { writing, reading } = handlers.access;
+export function createRoutes(deps: RouteDeps): readonly Route[] {
+  const { graphql, pages, access } = deps;
+  const { writing, reading } = access;
+  const posts = createPostHandlers(deps);
+  const comments = createCommentHandlers(deps);
+  const accounts = createAccountHandlers(deps);
+  const files = createFileHandlers(deps);
+  const todos = createTodoHandlers(deps);
+  const articles = createArticleHandlers(deps);
   const routes: readonly Route[] = [
     // Spec §4.1
     route('POST', '/graphql', { handler: graphql.post }),
     route('GET', '/graphql', { handler: graphql.get }),
     route('GET', '/graphql/schema.graphql', { handler: reading(graphql.schema) }),
-    route('GET', '/graphql-ui', { handler: graphqlUi.redirect }),
-    route('GET', '/graphql-ui/*', { handler: graphqlUi.file }),
+    route('GET', '/graphql-ui', { handler: pages.graphqlUi.redirect }),
+    route('GET', '/graphql-ui/*', { handler: pages.graphqlUi.file }),
     route('GET', '/hello', { handler: hello, produces: 'text/plain' }),
     // Spec §4.2
     route('GET', '/posts', { handler: reading(posts.list), ...json }),
@@ -77,18 +79,18 @@ export function createRoutes(handlers: Handlers): readonly Route[] {
     // R12: `Location` of a new article points here.
     route('GET', '/articles/{id}', { handler: reading(articles.redirect) }),
     // Not in the specification (R35)
-    route('GET', '/', { handler: createHome(() => routes, handlers.home) }),
-    route('GET', '/openapi.json', { handler: handlers.openapi, ...json }),
-    route('GET', '/docs', { handler: handlers.reference.redirect }),
-    route('GET', '/docs/*', { handler: handlers.reference.file }),
-    ...createAdminRoutes(handlers),
+    route('GET', '/', { handler: createHome(() => routes, pages.home) }),
+    route('GET', '/openapi.json', { handler: pages.openapi, ...json }),
+    route('GET', '/docs', { handler: pages.reference.redirect }),
+    route('GET', '/docs/*', { handler: pages.reference.file }),
+    ...createAdminRoutes(deps),
   ];
   return routes;
 }
 
 /** Not in the specification (R35); ADMIN_PORT has these routes, and `/metrics`. */
 export function createAdminRoutes(
-  { health }: Pick<Handlers, 'health'>,
+  { health }: Pick<RouteDeps, 'health'>,
   metrics?: Handler,
 ): readonly Route[] {
   const routes = [

@@ -8,12 +8,11 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from '../http/message.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
-import { decodeTodo, decodeTodoChange, type RecordDeps } from './input.ts';
-import { changeRecord, readMergePatch } from './patches.ts';
+import { decoderOf, flag, type HandlerDeps, optional, text } from './input.ts';
+import { type Apply, changeRecord, readMergePatch } from './patches.ts';
 
 const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
   key: '/api/todos',
@@ -24,7 +23,19 @@ const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
   toJson,
 };
 
-export function createTodoHandlers(deps: RecordDeps) {
+/** A todo as a client sends it (R13); its id is ignored. */
+const decodeTodo = decoderOf<{ title: string; completed?: boolean }>({
+  title: text,
+  completed: optional(flag),
+});
+
+/** The members that a merge patch changes (R37). */
+const decodeChange = decoderOf<Partial<TodoMembers>>({
+  title: optional(text),
+  completed: optional(flag),
+});
+
+export function createTodoHandlers(deps: HandlerDeps) {
   const { store, records, config } = deps;
   const { todos } = store;
   return {
@@ -32,8 +43,8 @@ export function createTodoHandlers(deps: RecordDeps) {
     find: records.find(route),
 
     create: async (request) => {
-      const draft = await readJson(request, config.bodyBytesMax, decodeTodo);
-      const todo = await todos.create(draft);
+      const { title, completed = false } = await readJson(request, config.bodyBytesMax, decodeTodo);
+      const todo = await todos.create({ title, completed });
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
       const base = config.publicUrl || `http://${request.host}`;
       return emptyResponse(201, ['Location', `${base}/api/todos/${todo.id}`]);
@@ -41,7 +52,7 @@ export function createTodoHandlers(deps: RecordDeps) {
 
     patch: async (request) => {
       await getTodo(request);
-      const change = await readMergePatch(request, config.bodyBytesMax, decodeTodoChange);
+      const change = await readMergePatch(request, config.bodyBytesMax, decodeChange);
       return changeTodo(request, (id, expected) => todos.update(id, change, expected));
     },
 
@@ -52,18 +63,10 @@ export function createTodoHandlers(deps: RecordDeps) {
     return getFound(await todos.find(getId(request, route)), route.noun);
   }
 
-  function changeTodo(request: HttpRequest, apply: Change): Promise<HttpResponse> {
-    return changeRecord(request, {
-      get: () => getTodo(request),
-      toJson,
-      apply: ({ id }, expected) =>
-        apply(id, expected && { title: expected.title, completed: expected.completed }),
-    });
+  function changeTodo(request: HttpRequest, apply: Apply<Todo>): Promise<HttpResponse> {
+    return changeRecord(request, { get: () => getTodo(request), toJson, apply });
   }
 }
-
-/** Returns false if the todo was deleted, or is not `expected` any more. */
-type Change = (id: string, expected: TodoMembers | undefined) => MaybePromise<boolean>;
 
 function toJson({ id, title, completed }: Todo): string {
   return JSON.stringify({ id, title, completed });

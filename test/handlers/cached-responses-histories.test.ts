@@ -59,7 +59,7 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const shared = { store, addComment, access, responses, records, config };
   const posts = createPostHandlers({
     ...shared,
-    viewer: () => undefined,
+    viewerOf: () => undefined,
     access: { checkOwner: () => Promise.resolve() },
   });
   const ofComments = createCommentHandlers(shared);

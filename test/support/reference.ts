@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
-import { createRoutes, type Handlers, type Route } from '../../dist/handlers/routes.js';
+import { createRoutes, type Route, type RouteDeps } from '../../dist/handlers/routes.js';
 import type { TestServer } from './server.js';
 import { projectFolder } from './source.js';
 
@@ -58,7 +58,7 @@ interface Schema {
 
 /** Only paths, methods and media types of the table are looked at. */
 const anything: unknown = new Proxy(() => anything, { get: () => anything });
-export const routes: readonly Route[] = createRoutes(anything as Handlers);
+export const routes: readonly Route[] = createRoutes(anything as RouteDeps);
 
 const written = await readFile(join(projectFolder, 'docs', 'openapi.yaml'), 'utf8');
 /** As it is written. */
