@@ -1,21 +1,19 @@
 /** A group of equal subscriptions: reads the source, executes each event once and delivers it. */
 
-import { AppError } from '../../errors.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
-import type { Subscription } from '../engine.ts';
-import { isOverload } from '../errors.ts';
+import type { Scheduler } from '../../scheduler.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
+import type { Subscription } from '../engine.ts';
+import { isOverload, toPlainError } from '../errors.ts';
 import type { EventQueue } from './event-queue.ts';
 import { SharedEvent } from './shared-event.ts';
 import type { Ending, Subscriber } from './subscriber.ts';
 
+/** What all groups share. */
 export interface GroupDeps {
-  /** Shared by all groups. */
   readonly queue: EventQueue;
-  readonly pool: Pick<MemoryPool, 'open'>;
-  /** Called once, when the group ends. */
-  readonly forget: () => void;
+  readonly scheduler: Scheduler;
+  readonly pool: Pick<MemoryPool, 'open' | 'isOver'>;
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
@@ -27,14 +25,17 @@ const lightBytesMax = 65_536;
 export class SubscriptionGroup {
   readonly #subscribers = new Set<Subscriber>();
   readonly #deps: GroupDeps;
+  /** Called once, when the group ends. */
+  readonly #forget: () => void;
   #events: AsyncIterator<unknown> | undefined;
   #isHeavy = false;
   /** When the last event was delivered. */
   #turn = 0;
   #ended = false;
 
-  constructor(deps: GroupDeps) {
+  constructor(deps: GroupDeps, forget: () => void) {
     this.#deps = deps;
+    this.#forget = forget;
   }
 
   get size(): number {
@@ -46,34 +47,32 @@ export class SubscriptionGroup {
   }
 
   leave(subscriber: Subscriber): void {
-    const isLast = this.#subscribers.delete(subscriber) && this.#subscribers.size === 0;
-    if (isLast) this.end({ kind: 'complete' });
+    if (this.#subscribers.delete(subscriber) && this.size === 0) this.end();
   }
 
-  /** Reads the source until the group ends. Never throws; `report` logs internal errors. */
-  read(source: Promise<Subscription>, report: (reason: string) => void): void {
-    this.#read(source).then(
-      (ending) => this.end(ending),
-      (error: unknown) => {
-        if (!(error instanceof AppError)) report(String(error));
-        this.end({ kind: 'failed', error });
-      },
-    );
+  /** Reads the source until the group ends. Never rejects; `report` logs internal errors. */
+  async read(source: Promise<Subscription>, report: (reason: string) => void): Promise<void> {
+    try {
+      this.end(await this.#read(source));
+    } catch (error) {
+      const isOverrun = isOverload(error);
+      if (!isOverrun) report(String(error));
+      const reason = isOverrun ? 'overrun' : 'failed';
+      this.#subscribers.forEach(() => this.#deps.metrics?.subscriberDropped(reason));
+      const failure = toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error');
+      this.end(isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [failure] });
+    }
   }
 
-  end(ending: Ending): void {
+  /** Without an ending the subscribers are told nothing: they have left, or are being closed. */
+  end(ending?: Ending): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#deps.forget();
+    this.#forget();
     this.#closeSource();
-    const subscribers = [...this.#subscribers];
+    const subscribers = Array.from(this.#subscribers);
     this.#subscribers.clear();
-    for (const subscriber of subscribers) {
-      if (ending.kind === 'failed') {
-        this.#deps.metrics?.subscriberDropped(isOverload(ending.error) ? 'overrun' : 'failed');
-      }
-      subscriber.end(ending);
-    }
+    if (ending !== undefined) subscribers.forEach((subscriber) => subscriber.end(ending));
   }
 
   async #read(source: Promise<Subscription>): Promise<Ending> {
@@ -86,34 +85,28 @@ export class SubscriptionGroup {
     for (;;) {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
-      const announce = (): Promise<boolean> => this.#announce(() => toJson(event.value));
-      while (!(await this.#deps.queue.run(announce, this.#isHeavy)));
+      const announce = async (): Promise<boolean> =>
+        this.#ended || this.#announce(await toJson(event.value));
+      while (!(await this.#deps.queue(announce, this.#isHeavy)));
     }
   }
 
-  /** Returns false for an event that turns out to be heavy, and has to wait for memory. */
-  async #announce(toJson: () => MaybePromise<string>): Promise<boolean> {
-    if (this.#ended) return true;
-    const json = await toJson();
+  /**
+   * Delivers an event. Returns false for one that turns out to be heavy, and has to wait for
+   * memory. Subscribers that join meanwhile do not get it.
+   */
+  async #announce(json: string): Promise<boolean> {
+    const { scheduler, pool, metrics } = this.#deps;
     const wasHeavy = this.#isHeavy;
     this.#isHeavy = json.length > lightBytesMax;
-    if (this.#isHeavy && !wasHeavy && !this.#deps.queue.hasRoom) return false;
-    const { turn } = this.#deps.queue;
-    const isFurther = turn === this.#turn;
-    this.#turn = turn;
-    await this.#deliver(new SharedEvent(Buffer.from(json), this.#deps.pool, isFurther));
-    return true;
-  }
-
-  /** Subscribers that join during the delivery do not get the event. */
-  async #deliver(event: SharedEvent): Promise<void> {
-    let served = 0;
-    const subscribers = Array.from(this.#subscribers);
-    for (const subscriber of subscribers) {
-      if (!subscriber.next(event)) this.#deps.metrics?.subscriberDropped('behind');
-      served += 1;
-      if (served % subscribersAtOnce === 0) await this.#deps.queue.wait();
+    if (this.#isHeavy && !wasHeavy && pool.isOver) return false;
+    const event = new SharedEvent(Buffer.from(json), pool, scheduler.turns === this.#turn);
+    this.#turn = scheduler.turns;
+    for (const [at, subscriber] of Array.from(this.#subscribers).entries()) {
+      if (at % subscribersAtOnce === subscribersAtOnce - 1) await scheduler.turn();
+      if (!subscriber.next(event)) metrics?.subscriberDropped('behind');
     }
+    return true;
   }
 
   /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */

@@ -4,16 +4,14 @@ import type { Config } from '../../config.ts';
 import type { GraphqlError } from '../errors.ts';
 import type { SharedEvent } from './shared-event.ts';
 
-/** Why a subscription ends, other than by the client. */
+/** Why a subscription ends, other than by the client or the end of the process. */
 export type Ending =
   /** The source has no more events. */
   | { readonly kind: 'complete' }
-  /** It never started: the variables are invalid, or the source could not be opened. */
+  /** It never started, because its variables are invalid, or it failed. */
   | { readonly kind: 'refused'; readonly errors: readonly GraphqlError[] }
-  /** An error. `overloaded`: events came faster than they could be executed. */
-  | { readonly kind: 'failed'; readonly error: unknown }
-  /** The server is stopping. */
-  | { readonly kind: 'closing' };
+  /** Events came faster than they could be executed. */
+  | { readonly kind: 'overrun' };
 
 /** Its methods must not throw. */
 export interface Subscriber {

@@ -12,7 +12,7 @@ import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
-import { EventQueue } from './event-queue.ts';
+import { createEventQueue } from './event-queue.ts';
 import { SubscriptionGroup } from './group.ts';
 import type { Subscriber } from './subscriber.ts';
 
@@ -31,8 +31,9 @@ export interface SubscriptionsDeps {
 
 export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, pool, log, metrics } = deps;
+  const { scheduler } = engine;
   const groups = new Map<string, SubscriptionGroup>();
-  const queue = new EventQueue(engine.scheduler, pool);
+  const shared = { scheduler, pool, metrics, queue: createEventQueue(scheduler, pool) };
   let closed = false;
   let opened = 0;
 
@@ -41,18 +42,16 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     if (groups.size >= distinctMax || !reservation.grow(bytes)) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
-    const forget = (): void => {
+    const group = new SubscriptionGroup(shared, () => {
       groups.delete(key);
       reservation.release();
-    };
-    const group = new SubscriptionGroup({ queue, pool, forget, metrics });
+    });
     groups.set(key, group);
     opened += 1;
+    const requestId = `subscription-${opened}`;
     // Without a token: the events of a group must not depend on its first subscriber.
-    const scope = { requestId: `subscription-${opened}`, viewer: () => undefined };
-    group.read(engine.subscribe(operation, scope), (reason) => {
-      log('error', 'subscription failed', { requestId: scope.requestId, reason });
-    });
+    const source = engine.subscribe(operation, { requestId, viewer: () => undefined });
+    void group.read(source, (reason) => log('error', 'subscription failed', { requestId, reason }));
     return group;
   };
 
@@ -77,10 +76,10 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
      * read does.
      */
     running: () => deps.placed?.(),
-    /** Ends every subscription and refuses new ones. */
+    /** Ends every subscription, and refuses new ones. Subscribers are told by their transport. */
     close(): void {
       closed = true;
-      for (const group of groups.values()) group.end({ kind: 'closing' });
+      for (const group of groups.values()) group.end();
     },
     /** The present numbers of groups and subscribers. */
     count(): { readonly groups: number; readonly subscribers: number } {

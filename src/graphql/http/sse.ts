@@ -12,7 +12,6 @@ import type { HttpResponse, HttpRequest } from '../../http/message.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
 import type { GraphqlResult } from '../result.ts';
-import { isOverload, toPlainError } from '../errors.ts';
 import type { SharedEvent } from '../events/shared-event.ts';
 import { createQueueLimit, type Ending, type Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
@@ -179,13 +178,9 @@ class EventStream extends Readable implements Subscriber {
   }
 
   end(ending: Ending): void {
-    if (ending.kind === 'closing') this.stop();
-    else if (ending.kind === 'failed' && isOverload(ending.error)) this.destroy();
+    if (ending.kind === 'overrun') this.destroy();
     else {
       if (ending.kind === 'refused') this.#writeResult({ errors: ending.errors });
-      if (ending.kind === 'failed') {
-        this.#writeResult({ errors: [toPlainError('INTERNAL_SERVER_ERROR', 'It failed.')] });
-      }
       this.#write(complete);
       this.stop();
     }

@@ -36,13 +36,8 @@ export class ClientSocket {
     if (this.#isOpen()) this.#webSocket.send(text);
   }
 
-  /** Queues `prefix`, the result and `}` as one message. */
-  sendResult(json: string, prefix: string): void {
-    this.send(`${prefix}${json}}`);
-  }
-
   /**
-   * The same for an event, which is encoded once for equal prefixes. It is written without `ws`:
+   * Queues `prefix`, an event and `}` as a message, made once for equal prefixes, without `ws`:
    * `send()` costs half as much again for each socket, and writes its frame before it returns, so
    * that frames cannot be mixed. Returns false if the client has not read what was queued before;
    * the event is not sent then.

@@ -2,17 +2,12 @@
 
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
-import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { MemoryPool } from '../../memory-pool.ts';
+import type { GraphqlRequest, ReadyOperation } from '../engine.ts';
 import { toPlainError } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { toStored } from './handshake.ts';
-import {
-  operationBytes,
-  type OperationDeps,
-  type SharedBySession,
-  SocketOperation,
-  waitingBytesOf,
-} from './operation.ts';
+import { type OperationDeps, type SharedBySession, SocketOperation } from './operation.ts';
 import {
   type Act,
   type Closing,
@@ -48,37 +43,42 @@ const operationBytesMax = 1_048_576;
 /** Queries and mutations of one socket that may run at the same time; others wait. */
 const executingMax = 10;
 
+/** Approximate memory of an operation that runs, with its id, in bytes. */
+const operationBytes = 1_024;
+/** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
+const valueBytes = 64;
+/** The decoder accepts no more (`variableValuesMax`), and each is at least two bytes of JSON. */
+const valuesMax = 1_000;
+
 export class Session {
   readonly #deps: SessionDeps;
   readonly #client: ClientSocket;
   readonly #protocol: Protocol;
-  /** Defined until `connection_init` arrives. */
-  #initTimer: NodeJS.Timeout | undefined;
+  /** Runs until `connection_init` arrives. */
+  readonly #initTimer: NodeJS.Timeout;
   /** The operations that the client can still stop, by id. */
   readonly #operations = new Map<string, SocketOperation>();
   /** Those that have not started, in the order received. */
-  #waiting: SocketOperation[] = [];
-  readonly #reservation: Reservation;
+  readonly #waiting = new Map<SocketOperation, GraphqlRequest>();
+  readonly #shared: SharedBySession;
   #executing = 0;
-  #isStartDue = false;
+  #isStarting = false;
   #state: 'new' | 'ready' | 'closed' = 'new';
   #authorization: string | undefined;
   #second = 0;
   #messages = 0;
   #keepAliveDue = false;
-  readonly #shared: SharedBySession;
 
   constructor(deps: SessionDeps, client: ClientSocket, { protocol, authorization }: Handshake) {
     this.#deps = deps;
     this.#client = client;
     this.#protocol = protocol;
-    const whenOver = (operation: SocketOperation, closing?: Closing): void => {
-      if (closing === undefined) this.#forget(operation);
+    this.#authorization = toStored(authorization);
+    const whenOver = (id: string, closing?: Closing): void => {
+      if (closing === undefined) this.#operations.delete(id);
       else this.close(closing);
     };
     this.#shared = { client, whenOver };
-    this.#reservation = deps.pool.open();
-    this.#authorization = toStored(authorization);
     // Both protocols use 4408 here: the older one defines no code for a missing `connection_init`.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
@@ -90,37 +90,43 @@ export class Session {
     try {
       this.#act(this.#decode(bytes), bytes.length);
     } catch (error) {
-      // An internal error closes one socket, and does not end the process.
-      this.#deps.log('error', 'websocket failed', { reason: toStack(error) });
-      this.close({ code: 1011, reason: 'The server failed' });
+      this.#fail(error);
     }
     this.#client.pauseIfBacklogged();
   }
 
-  /** Counts a message or ping. Returns false if it exceeds the limit, and the socket was closed. */
+  /** Counts a message, ping or pong. Returns false if the socket was closed: it sends too many. */
   countMessage(): boolean {
+    this.#client.heard();
     const second = Math.floor(this.#deps.now() / 1000);
-    if (second !== this.#second) {
-      this.#second = second;
-      this.#messages = 0;
-    }
+    if (second !== this.#second) this.#messages = 0;
+    this.#second = second;
     this.#messages += 1;
     if (this.#messages <= messagesPerSecondMax) return true;
     this.close(this.#protocol.tooManyMessages);
     return false;
   }
 
-  /** Call it at an interval. The first call after the acknowledgement sends nothing (R28). */
-  keepAlive(): void {
+  /** Call it at an interval: detects a dead client, and keeps the connection open. */
+  ping(): void {
+    this.#client.ping();
     const { keepAlive } = this.#protocol;
     if (this.#state !== 'ready' || keepAlive === undefined) return;
+    // The first one after the acknowledgement is left out (R28).
     if (this.#keepAliveDue) this.#client.send(keepAlive);
     this.#keepAliveDue = true;
   }
 
-  /** Starts operations that wait. Call it when the client has taken what was queued. */
-  resume(): void {
-    if (this.#waiting.length > 0) void this.#startAfter(this.#deps.engine.scheduler.yield());
+  /** Call it when the client has taken all that was queued: operations that wait may start. */
+  drained(): void {
+    this.#client.drained();
+    this.#startWaiting();
+  }
+
+  /** Closes the socket, and resolves when it is gone. */
+  stop(): Promise<void> {
+    this.close({ code: 1001, reason: 'The server is stopping' });
+    return this.#client.gone();
   }
 
   close(closing: Closing): void {
@@ -135,8 +141,13 @@ export class Session {
     clearTimeout(this.#initTimer);
     for (const operation of this.#operations.values()) operation.stop();
     this.#operations.clear();
-    this.#waiting = [];
-    this.#reservation.release();
+    this.#waiting.clear();
+  }
+
+  /** An internal error closes one socket, and does not end the process. */
+  #fail(error: unknown): void {
+    this.#deps.log('error', 'websocket failed', { reason: toStack(error) });
+    this.close({ code: 1011, reason: 'The server failed' });
   }
 
   #decode(bytes: Buffer): Act {
@@ -187,7 +198,6 @@ export class Session {
       return;
     }
     clearTimeout(this.#initTimer);
-    this.#initTimer = undefined;
     this.#state = 'ready';
     // Choice: the token may be in the payload, because browsers cannot set headers (R23).
     const authorization = init['Authorization'] ?? init['authorization'];
@@ -198,42 +208,61 @@ export class Session {
 
   #start(start: Start, messageBytes: number): void {
     const { uninitialised } = this.#protocol;
-    const { id, dialect } = start;
+    const { id, dialect, request } = start;
     if (this.#state === 'new' && uninitialised !== undefined) {
       this.close(uninitialised);
       return;
     }
-    if (this.#operations.has(id)) {
-      if (dialect === 'newer') {
-        this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
-        return;
-      }
-      this.#remove(id);
+    if (this.#operations.has(id) && dialect === 'newer') {
+      this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
+      return;
     }
-    const bytes = waitingBytesOf(start.request, messageBytes);
-    const isFull =
-      this.#operations.size >= operationsMax || this.#reservation.bytes + bytes > operationBytesMax;
-    if (isFull || !this.#reservation.grow(bytes)) {
+    this.#remove(id);
+    const memory = this.#deps.pool.open();
+    const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
+    // A character of a text takes up to two bytes.
+    const bytes = operationBytes + 2 * messageBytes + values * valueBytes;
+    if (!this.#hasRoom(bytes) || !memory.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       const error = toPlainError('PAYLOAD_TOO_LARGE', message);
       this.#client.send(errorMessage(dialect, id, [error]));
       return;
     }
-    const operation = new SocketOperation(start, bytes, this.#shared);
+    const operation = new SocketOperation(start, memory, this.#shared);
     this.#operations.set(id, operation);
-    if (this.#waiting.push(operation) > 1 || !this.#mayStart()) return;
-    // To read and check its document may take long.
-    const turn = this.#deps.engine.scheduler.turn();
-    if (turn === undefined) this.#startWaiting();
-    else void this.#startAfter(turn);
+    this.#waiting.set(operation, request);
+    this.#startWaiting();
   }
 
-  async #startAfter(turn: Promise<void>): Promise<void> {
-    if (this.#isStartDue) return;
-    this.#isStartDue = true;
-    await turn;
-    this.#isStartDue = false;
-    this.#startWaiting();
+  #hasRoom(bytes: number): boolean {
+    let sum = bytes;
+    for (const { memory } of this.#operations.values()) sum += memory.bytes;
+    return this.#operations.size < operationsMax && sum <= operationBytesMax;
+  }
+
+  #startWaiting(): void {
+    if (this.#isStarting || this.#waiting.size === 0) return;
+    this.#isStarting = true;
+    this.#startEach().catch((error: unknown) => this.#fail(error));
+  }
+
+  /**
+   * Starts one operation per iteration of the event loop: a subscription then has joined its topic
+   * before a mutation after it runs, and other sockets are served in between.
+   */
+  async #startEach(): Promise<void> {
+    const { engine } = this.#deps;
+    // To read and check a document may take long.
+    await engine.scheduler.turn();
+    for (const [operation, request] of this.#waiting) {
+      if (!this.#mayStart()) break;
+      this.#waiting.delete(operation);
+      const prepared = engine.prepare(request);
+      if (prepared.kind === 'refused') operation.refuse(prepared.errors);
+      else void this.#run(operation, prepared);
+      if (this.#waiting.size > 0) await engine.scheduler.yield();
+    }
+    this.#isStarting = false;
   }
 
   #mayStart(): boolean {
@@ -241,30 +270,13 @@ export class Session {
     return this.#state === 'ready' && isFree;
   }
 
-  /**
-   * Starts one operation per iteration of the event loop: a subscription then has joined its topic
-   * before a mutation after it runs, and other sockets are served in between.
-   */
-  #startWaiting(): void {
-    if (!this.#mayStart()) return;
-    const operation = this.#waiting.shift();
-    if (operation === undefined) return;
-    this.#run(operation);
-    this.resume();
-  }
-
-  #run(operation: SocketOperation): void {
-    const executed = operation.run(this.#deps, this.#authorization);
-    if (executed === undefined) {
-      // A subscription that goes on has dropped its message.
-      if (this.#operations.get(operation.id) === operation) this.#count(operation, operationBytes);
-      return;
-    }
+  async #run(operation: SocketOperation, prepared: ReadyOperation): Promise<void> {
+    // Its message is dropped now, but for what is executed.
+    if (prepared.operation === 'subscription') operation.memory.set(operationBytes);
     this.#executing += 1;
-    void executed.finally(() => {
-      this.#executing -= 1;
-      this.resume();
-    });
+    await operation.run(prepared, this.#deps, this.#authorization);
+    this.#executing -= 1;
+    this.#startWaiting();
   }
 
   #stop(id: string): void {
@@ -277,21 +289,8 @@ export class Session {
     const operation = this.#operations.get(id);
     if (operation === undefined) return undefined;
     operation.stop();
-    this.#forget(operation);
-    const place = this.#waiting.indexOf(operation);
-    if (place !== -1) this.#waiting.splice(place, 1);
+    this.#operations.delete(id);
+    this.#waiting.delete(operation);
     return operation;
-  }
-
-  /** The objects are compared too: a later operation may have the same id. */
-  #forget(operation: SocketOperation): void {
-    if (this.#operations.get(operation.id) !== operation) return;
-    this.#operations.delete(operation.id);
-    this.#count(operation, 0);
-  }
-
-  #count(operation: SocketOperation, bytes: number): void {
-    this.#reservation.set(this.#reservation.bytes - operation.bytes + bytes);
-    operation.bytes = bytes;
   }
 }

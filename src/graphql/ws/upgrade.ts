@@ -38,47 +38,48 @@ const packetsMax = 64;
 /** The path on which sockets are accepted. */
 const endpoint = { route: '/graphql' };
 
-/** A socket that is open or closing. */
-interface OpenSocket {
-  readonly client: ClientSocket;
-  readonly session: Session;
-}
-
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const { config, observer, createRequestId } = deps;
-  const open = new Set<OpenSocket>();
-  const refuseHandshake = createRefuse(deps);
-  const server = createSocketServer();
+  const open = new Set<Session>();
+  const queueBytesMax = createQueueLimit(config, open);
+  let closing = false;
+  const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
+    const id = createRequestId();
+    const sent = refuse(socket, refusal, id);
+    // A path chosen by a client must not become a route in the log.
+    const found = refusal.code === 'not_found' ? undefined : endpoint;
+    observeAtOnce(toObserved(incoming, id, found), sent, observer);
+  };
+  const server = new WebSocketServer(serverOptions);
   // Without a listener `ws` would send an HTML response.
   server.on('wsClientError', (_error, socket, incoming) => {
     const refusal = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
     refuseHandshake(incoming, socket, refusal);
   });
-  let closing = false;
-
-  const queueBytesMax = createQueueLimit(config, open);
   const accept = (incoming: IncomingMessage, protocol: Protocol, webSocket: WebSocket): void => {
     const request = toObserved(incoming, createRequestId(), endpoint);
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
     const client = new ClientSocket(webSocket, socket, queueBytesMax);
-    const { authorization } = headers;
-    const session = new Session(deps, client, { protocol, authorization });
-    const opened = { client, session };
-    open.add(opened);
-    listen(webSocket, opened);
-    socket.on('drain', () => {
-      client.drained();
-      session.resume();
+    const session = new Session(deps, client, { protocol, authorization: headers.authorization });
+    open.add(session);
+    socket.on('drain', () => session.drained());
+    webSocket.on('message', (data: RawData) => {
+      session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
     });
+    webSocket.on('ping', () => session.countMessage());
+    webSocket.on('pong', () => session.countMessage());
+    // An invalid frame or a reset; `ws` then closes the socket.
+    webSocket.on('error', () => session.end());
     webSocket.on('close', (code) => {
-      open.delete(opened);
+      open.delete(session);
       session.end();
       observeClose(code);
     });
   };
-  const pings = setInterval(() => open.forEach(ping), config.wsPingSeconds * 1000).unref();
+  const ping = (): void => open.forEach((session) => session.ping());
+  const pings = setInterval(ping, config.wsPingSeconds * 1000).unref();
 
   return {
     /** The number of open sockets. */
@@ -110,62 +111,23 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     async close(): Promise<void> {
       closing = true;
       clearInterval(pings);
-      await Promise.all([...open].map(stop));
+      await Promise.all(Array.from(open, (session) => session.stop()));
     },
   };
 }
 
-/** Returns what answers a handshake that is refused. */
-function createRefuse({ observer, createRequestId }: WebSocketEndpointDeps) {
-  return (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
-    const id = createRequestId();
-    const sent = refuse(socket, refusal, id);
-    // A path chosen by a client must not become a route in the log.
-    const found = refusal.code === 'not_found' ? undefined : endpoint;
-    observeAtOnce(toObserved(incoming, id, found), sent, observer);
-  };
-}
-
-function ping({ client, session }: OpenSocket): void {
-  client.ping();
-  session.keepAlive();
-}
-
-function stop({ client, session }: OpenSocket): Promise<void> {
-  session.close({ code: 1001, reason: 'The server is stopping' });
-  return client.gone();
-}
-
-function listen(webSocket: WebSocket, { client, session }: OpenSocket): void {
-  const count = (): void => {
-    client.heard();
-    session.countMessage();
-  };
-  webSocket.on('message', (data: RawData) => {
-    client.heard();
-    session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
-  });
-  webSocket.on('ping', count);
-  webSocket.on('pong', count);
-  // An invalid frame or a reset; `ws` then closes the socket.
-  webSocket.on('error', () => session.end());
-}
-
-function createSocketServer(): WebSocketServer {
-  const options = {
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: messageBytesMax,
-    maxFragments: fragmentsMax,
-    maxBufferedChunks: packetsMax,
-    // One message per iteration: a packet with a thousand messages must not delay other sockets.
-    allowSynchronousEvents: false,
-    closeTimeout: closeMilliseconds,
-    handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
-  };
-  return new WebSocketServer(options);
-}
+const serverOptions = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: messageBytesMax,
+  maxFragments: fragmentsMax,
+  maxBufferedChunks: packetsMax,
+  // One message per iteration: a packet with a thousand messages must not delay other sockets.
+  allowSynchronousEvents: false,
+  closeTimeout: closeMilliseconds,
+  handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
+};
 
 /** The error for an internal failure, which is masked and logged. */
 function failed(error: unknown, log: Log): AppError {
