@@ -43,13 +43,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const open = new Set<Session>();
   const queueBytesMax = createQueueLimit(config, open);
   let closing = false;
-  const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
-    const id = createRequestId();
-    const sent = refuse(socket, refusal, id);
-    // A path chosen by a client must not become a route in the log.
-    const found = refusal.code === 'not_found' ? undefined : endpoint;
-    observeAtOnce(toObserved(incoming, id, found), sent, observer);
-  };
+  const refuseHandshake = createRefuse(deps);
   const server = new WebSocketServer(serverOptions);
   // Without a listener `ws` would send an HTML response.
   server.on('wsClientError', (_error, socket, incoming) => {
@@ -65,13 +59,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     const session = new Session(deps, client, { protocol, authorization: headers.authorization });
     open.add(session);
     socket.on('drain', () => session.drained());
-    webSocket.on('message', (data: RawData) => {
-      session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
-    });
-    webSocket.on('ping', () => session.countMessage());
-    webSocket.on('pong', () => session.countMessage());
-    // An invalid frame or a reset; `ws` then closes the socket.
-    webSocket.on('error', () => session.end());
+    listen(webSocket, session);
     webSocket.on('close', (code) => {
       open.delete(session);
       session.end();
@@ -114,6 +102,27 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
       await Promise.all(Array.from(open, (session) => session.stop()));
     },
   };
+}
+
+/** Returns what answers a handshake that is refused. */
+function createRefuse({ observer, createRequestId }: WebSocketEndpointDeps) {
+  return (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
+    const id = createRequestId();
+    const sent = refuse(socket, refusal, id);
+    // A path chosen by a client must not become a route in the log.
+    const found = refusal.code === 'not_found' ? undefined : endpoint;
+    observeAtOnce(toObserved(incoming, id, found), sent, observer);
+  };
+}
+
+function listen(webSocket: WebSocket, session: Session): void {
+  webSocket.on('message', (data: RawData) => {
+    session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
+  });
+  webSocket.on('ping', () => session.countMessage());
+  webSocket.on('pong', () => session.countMessage());
+  // An invalid frame or a reset; `ws` then closes the socket.
+  webSocket.on('error', () => session.end());
 }
 
 const serverOptions = {
