@@ -1,11 +1,9 @@
 /** The GraphQL endpoint for subscribers on a real server, without the rest of the service. */
 
 import { after, before, type TestContext } from 'node:test';
-import { type Config, readConfig } from '../../dist/config.js';
-import { type AddComment, createAddComment } from '../../dist/domain/comments.js';
-import { createTopic } from '../../dist/domain/topic.js';
+import type { Config } from '../../dist/config.js';
 import { AppError } from '../../dist/errors.js';
-import { createEngine, type Engine } from '../../dist/graphql/engine.js';
+import type { Engine } from '../../dist/graphql/engine.js';
 import { createEventStreams, type EventStreams } from '../../dist/graphql/http/sse.js';
 import {
   createSubscriptions,
@@ -17,15 +15,9 @@ import { createListener } from '../../dist/http/server/exchange.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
 import { createHttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';
-import { MemoryPool } from '../../dist/memory-pool.js';
-import { createMemoryStore } from '../../dist/store/memory.js';
-import { initialData } from '../../dist/store/seed.js';
-import type { Comment } from '../../dist/store/model.js';
-import { createIdSource } from '../../dist/domain/ids.js';
-import { formatLocalDateTime } from '../../dist/domain/local-date-time.js';
+import type { MemoryPool } from '../../dist/memory-pool.js';
 import { announce } from './announce.js';
-import { unweighed } from './topic.js';
-import { allOf } from './lists.js';
+import { startGraphql } from './graphql.js';
 
 export interface GraphqlEndpoint {
   readonly port: number;
@@ -50,7 +42,7 @@ export interface GraphqlEndpoint {
 export interface EndpointOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** In the place of limits that are no settings. */
-  readonly constants?: Partial<Config>;
+  readonly constants?: Partial<Config> | undefined;
   /** A wrapper around the real engine. */
   readonly wrap?: (engine: Engine) => Engine;
   /** The clock of the sockets, in milliseconds. */
@@ -79,51 +71,26 @@ export async function startEndpoint(
   context: Pick<TestContext, 'after'>,
   {
     env = {},
-    constants = {},
+    constants,
     wrap = (engine) => engine,
     now = (): number => performance.now(),
     distinctMax = 1_000,
     placed,
   }: EndpointOptions = {},
 ): Promise<GraphqlEndpoint> {
-  const config = { ...readConfig({ HOST: '127.0.0.1', PORT: '0', ...env }), ...constants };
   const logged: string[] = [];
   const log: Log = (_level, event) => void logged.push(event);
-  const store = createMemoryStore({
-    createId: createIdSource(() => new Date()),
-    now: () => formatLocalDateTime(new Date()),
-    initial: initialData([], true),
-    bytesMax: config.memoryStoreBytesMax,
-  });
-  const topic = createTopic<Comment>({ ...unweighed, queueMax: 1_000 });
-  const addComment = createAddComment(store, (comment) => topic.publish(comment));
-  const pool = new MemoryPool(config.waitingBytesMax);
-  const engine = wrap(
-    createEngine({
-      store,
-      addComment,
-      commentAdded: topic,
-      log,
-      writesNeedToken: false,
-      readsNeedToken: false,
-      config,
-      pool,
-    }),
-  );
+  const address = { HOST: '127.0.0.1', PORT: '0' };
+  const graphql = startGraphql({ env: { ...address, ...env }, constants, log, queueMax: 1_000 });
+  const { config, pool, addComment } = graphql;
+  const engine = wrap(graphql.engine);
   const dropped: string[] = [];
   const metrics = {
     operation: () => undefined,
     responseFromCache: () => undefined,
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };
-  const subscriptions = createSubscriptions({
-    engine,
-    log,
-    pool,
-    distinctMax,
-    placed,
-    metrics,
-  });
+  const subscriptions = createSubscriptions({ engine, log, pool, distinctMax, placed, metrics });
   const authorizations: (string | undefined)[] = [];
   const viewerOf = (authorization: string | undefined): undefined => {
     authorizations.push(authorization);
@@ -141,33 +108,20 @@ export async function startEndpoint(
     now,
   });
   const streams = createEventStreams({ engine, subscriptions, config });
-  const stop = await serve(context, { config, sockets, streams, engine, log, pool, subscriptions });
-  context.after(stop.stop);
+  const parts = { config, sockets, streams, engine, pool, subscriptions };
+  const { port, stop } = await serve(context, { ...parts, log });
+  context.after(stop);
+  const postId = graphql.posts.at(-1)?.id ?? '';
   return {
-    port: stop.port,
-    config,
-    engine,
-    subscriptions,
-    sockets,
-    streams,
-    pool,
+    ...parts,
+    port,
+    stop,
     logged,
     dropped,
-    postId: await firstPost(store),
-    comment: add(addComment, await firstPost(store)),
     authorizations,
-    stop: stop.stop,
+    postId,
+    comment: (content) => void addComment(postId, content),
   };
-}
-
-async function firstPost(store: ReturnType<typeof createMemoryStore>): Promise<string> {
-  const [post] = await allOf(store.posts.all);
-  if (post === undefined) throw new Error('there is no demo post');
-  return post.id;
-}
-
-function add(addComment: AddComment, postId: string): (content: string) => void {
-  return (content) => void addComment(postId, content);
 }
 
 interface Parts extends Pick<GraphqlEndpoint, 'config' | 'sockets' | 'streams' | 'engine'> {

@@ -1,7 +1,7 @@
 /** An engine over a small store, without HTTP: for tests of what GraphQL does by itself. */
 
 import { type Config, readConfig } from '../../dist/config.js';
-import { createAddComment } from '../../dist/domain/comments.js';
+import { type AddComment, createAddComment } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { createTopic, type Topic } from '../../dist/domain/topic.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
@@ -9,7 +9,7 @@ import { decodeRequest } from '../../dist/graphql/http/params.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
 import type { TrustedDocuments } from '../../dist/graphql/documents/persisted.js';
-import type { LogFacts } from '../../dist/log.js';
+import type { Log, LogFacts } from '../../dist/log.js';
 import { andThen, type MaybePromise } from '../../dist/maybe-promise.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
@@ -27,6 +27,8 @@ export interface TestGraphql {
   readonly posts: readonly Post[];
   readonly authors: readonly Author[];
   readonly logged: readonly (LogFacts & { readonly event: string })[];
+  /** Adds a comment as REST would. */
+  readonly addComment: AddComment;
   readonly scope: () => RequestScope;
   /** Prepares and executes; a refused request gives its errors. */
   readonly run: (query: string, variables?: Record<string, unknown>) => MaybePromise<GraphqlResult>;
@@ -39,11 +41,14 @@ export interface TestGraphqlOptions {
   readonly comments?: number;
   readonly env?: Readonly<Record<string, string>>;
   /** In the place of limits that are no settings. */
-  readonly constants?: Partial<Config>;
+  readonly constants?: Partial<Config> | undefined;
   readonly viewer?: () => MaybePromise<Account | undefined>;
   readonly trustedDocuments?: TrustedDocuments;
   /** In the place of the topic, for the engine. */
   readonly commentAdded?: Pick<Topic<Comment>, 'subscribe'>;
+  readonly log?: Log;
+  /** Values that may wait for a subscriber of the topic. */
+  readonly queueMax?: number;
   /** Puts something around the store. */
   readonly wrap?: (store: Store) => Store;
 }
@@ -74,20 +79,24 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     bytesMax: config.memoryStoreBytesMax,
   });
   const store = options.wrap?.(memory) ?? memory;
-  const topic = createTopic<Comment>({ ...unweighed, queueMax: 100 });
+  const topic = createTopic<Comment>({ ...unweighed, queueMax: options.queueMax ?? 100 });
   const pool = new MemoryPool(config.waitingBytesMax);
   const logged: (LogFacts & { readonly event: string })[] = [];
+  const note: Log = (_level, event, facts) => void logged.push({ ...facts, event });
+  const log = options.log ?? note;
+  const addComment = createAddComment(store, (comment) => topic.publish(comment));
   const engine = createEngine({
     store,
-    addComment: createAddComment(store, (comment) => topic.publish(comment)),
+    addComment,
     commentAdded: options.commentAdded ?? topic,
-    log: (_level, event, facts) => void logged.push({ ...facts, event }),
+    log,
     writesNeedToken: config.requireAuth !== 'none',
     readsNeedToken: config.requireAuth === 'members',
     trustedDocuments: options.trustedDocuments,
     pool,
     config,
   });
+  const parts = { store, topic, config, pool, logged, addComment };
   const viewer = options.viewer ?? ((): undefined => undefined);
   const scope = (): RequestScope => {
     return { requestId: 'r-1', viewer, budget: engine.createBudget() };
@@ -97,7 +106,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
     if (prepared.kind === 'refused') return { errors: prepared.errors };
     return andThen(engine.execute(prepared, scope()), ({ result }) => result);
   };
-  return { engine, store, topic, config, pool, posts, authors, logged, scope, run };
+  return { ...parts, engine, posts, authors, scope, run };
 }
 
 /** What can be read of a result without knowing its selection. */
