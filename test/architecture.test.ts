@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { describe, it, test } from 'node:test';
 import {
   findCycle,
   functionsOf,
@@ -247,48 +247,26 @@ describe('the sources', () => {
   });
 });
 
-describe('these checks', () => {
+test('these checks see what they are for', () => {
   const file = (...lines: string[]): SourceFile => toSourceFile('http/x.ts', lines.join('\n'));
-
-  it('see imports of every form', () => {
-    const found = file(
-      "import { a } from 'ws';",
-      'import {',
-      '  b,',
-      "} from '@scope/name/deep';",
-      "import type { C } from '../store/model.ts';",
-      "import './side.ts';",
-      "export { d } from '../app.ts';",
-      "// import e from 'nothing';",
-      "const f = await import('node:fs');",
-    ).imports;
-    assert.deepEqual(
-      found.map(({ kind, from }) => `${kind} ${from}`),
-      [
-        'value ws',
-        'value @scope/name',
-        'types store/model.ts',
-        'value http/side.ts',
-        'value app.ts',
-        'value node:fs',
-      ],
-    );
-  });
-
-  it('see an import uphill and a stranger', () => {
-    assert.equal(strangersOf(file("import { a } from '../handlers/posts.ts';")).length, 1);
-    assert.equal(strangersOf(file("import type { A } from '../store/model.ts';")).length, 1);
-    assert.equal(strangersOf(file("import { a } from './b.ts';")).length, 0);
-  });
-
-  it('see a barrel', () => {
-    assert.ok(isBarrel(file('/** All. */', '', "export { a } from './a.ts';").code));
-    assert.ok(!isBarrel(file("export { a } from './a.ts';", 'export const b = 1;').code));
-  });
-
-  it('see how long a function is', () => {
-    const body = ['  a(): void {', ...Array.from({ length: 70 }, () => '    b();'), '  }'];
-    assert.deepEqual(functionsOf(file(...body)), [{ line: 1, length: 72 }]);
-    assert.deepEqual(functionsOf(file('if (a) {', '}', 'for (;;) {', '}')), []);
-  });
+  const { imports } = file(
+    "import { a } from 'ws';",
+    'import {',
+    '  b,',
+    "} from '@scope/name/deep';",
+    "import type { C } from '../store/model.ts';",
+    "export { d } from '../app.ts';",
+    "// import e from 'nothing';",
+    "const f = await import('node:fs');",
+  );
+  assert.equal(
+    imports.map(({ kind, from }) => `${kind} ${from}`).join(),
+    'value ws,value @scope/name,types store/model.ts,value app.ts,value node:fs',
+  );
+  assert.equal(strangersOf(file("import { a } from '../handlers/posts.ts';")).length, 1);
+  assert.equal(strangersOf(file("import { a } from './b.ts';")).length, 0);
+  assert.ok(isBarrel(file('/** All. */', '', "export { a } from './a.ts';").code));
+  assert.ok(!isBarrel(file("export { a } from './a.ts';", 'export const b = 1;').code));
+  const body = ['  a(): void {', ...Array.from({ length: 70 }, () => '    b();'), '  }'];
+  assert.deepEqual(functionsOf(file(...body, 'if (a) {', '}')), [{ line: 1, length: 72 }]);
 });

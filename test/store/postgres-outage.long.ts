@@ -10,7 +10,7 @@ import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
 import { startNode } from '../support/program.js';
 import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
-import { startFront } from '../support/postgres-pair.js';
+import { endTogether, startFront } from '../support/postgres-proxy.js';
 import { driverOptions } from './driver-suite.js';
 import { allOf } from '../support/lists.js';
 import { watching } from '../support/watching.js';
@@ -183,9 +183,8 @@ describe('a store on PostgreSQL', { skip }, () => {
       if (seen.isClosing) near.end();
       else {
         const far = connect(target, '127.0.0.1');
+        endTogether(near, far);
         near.pipe(far).pipe(near);
-        near.on('error', () => far.destroy()).on('close', () => far.destroy());
-        far.on('error', () => near.destroy()).on('close', () => near.destroy());
       }
     });
     const store = await open(context, url.href, 5);

@@ -22,6 +22,23 @@ export async function post(
   return read(response);
 }
 
+/** Of a GraphQL multipart request. */
+export type Part = readonly [name: string, value: unknown, fileName?: string, type?: string];
+
+export async function postParts(
+  server: TestServer,
+  parts: readonly Part[],
+  headers: Record<string, string> = {},
+): Promise<GraphqlResponse> {
+  const body = new FormData();
+  for (const [name, value, fileName, type = ''] of parts) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    if (fileName === undefined) body.append(name, text);
+    else body.append(name, new Blob([text], { type }), fileName);
+  }
+  return read(await server.fetch('/graphql', { method: 'POST', body, headers }));
+}
+
 export async function get(
   server: TestServer,
   query: Record<string, string>,
@@ -31,7 +48,7 @@ export async function get(
   return read(await server.fetch(`/graphql?${search}`, { headers: { Accept: accept } }));
 }
 
-export async function read(response: Response): Promise<GraphqlResponse> {
+async function read(response: Response): Promise<GraphqlResponse> {
   const { status, headers } = response;
   const text = await response.text();
   return { status, headers, type: headers.get('content-type'), body: text && JSON.parse(text) };

@@ -1,8 +1,8 @@
 /** A primary and its standby, at an address that leads to the one that is the primary. */
 
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { type PostgresServer, startPostgres } from './postgres.js';
+import { endTogether, startFront } from './postgres-proxy.js';
 
 /** A copy of a server that follows it, until `detach` or its promotion. */
 function startStandby(
@@ -37,13 +37,8 @@ export async function startPair(context: {
   let { port } = primary;
   const address = await startFront(context, (near) => {
     const far = connect(port, '127.0.0.1');
+    endTogether(near, far);
     near.pipe(far).pipe(near);
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      socket.on('error', () => other.destroy()).on('close', () => other.destroy());
-    }
   });
   return {
     primary,
@@ -55,25 +50,6 @@ export async function startPair(context: {
       ({ port } = standby);
     },
   };
-}
-
-/** Takes connections in the place of a server. Returns its host and port. */
-export async function startFront(
-  context: { after(end: () => Promise<void>): unknown },
-  connected: (socket: Socket) => void,
-): Promise<string> {
-  const sockets = new Set<Socket>();
-  const front = createServer((socket) => {
-    sockets.add(socket.on('close', () => sockets.delete(socket)));
-    connected(socket);
-  }).listen(0, '127.0.0.1');
-  await once(front, 'listening');
-  context.after(async () => {
-    front.close();
-    for (const socket of sockets) socket.destroy();
-    await once(front, 'close');
-  });
-  return `127.0.0.1:${(front.address() as AddressInfo).port}`;
 }
 
 /** From now on the standby misses what is written: it lags. */

@@ -21,14 +21,40 @@ export interface PostgresProxy {
   readonly touched: () => number;
 }
 
+/** Takes connections in the place of a server. Returns its host and port. */
+export async function startFront(
+  context: { after(end: () => Promise<void>): unknown },
+  connected: (socket: Socket) => void,
+): Promise<string> {
+  const sockets = new Set<Socket>();
+  const front = createServer((socket) => {
+    sockets.add(socket.on('close', () => sockets.delete(socket)));
+    connected(socket);
+  }).listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  context.after(async () => {
+    front.close();
+    for (const socket of sockets) socket.destroy();
+    await once(front, 'close');
+  });
+  return `127.0.0.1:${(front.address() as AddressInfo).port}`;
+}
+
+/** What ends one of them ends the other. */
+export function endTogether(...sockets: readonly [Socket, Socket]): void {
+  for (const [at, socket] of sockets.entries()) {
+    const other = sockets[1 - at];
+    socket.on('error', () => other?.destroy()).on('close', () => other?.destroy());
+  }
+}
+
 /** Gone with the test that asked for it. */
 export async function startPostgresProxy(
-  context: { after(end: () => void): unknown },
+  context: { after(end: () => Promise<void>): unknown },
   target: string,
   { listen, delayMilliseconds = 0 }: ProxyOptions,
 ): Promise<PostgresProxy> {
   const { hostname, port } = new URL(target);
-  const sockets = new Set<Socket>();
   let touched = 0;
   const refuse = (message: Buffer): Buffer => {
     if (listen !== 'refuse' || !message.subarray(0, 24).includes('LISTEN')) return message;
@@ -41,27 +67,14 @@ export async function startPostgresProxy(
     touched += 1;
     return Buffer.alloc(0);
   };
-  const server = createServer((near) => {
+  const url = new URL(target);
+  url.host = await startFront(context, (near) => {
     const far = connect(Number(port), hostname);
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(socket);
-      socket.setNoDelay();
-      socket.on('error', () => other.destroy()).on('close', () => other.destroy());
-      socket.on('close', () => sockets.delete(socket));
-    }
+    for (const socket of [near, far]) socket.setNoDelay();
+    endTogether(near, far);
     near.pipe(messages(0, refuse)).pipe(later(delayMilliseconds)).pipe(far);
     far.pipe(messages(1, ignore)).pipe(near);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  context.after(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
   });
-  const url = new URL(target);
-  url.port = String((server.address() as AddressInfo).port);
   return { url: url.href, touched: () => touched };
 }
 
