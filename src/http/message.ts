@@ -1,44 +1,89 @@
 /**
- * HTTP as handlers see it: a request as plain values, and a response as a value. Handlers never
- * touch a socket; `http/server/` converts from and to bytes.
+ * HTTP as handlers see it: a request, and a response as a value. Handlers never touch a socket;
+ * `http/server/` converts from and to bytes.
  */
 
+import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
+import type { Params } from '../router.ts';
+import type { RequestBody } from './server/body.ts';
+import { type Incoming, toText } from './server/incoming.ts';
 
-/** One request. Its values do not change. */
-export interface HttpRequest {
+const noBody = Buffer.alloc(0);
+
+/** One request. Handlers read it; `http/server/` alone uses the message behind it. */
+export class HttpRequest {
   /** Also sent as `X-Request-Id` and written to log lines. */
   readonly id: string;
   readonly method: string;
   /** The path as sent: percent-encoded, without the query. */
-  readonly path: string;
+  path = '';
   /** What follows the first `?`, percent-encoded; empty if there is none. */
-  readonly query: string;
-  /** The path parameters by name, percent-decoded. */
-  readonly params: Readonly<Record<string, string>>;
-  /** The address of the connection, which may be a proxy's (R34); empty if the socket is closed. */
-  readonly remoteAddress: string;
+  query = '';
   /** The validated value of `Host` (RFC 9112 §3.2). */
-  readonly host: string;
+  host = '';
+  /** The path parameters by name, percent-decoded. */
+  params: Params = {};
+  /** Undefined if no route matched. */
+  endpoint: Endpoint | undefined;
+  /** For memory that the handler needs beside the body. Released with the response. */
+  readonly room: Reservation;
+  readonly incoming: Incoming;
+  readonly outgoing: ServerResponse;
+  /** Undefined if the message has none. */
+  readonly body: RequestBody | undefined;
+  /** Milliseconds of `performance.now()`. */
+  readonly startedAt = performance.now();
+
+  constructor(
+    id: string,
+    { incoming, outgoing }: Pick<HttpRequest, 'incoming' | 'outgoing'>,
+    { body, room }: Pick<HttpRequest, 'body' | 'room'>,
+  ) {
+    this.id = id;
+    this.method = incoming.method ?? '';
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.body = body;
+    this.room = room;
+  }
+
+  /** The address of the connection, which may be a proxy's (R34); empty if the socket is closed. */
+  get remoteAddress(): string {
+    return this.incoming.socket.remoteAddress ?? '';
+  }
+
   /** Returns a header by lower-case name. Repeated ones are joined or refused (RFC 9110). */
-  header(name: string): string | undefined;
+  header(name: string): string | undefined {
+    return toText(this.incoming.headers[name]);
+  }
+
   /**
    * Reads the whole body; returns a promise only if it has not arrived yet. Fails with
    * `content_too_large` beyond `bytesMax`, and with ClientGone if the body ends early; nothing is
    * sent then.
    */
-  readBody(bytesMax: number): MaybePromise<Buffer>;
+  readBody(bytesMax: number): MaybePromise<Buffer> {
+    return this.body?.read(bytesMax) ?? noBody;
+  }
+
   /**
    * Returns what arrived of the body since the last call, and waits if nothing did; empty at the
    * end. The client is paused until it is called again. For endpoints that must not hold the body
    * in memory. Fails with ClientGone if the body ends early, or with `request_timeout`.
    */
-  readChunk(): MaybePromise<Buffer>;
-  /** For memory that the handler needs beside the body. Released with the response. */
-  readonly room: Reservation;
+  readChunk(): MaybePromise<Buffer> {
+    return this.body?.readChunk() ?? noBody;
+  }
+
+  /** Returns its memory to the pool. */
+  release(): void {
+    this.room.release();
+    this.body?.release();
+  }
 }
 
 /** One response. `headers` is flat: name, value, name, value; without `Content-Length`. */

@@ -5,7 +5,6 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
-import type { Request } from '../../dist/http/server/request.js';
 import { gate, startHttp } from '../support/http-kit.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
@@ -18,7 +17,7 @@ const limits = {
 
 /** Resolves when so many bytes of the connection have been read, and what they bring is kept. */
 async function arrival(request: HttpRequest, bytes: number): Promise<void> {
-  const { socket } = (request as Request).incoming;
+  const { socket } = request.incoming;
   while (socket.bytesRead < bytes) await turn();
   await turn();
 }
@@ -37,7 +36,7 @@ for (const [how, read] of Object.entries(readers)) {
       routes: {
         'POST /': async (request) => {
           asked.open();
-          await new Promise((resolve) => (request as Request).incoming.once('close', resolve));
+          await new Promise((resolve) => request.incoming.once('close', resolve));
           await read(request);
           return textResponse(200, '');
         },
@@ -211,7 +210,7 @@ for (const [how, wait] of Object.entries(waiters)) {
     const { port } = await startHttp(t, {
       routes: {
         'POST /': async (request) => {
-          const { socket } = (request as Request).incoming;
+          const { socket } = request.incoming;
           bytesRead = () => socket.bytesRead;
           wait(request);
           asked.open();

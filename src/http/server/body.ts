@@ -5,18 +5,7 @@ import { AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { GatheredBytes } from './gathered-bytes.ts';
-
-/** True if a body follows the head (RFC 9112 §6.3). */
-export function hasBody(incoming: IncomingMessage): boolean {
-  const { headers } = incoming;
-  if (headers['transfer-encoding'] !== undefined) return true;
-  return headers['content-length'] !== undefined && headers['content-length'] !== '0';
-}
-
-/** The declared length in bytes; 0 for a chunked body. */
-export function declaredLength(incoming: IncomingMessage): number {
-  return Number(incoming.headers['content-length'] ?? 0);
-}
+import type { Message } from './incoming.ts';
 
 /** The client left before its request was complete, or does not read: no response is possible. */
 export class ClientGone extends Error {
@@ -33,6 +22,9 @@ export function memoryOf(length: number): number {
 
 const parsedBytesMax = 3 * 1024 * 1024;
 
+/** Up to this size Node reads the rest of a body, so that the connection can be reused. */
+const restBytesMax = 65_536;
+
 /** Bytes that are received before a handler asks for them. */
 const aheadBytesMax = 16_384;
 
@@ -43,20 +35,22 @@ const aheadBytesMax = 16_384;
 export class RequestBody {
   readonly #incoming: IncomingMessage;
   readonly #bytes = new GatheredBytes();
+  readonly #room: Reservation;
   #state: 'unread' | 'coming' | 'whole' = 'unread';
   /** Why no more can be read. */
   #error: Error | undefined;
+  /** Sends `100 Continue`, until it is sent. */
+  #invite: (() => void) | undefined;
   /** Resumes the reader that waits for more. */
   #wake: (() => void) | undefined;
   /** While the body is read whole, reading never stops. */
   #aheadBytesMax = aheadBytesMax;
   #isPaused = false;
-  readonly #pool: MemoryPool;
-  #room: Reservation | undefined;
 
-  constructor(incoming: IncomingMessage, pool: MemoryPool) {
+  constructor({ incoming, outgoing, expectation }: Message, pool: MemoryPool) {
     this.#incoming = incoming;
-    this.#pool = pool;
+    this.#room = pool.open();
+    if (expectation === 'continue') this.#invite = () => outgoing.writeContinue();
     // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
     if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
   }
@@ -71,12 +65,17 @@ export class RequestBody {
     return this.#wake !== undefined;
   }
 
+  /** True if the rest is too long to be read and discarded, or was never asked for. */
+  get isLeftUnread(): boolean {
+    if (this.#incoming.complete) return false;
+    return this.#invite !== undefined || !(this.#declaredLength <= restBytesMax);
+  }
+
   /**
    * Called when Node has read the packets of this iteration of the event loop. Most bodies arrive
    * in those of their heads, and are taken in one call: it is faster than the events of a stream.
    */
   begin(): void {
-    if (this.#state !== 'unread') return;
     const incoming = this.#incoming;
     if (incoming.socket.destroyed) return;
     if (incoming.complete) {
@@ -94,7 +93,7 @@ export class RequestBody {
    * with ClientGone if the body ends early.
    */
   read(bytesMax: number): MaybePromise<Buffer> {
-    if (declaredLength(this.#incoming) > bytesMax) throw tooLarge(bytesMax);
+    if (this.#declaredLength > bytesMax) throw tooLarge(bytesMax);
     return this.#takeWhole(bytesMax) ?? this.#readOn(bytesMax);
   }
 
@@ -123,7 +122,12 @@ export class RequestBody {
 
   /** Returns its memory to the pool. */
   release(): void {
-    this.#room?.release();
+    this.#room.release();
+  }
+
+  /** In bytes; not a number for a chunked body. */
+  get #declaredLength(): number {
+    return Number(this.#incoming.headers['content-length']);
   }
 
   async #readOn(bytesMax: number): Promise<Buffer> {
@@ -142,9 +146,8 @@ export class RequestBody {
     const isWhole = this.#state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
     else if (length > uncountedBytesMax) {
-      const room = this.#reserve();
-      const missing = (isWhole ? memoryOf(length) : capacity) - room.bytes;
-      if (missing > 0 && !room.grow(missing)) this.leave(poolIsFull());
+      const missing = (isWhole ? memoryOf(length) : capacity) - this.#room.bytes;
+      if (missing > 0 && !this.#room.grow(missing)) this.leave(poolIsFull());
     }
     if (this.#error !== undefined) throw this.#error;
     return isWhole ? this.#bytes.take() : undefined;
@@ -152,6 +155,8 @@ export class RequestBody {
 
   /** Resolves when more has arrived, or nothing more will. */
   #arrival(): Promise<void> {
+    this.#invite?.();
+    this.#invite = undefined;
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
@@ -187,11 +192,7 @@ export class RequestBody {
   /** What no handler has asked for yet is in memory already, and cannot be refused. */
   #countAhead(): void {
     const { capacity } = this.#bytes;
-    if (capacity > uncountedBytesMax) this.#reserve().set(capacity);
-  }
-
-  #reserve(): Reservation {
-    return (this.#room ??= this.#pool.open());
+    if (capacity > uncountedBytesMax) this.#room.set(capacity);
   }
 
   #pause(): void {

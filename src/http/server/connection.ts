@@ -7,8 +7,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import { AppError } from '../../errors.ts';
-import { hasBody, type RequestBody } from './body.ts';
+import type { RequestBody } from './body.ts';
 import { type Awaited, type DataRate, Patience } from './data-rate.ts';
+import { hasBody } from './incoming.ts';
 
 /** Memory of a waiting request: objects of Node, and the strings of each header. */
 const waitingRequestBytes = 4_096;
@@ -24,7 +25,6 @@ export class Connection {
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
-  readonly #pool: MemoryPool;
   /** The response to the last request received. */
   #last: ServerResponse | undefined;
   /** The response to the request that is running. */
@@ -32,13 +32,14 @@ export class Connection {
   /** The body of the last request received. */
   #body: RequestBody | undefined;
   readonly #patience = new Patience();
+  /** The requests that wait, and their memory. */
   #waiting = 0;
-  /** Created with the first request that waits: most connections never have one. */
-  #reservation: Reservation | undefined;
+  readonly #room: Reservation;
 
   constructor(socket: Socket, pool: MemoryPool) {
     this.socket = socket;
-    this.#pool = pool;
+    this.#room = pool.open();
+    socket.once('close', () => this.#room.release());
   }
 
   /** The last response, unless it was written completely. Its request may still wait. */
@@ -122,11 +123,14 @@ export class Connection {
 
   #wait(outgoing: ServerResponse): Promise<void> {
     const bytes = bytesOf(outgoing.req);
-    if (this.#admit(bytes)) this.socket.pause();
+    this.#waiting += 1;
+    if (this.#waiting <= waitingRequestsMax && this.#room.grow(bytes)) this.socket.pause();
     else this.socket.destroy();
     return new Promise((resolve) => {
       this.#runAtTurn(outgoing, () => {
-        this.#leave(bytes);
+        this.#waiting -= 1;
+        this.#room.set(this.#room.bytes - bytes);
+        if (this.#waiting === 0) this.socket.resume();
         resolve();
       });
     });
@@ -140,22 +144,6 @@ export class Connection {
         if (!this.socket.destroyed) run();
       });
     });
-  }
-
-  #admit(bytes: number): boolean {
-    if (this.#reservation === undefined) {
-      const reservation = this.#pool.open();
-      this.socket.once('close', () => reservation.release());
-      this.#reservation = reservation;
-    }
-    this.#waiting += 1;
-    return this.#waiting <= waitingRequestsMax && this.#reservation.grow(bytes);
-  }
-
-  #leave(bytes: number): void {
-    this.#waiting -= 1;
-    this.#reservation?.set(this.#reservation.bytes - bytes);
-    if (this.#waiting === 0) this.socket.resume();
   }
 }
 

@@ -1,6 +1,6 @@
-/** Checks of a request's head: RFC 9112 for an origin server. */
+/** A message from Node, and the checks of its head: RFC 9112 for an origin server. */
 
-import { IncomingMessage } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import { AppError, type ErrorCode } from '../../errors.ts';
 
 /**
@@ -24,6 +24,25 @@ export class Incoming extends IncomingMessage {
   get isUpgradeIgnored(): boolean {
     return this.upgradeRequested && !this.upgrade;
   }
+}
+
+/** A message, and the response to it. */
+export interface Message {
+  readonly incoming: Incoming;
+  readonly outgoing: ServerResponse;
+  /** The header `Expect` (RFC 9110 §10.1.1): `100-continue`, or an unknown expectation. */
+  readonly expectation: 'none' | 'continue' | 'other';
+}
+
+/** True if a body follows the head (RFC 9112 §6.3). */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  if (headers['transfer-encoding'] !== undefined) return true;
+  return headers['content-length'] !== undefined && headers['content-length'] !== '0';
+}
+
+/** The text of a header. Only Set-Cookie can be an array. */
+export function toText(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.join(', ');
 }
 
 /** A host name or address with an optional port (RFC 3986 §3.2.2). */

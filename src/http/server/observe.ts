@@ -1,10 +1,9 @@
 /** Reports each finished request to an `Observer`; without one, nothing is reported. */
 
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
 import type { AppError } from '../../errors.ts';
-import type { Endpoint, HttpRequest, HttpResponse } from '../message.ts';
-import type { Request } from './request.ts';
+import type { Endpoint, HttpRequest } from '../message.ts';
+import { toText } from './incoming.ts';
 
 /** A request, a handshake, or bytes that are not a request: then the method is empty. */
 export interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'> {
@@ -12,19 +11,22 @@ export interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAdd
   readonly endpoint: Pick<Endpoint, 'route'> | undefined;
 }
 
-/** A finished request. */
-export interface Finished {
-  readonly request: Observed;
-  /** 499 if the client left before its response. */
+/** What was sent, or would have been. */
+export interface Sent {
   readonly status: number;
   /** Bytes of the content; for a stream, of head and chunks too. */
   readonly bytes: number;
+  /** The error that is the response. */
+  readonly error?: AppError | undefined;
+}
+
+/** A finished request. Its status is 499 if the client left before its response. */
+export interface Finished extends Sent {
+  readonly request: Observed;
   /** From the start of the request until its response began. */
   readonly waitedMilliseconds: number;
   /** Until the response was written, or its stream ended. */
   readonly milliseconds: number;
-  /** The error that is, or would have been, the response. */
-  readonly error?: AppError | undefined;
 }
 
 export interface Observer {
@@ -36,49 +38,21 @@ export interface Observer {
 }
 
 /** Not a status of HTTP; proxies use it in their logs. */
-const clientLeft = 499;
+export const clientLeft: Sent = { status: 499, bytes: 0 };
 
-/** Call it when a response was written or, for a stream, has begun. */
-export function observeResponse(
-  request: Request,
-  { status, body, error }: HttpResponse,
-  { observer, bytes }: { readonly observer: Observer; readonly bytes: number },
-): void {
-  const { outgoing } = request;
-  const waitedMilliseconds = performance.now() - request.startedAt;
-  if (!outgoing.headersSent) observeLeft(request, observer, error);
-  else if (typeof body === 'object' && body instanceof Readable) {
-    const { socket } = request.incoming;
-    const before = socket.bytesWritten;
-    outgoing.once('close', () => {
-      const milliseconds = performance.now() - request.startedAt;
-      const written = socket.bytesWritten - before;
-      observer.end({ request, status, bytes: written, waitedMilliseconds, milliseconds });
-    });
-  } else {
-    const milliseconds = waitedMilliseconds;
-    observer.end({ request, status, bytes, waitedMilliseconds, milliseconds, error });
-  }
-}
-
-/** Call it for a client that left before its response was made, or before it was sent. */
-export function observeLeft(request: Request, observer: Observer, error?: AppError): void {
+/** Call it when a response was written. */
+export function observeEnd(request: HttpRequest, sent: Sent, observer: Observer): void {
   const milliseconds = performance.now() - request.startedAt;
-  const waitedMilliseconds = milliseconds;
-  observer.end({ request, status: clientLeft, bytes: 0, waitedMilliseconds, milliseconds, error });
+  observer.end({ request, ...sent, waitedMilliseconds: milliseconds, milliseconds });
 }
 
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
-export function observeAtOnce(
-  request: Observed,
-  { status, bytes, error }: Pick<Finished, 'status' | 'bytes' | 'error'>,
-  observer: Observer,
-): void {
+export function observeAtOnce(request: Observed, sent: Sent, observer: Observer): void {
   observer.begin();
-  observer.end({ request, status, bytes, waitedMilliseconds: 0, milliseconds: 0, error });
+  observer.end({ request, ...sent, waitedMilliseconds: 0, milliseconds: 0 });
 }
 
-/** The same values for a message without a `Request`. */
+/** The same values for a message without an `HttpRequest`. */
 export function toObserved(
   { method = '', headers, socket }: IncomingMessage,
   id: string,
@@ -86,9 +60,4 @@ export function toObserved(
 ): Observed {
   const { remoteAddress = '' } = socket;
   return { id, method, endpoint, remoteAddress, header: (name) => toText(headers[name]) };
-}
-
-/** Only Set-Cookie can be an array. */
-export function toText(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : value?.join(', ');
 }

@@ -12,47 +12,38 @@ const heldMax = 32;
 /** … and for at most this long, plus the time to make the last of them. */
 const heldMillisecondsMax = 1;
 
-export interface ResponseBatch<T> {
-  /** Sends a response: now or, in a busy iteration, by its end. Keeps the order. */
-  send(response: T): void;
-  /** Sends the held responses now. */
-  flush(): void;
-}
-
-/** `write` sends one response and must not throw. `now`: milliseconds of a monotonic clock. */
-export function createResponseBatch<T>(
-  write: (response: T) => void,
-  now: () => number = () => performance.now(),
-): ResponseBatch<T> {
-  let held: T[] = [];
+export function createResponseBatch() {
+  let held: (() => void)[] = [];
   let heldSince = 0;
   let count = 0;
   let isBusy = false;
 
+  /** Sends the held responses now. */
   const flush = (): void => {
     const responses = held;
     held = [];
-    for (const response of responses) write(response);
+    for (const write of responses) write();
   };
   const end = (): void => {
     isBusy = count > fewResponsesMax;
     count = 0;
     flush();
   };
-
-  return {
-    flush,
-    send(response) {
-      count += 1;
-      if (count === 1) setImmediate(end);
-      if (!isBusy) {
-        write(response);
-        return;
-      }
-      const at = now();
-      if (held.length === 0) heldSince = at;
-      held.push(response);
-      if (held.length >= heldMax || at - heldSince > heldMillisecondsMax) flush();
-    },
+  /**
+   * Calls `write`, which sends one response and must not throw: now or, in a busy iteration, by its
+   * end. Keeps the order.
+   */
+  const send = (write: () => void): void => {
+    count += 1;
+    if (count === 1) setImmediate(end);
+    if (!isBusy) {
+      write();
+      return;
+    }
+    const at = performance.now();
+    if (held.length === 0) heldSince = at;
+    held.push(write);
+    if (held.length >= heldMax || at - heldSince > heldMillisecondsMax) flush();
   };
+  return { send, flush };
 }

@@ -1,47 +1,72 @@
 /** A response → bytes: one `writeHead` with the length, one `end`; streams with back-pressure. */
 
 import type { ServerResponse } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
+import { finished, pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
-import { ClientGone, poolIsFull } from './body.ts';
 import type { Cors } from '../cors.ts';
-import type { HttpResponse } from '../message.ts';
-import type { Request } from './request.ts';
+import { toConditional } from '../etag.ts';
+import type { HttpRequest, HttpResponse } from '../message.ts';
+import { toProblem } from '../problem.ts';
+import { ClientGone, poolIsFull } from './body.ts';
+import { clientLeft, observeEnd, type Observer } from './observe.ts';
 
 /** What all responses of a server share. */
-export interface SendContext {
+export interface SendDeps {
   readonly log: Log;
+  /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
-  readonly cors: Cors | undefined;
+  /** Undefined: pages of other origins cannot read responses. */
+  readonly cors?: Cors | undefined;
+  /** Notified of each finished request. */
+  readonly observer?: Observer | undefined;
+}
+
+interface SendContext extends SendDeps {
   /** The server is stopping: each connection ends with its response. */
   readonly closing: boolean;
 }
 
+/** Sends the response or, if that fails, a response with the reason. Releases the request. */
+export function send(request: HttpRequest, response: HttpResponse, context: SendContext): void {
+  let sent = response;
+  let bytes: number;
+  try {
+    sent = toConditional(response, request);
+    bytes = write(request, sent, context);
+  } catch (error) {
+    // No memory, a failed condition, or headers that Node refuses: nothing was written yet.
+    if (response.body instanceof Readable) response.body.destroy();
+    sent = toProblem(error, request.id, context.log);
+    bytes = write(request, sent, context);
+  }
+  request.release();
+  const { observer } = context;
+  if (observer === undefined) return;
+  const { status, error, body } = sent;
+  if (!request.outgoing.headersSent) observeEnd(request, { ...clientLeft, error }, observer);
+  else if (body instanceof Readable) observeStream(request, status, observer);
+  else observeEnd(request, { status, bytes, error }, observer);
+}
+
 /**
- * Sends a response. Returns the bytes of its content, 0 for a stream. Throws, before anything is
- * written, if Node refuses the headers or the pool has no room; the caller then destroys a stream.
+ * Returns the bytes of the content, 0 for a stream. Throws, before anything is written, if Node
+ * refuses the headers or the pool has no room.
  */
-export function sendResponse(
-  response: HttpResponse,
-  request: Request,
-  context: SendContext,
-): number {
-  const { outgoing } = request;
-  const isHead = request.incoming.method === 'HEAD';
-  const { body } = response;
+function write(request: HttpRequest, response: HttpResponse, context: SendContext): number {
+  const { incoming, outgoing } = request;
+  const { status, body } = response;
   if (outgoing.destroyed || outgoing.headersSent) {
     if (body instanceof Readable) body.destroy();
     outgoing.destroy();
     return 0;
   }
-  const unread = hasUnreadBody(request);
+  const unread = request.body?.isLeftUnread === true;
   // The rest of the body is read and discarded.
-  if (!request.incoming.complete) request.body?.leave();
-  const { status } = response;
+  if (!incoming.complete) request.body?.leave();
   const headers = ['X-Request-Id', request.id, ...noSniff, ...response.headers];
-  context.cors?.addTo(headers, request.incoming.headers.origin);
-  const isLast = context.closing || unread || request.incoming.isUpgradeIgnored;
+  context.cors?.addTo(headers, incoming.headers.origin);
+  const isLast = context.closing || unread || incoming.isUpgradeIgnored;
   if (isLast && !response.headers.includes('Connection')) headers.push('Connection', 'close');
   if (typeof body === 'object' && body instanceof Readable) {
     const { streamBytes } = response;
@@ -50,10 +75,11 @@ export function sendResponse(
     if (!room.grow(response.streamBytesMax ?? 0)) throw poolIsFull();
     releaseAfter(outgoing, room);
     outgoing.writeHead(status, headers);
-    sendStream(body, request, context.log);
+    writeStream(body, request, context.log);
     return 0;
   }
   const length = body === undefined ? 0 : Buffer.byteLength(body);
+  const isHead = request.method === 'HEAD';
   const isLarge = length > uncountedBytesMax && !isHead;
   const room = isLarge ? (response.pool ?? context.pool).open() : undefined;
   if (room?.hasRoom(length) === false) throw poolIsFull();
@@ -113,9 +139,9 @@ function endInPieces(body: Buffer, outgoing: ServerResponse, start = 0): void {
   outgoing.end();
 }
 
-function sendStream(body: Readable, request: Request, log: Log): void {
+function writeStream(body: Readable, request: HttpRequest, log: Log): void {
   const { id, incoming, outgoing } = request;
-  if (incoming.method === 'HEAD') {
+  if (request.method === 'HEAD') {
     body.destroy();
     outgoing.end();
     return;
@@ -136,49 +162,42 @@ function sendStream(body: Readable, request: Request, log: Log): void {
   });
 }
 
-/** Up to this size Node reads the rest of a body, so that the connection can be reused. */
-const restBytesMax = 65_536;
-/** Of a longer rest this much is read, for at most this long, before the connection is closed. */
-const lingerBytesMax = 8_388_608;
-const lingerMillisecondsMax = 2_000;
-/** A client that is silent for this long, or need not send more, is not waited for. */
-const lingerSilenceMilliseconds = 1_000;
-
-function hasUnreadBody({ incoming, expectation, body }: Request): boolean {
-  if (incoming.complete || body === undefined) return false;
-  return (
-    expectation === 'continue' || !(Number(incoming.headers['content-length']) <= restBytesMax)
-  );
+/** The response has begun; its stream ends later. */
+function observeStream(request: HttpRequest, status: number, observer: Observer): void {
+  const { socket } = request.incoming;
+  const waitedMilliseconds = performance.now() - request.startedAt;
+  const before = socket.bytesWritten;
+  request.outgoing.once('close', () => {
+    const milliseconds = performance.now() - request.startedAt;
+    const bytes = socket.bytesWritten - before;
+    observer.end({ request, status, bytes, waitedMilliseconds, milliseconds });
+  });
 }
+
+/** Of the rest of a body this much is read, for at most this long, before the connection closes. */
+const lingerBytesMax = 8_388_608;
+const lingerMilliseconds = 2_000;
 
 /**
  * Sends the response, and closes the connection later: closing a socket with unread input resets
  * it, and the reset can overtake the response (RFC 9112 §9.6). The rest is therefore read first, up
  * to a limit; a client that sends more is paused, which gives it time to read the response.
  */
-function endSlowly(body: string | Buffer | undefined, request: Request): void {
+function endSlowly(body: string | Buffer | undefined, request: HttpRequest): void {
   const { incoming, outgoing } = request;
   if (body === undefined) outgoing.flushHeaders();
   else outgoing.write(body);
   let rest = 0;
-  let finished = false;
-  const finish = (): void => {
-    if (finished) return;
-    finished = true;
-    clearTimeout(timer);
-    incoming.removeAllListeners('data').pause();
-    if (incoming.socket.writable) outgoing.end();
-    else outgoing.destroy();
-  };
-  const end = performance.now() + lingerMillisecondsMax;
-  const timer = setTimeout(finish, lingerSilenceMilliseconds);
-  incoming.once('close', finish);
-  incoming.once('end', finish);
   incoming.on('data', (chunk: Buffer) => {
     rest += chunk.length;
-    if (performance.now() < end) timer.refresh();
     if (rest > lingerBytesMax) incoming.removeAllListeners('data').pause();
   });
   incoming.resume();
   incoming.socket.resume();
+  const signal = AbortSignal.timeout(lingerMilliseconds);
+  finished(incoming, { writable: false, signal }, () => {
+    incoming.removeAllListeners('data').pause();
+    if (incoming.socket.writable) outgoing.end();
+    else outgoing.destroy();
+  });
 }

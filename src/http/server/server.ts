@@ -9,10 +9,9 @@ import { AppError } from '../../errors.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import { endGently } from './raw-response.ts';
 import { Connection } from './connection.ts';
-import { headerLinesMax, Incoming } from './incoming.ts';
+import { headerLinesMax, Incoming, type Message } from './incoming.ts';
 import type { Listener } from './exchange.ts';
 import { createDataRate } from './data-rate.ts';
-import type { Message } from './request.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
 export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
