@@ -135,11 +135,7 @@ function dispatch(
   request.query = query;
   request.host = host ?? incoming.headers.host ?? ownAddress(incoming);
   const { method } = request;
-  if (method === 'OPTIONS') {
-    const allow = path === '*' ? '' : allowed(path);
-    if (allow === undefined) throw new AppError('not_found', 'There is nothing at this path.');
-    return cors?.preflight(request) ?? emptyResponse(204, allow === '' ? [] : ['Allow', allow]);
-  }
+  if (method === 'OPTIONS') return cors?.preflight(request) ?? toOptions(path, allowed(path));
   const found = find(method, path);
   if (found.kind === 'not_found') throw new AppError('not_found', 'There is nothing at this path.');
   if (found.kind === 'method_not_allowed') {
@@ -150,6 +146,12 @@ function dispatch(
   request.params = found.params;
   if (produces !== undefined) checkAccept(incoming.headers.accept, produces);
   return handler(request);
+}
+
+function toOptions(path: string, allow: string | undefined): HttpResponse {
+  if (path === '*') return emptyResponse(204);
+  if (allow === undefined) throw new AppError('not_found', 'There is nothing at this path.');
+  return emptyResponse(204, ['Allow', allow]);
 }
 
 /** R6: called only for a route whose response has one fixed media type. */
