@@ -176,7 +176,9 @@ function observeStream(request: HttpRequest, status: number, observer: Observer)
 
 /** Of the rest of a body this much is read, for at most this long, before the connection closes. */
 const lingerBytesMax = 8_388_608;
-const lingerMilliseconds = 2_000;
+const lingerMillisecondsMax = 2_000;
+/** A client that is silent for this long, or need not send more, is not waited for. */
+const lingerSilenceMilliseconds = 1_000;
 
 /**
  * Sends the response, and closes the connection later: closing a socket with unread input resets
@@ -187,15 +189,19 @@ function endSlowly(body: string | Buffer | undefined, request: HttpRequest): voi
   const { incoming, outgoing } = request;
   if (body === undefined) outgoing.flushHeaders();
   else outgoing.write(body);
+  const end = performance.now() + lingerMillisecondsMax;
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), lingerSilenceMilliseconds);
   let rest = 0;
   incoming.on('data', (chunk: Buffer) => {
     rest += chunk.length;
+    if (performance.now() < end) timer.refresh();
     if (rest > lingerBytesMax) incoming.removeAllListeners('data').pause();
   });
   incoming.resume();
   incoming.socket.resume();
-  const signal = AbortSignal.timeout(lingerMilliseconds);
-  finished(incoming, { writable: false, signal }, () => {
+  finished(incoming, { writable: false, signal: silence.signal }, () => {
+    clearTimeout(timer);
     incoming.removeAllListeners('data').pause();
     if (incoming.socket.writable) outgoing.end();
     else outgoing.destroy();
