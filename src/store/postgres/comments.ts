@@ -10,15 +10,16 @@ import { type FeedDeps, Follower } from './follower.ts';
 import { createNotifications, type Notifications } from './notifications.ts';
 import type { Comment } from '../model.ts';
 import type { Pool } from './pool.ts';
-import type { PostgresContext } from './statements.ts';
+import { createGather } from './gather.ts';
+import { type PostgresContext, toInserts } from './statements.ts';
 import { sql } from './connection.ts';
 import { createComments as createShared } from '../sql/records.ts';
 import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
-  const { pool, sql: statements, createId, now } = context;
-  const insert = statements.createInserts((rows) => insertAll(pool, rows));
+  const { pool, createId, now } = context;
+  const insert = createGather(toInserts((rows, askedAt) => insertAll(pool, rows, askedAt)));
   return {
     ...createShared(context),
     watch: (listener) => feed.watch(listener),
@@ -39,6 +40,7 @@ type Place = Pick<Stored, 'seq' | 'timeline'>;
 async function insertAll(
   pool: Pool,
   rows: readonly NewRow[],
+  askedAt: number,
 ): Promise<readonly (Place | undefined)[]> {
   // The lock keeps the post until the comment is stored. It must be taken before the number from
   // the sequence, for which the rows are sorted: the feed relies on that (see follower.ts).
@@ -54,6 +56,7 @@ async function insertAll(
       SELECT added.id, post.id, content, created_at, (SELECT inkwell.timeline())
       FROM added JOIN post ON post.id = post_id
       ORDER BY ordinality RETURNING id, seq, timeline`,
+    askedAt,
   );
   const places = new Map(
     stored.map(({ id, seq, timeline }) => [id, { seq: Number(seq), timeline: Number(timeline) }]),

@@ -29,12 +29,11 @@ export interface Server {
 }
 
 export interface ConnectOptions {
+  /** Time limit of a statement at the server; the answer may take a second more. */
   readonly statementSeconds: number;
-  /** How long a statement waits for its answer; default: as long as the connection is open. */
-  readonly answerMilliseconds?: number;
   /** Called for each NOTIFY on a channel that the connection listens to. */
   readonly onNotification?: (payload: string) => void;
-  /** Called once when the connection was closed, for any reason. */
+  /** Called when the connection was closed, for any reason. */
   readonly onClosed?: () => void;
 }
 
@@ -44,7 +43,7 @@ export interface Connection {
   /** Runs several statements without parameters as one transaction. */
   runScript(text: string): Promise<void>;
   /** Closes the connection. A statement under way fails. */
-  end(): Promise<void>;
+  end(): void;
 }
 
 /** Resolves with the rows of a statement. */
@@ -57,13 +56,19 @@ export function run(connection: Connection, statement: Statement): Promise<reado
 }
 
 const connectMilliseconds = 5_000;
-const endMilliseconds = 1_000;
 /** Time limit for waiting for a lock. */
 const lockMilliseconds = 1_000;
 
+/**
+ * The driver was written for statements that are one transaction each (see `articles.ts`). One plan
+ * for all values is made per connection: the server estimates plans for single values as cheaper,
+ * and would plan each execution again, which doubles the work of reading a page.
+ */
+const session = `SET default_transaction_isolation = 'read committed';
+  SET plan_cache_mode = force_generic_plan`;
+
 /** Loads the package. Throws an Error of one line that names STORE_URL. */
 export async function createServer(url: string): Promise<Server> {
-  const connectionString = readUrl(url).href;
   const { Client } = await importPackage();
   const withSessions = hasSessions(url);
   const names = new Map<string, string>();
@@ -74,35 +79,47 @@ export async function createServer(url: string): Promise<Server> {
     names.set(text, name);
     return name;
   };
-  const createClient = ({ statementSeconds, answerMilliseconds }: ConnectOptions): pg.Client => {
+  const createClient = (statementSeconds: number): pg.Client => {
     const client = new Client({
-      connectionString,
+      connectionString: readUrl(url).href,
       application_name: 'inkwell',
       enableChannelBinding: true,
       keepAlive: true,
+      connectionTimeoutMillis: connectMilliseconds,
+      query_timeout: (statementSeconds + 1) * 1000,
       ...(withSessions && {
         statement_timeout: statementSeconds * 1000,
         lock_timeout: lockMilliseconds,
       }),
-      ...(answerMilliseconds !== undefined && { query_timeout: answerMilliseconds }),
     });
     // The package would verify a certificate for `localhost` if the host is an address.
     const tls: unknown = client.ssl;
     if (typeof tls === 'object') Object.assign(tls ?? {}, { host: client.host });
     return client;
   };
-  const { host, port } = checked(() => createClient({ statementSeconds: 1 }));
+  const { host, port } = checked(() => createClient(1));
   return {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     hasSessions: withSessions,
-    async connect(options) {
-      const client = createClient(options);
-      const closed = new Promise<void>((resolve) => client.once('end', resolve));
+    async connect({ statementSeconds, onNotification, onClosed }) {
+      const client = createClient(statementSeconds);
+      const end = (): void => {
+        void client.end();
+        // A dead peer would never close it.
+        const { stream } = client.connection;
+        stream.end(() => stream.destroy());
+      };
       // A lost connection also ends; the error of a statement goes to its caller.
       client.on('error', () => undefined);
-      client.on('notification', ({ payload }) => options.onNotification?.(payload ?? ''));
-      await connectInTime(client, withSessions);
-      void closed.then(options.onClosed);
+      client.once('end', () => onClosed?.());
+      client.on('notification', ({ payload }) => onNotification?.(payload ?? ''));
+      try {
+        await client.connect();
+        if (withSessions) await client.query(session);
+      } catch (error) {
+        end();
+        throw error;
+      }
       return {
         run({ text, values }, done) {
           const query = { name: nameOf(text), text, values: [...values] };
@@ -111,31 +128,10 @@ export async function createServer(url: string): Promise<Server> {
         async runScript(text) {
           await client.query(text);
         },
-        async end() {
-          const timer = setTimeout(() => client.connection.stream.destroy(), endMilliseconds);
-          await Promise.all([client.end(), closed]);
-          clearTimeout(timer);
-        },
+        end,
       };
     },
   };
-}
-
-/** Every statement is one transaction, for which the driver was written (see `articles.ts`). */
-const readCommitted = "SET default_transaction_isolation = 'read committed'";
-
-async function connectInTime(client: pg.Client, withSessions: boolean): Promise<void> {
-  const late = new Error(`no connection within ${connectMilliseconds / 1000} s`);
-  const timer = setTimeout(() => client.connection.stream.destroy(late), connectMilliseconds);
-  try {
-    await client.connect();
-    if (withSessions) await client.query(readCommitted);
-  } catch (error) {
-    client.connection.stream.destroy();
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The files that a URL names are read for each connection. */
@@ -143,6 +139,7 @@ function checked(createClient: () => pg.Client): pg.Client {
   try {
     return createClient();
   } catch (error) {
+    // The reason does not repeat the URL, which may contain a password.
     throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
   }
 }
@@ -167,18 +164,15 @@ export function hasSessions(url: string): boolean {
 /** `…//user:password@host` with more than one host, which libpq tries one after the other. */
 const severalHosts = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#]*,/;
 
-/**
- * Gives the parameters of TLS the meaning that they have for libpq. Throws an Error of one line
- * that names STORE_URL.
- */
-export function readUrl(text: string): URL {
+/** Gives the parameters of TLS the meaning that they have for libpq. */
+function readUrl(text: string): URL {
   if (severalHosts.test(text)) {
     throw new Error(
-      'STORE_URL: it names several hosts, and has to name one: an address, a proxy or a name ' +
-        'that leads to the primary.',
+      'it names several hosts, and has to name one: an address, a proxy or a name that leads to ' +
+        'the primary.',
     );
   }
-  const url = parse(text);
+  const url = new URL(text);
   const { searchParams } = url;
   const binding = searchParams.get('channel_binding');
   const root = searchParams.get('sslrootcert');
@@ -188,13 +182,4 @@ export function readUrl(text: string): URL {
   // Otherwise the package verifies the certificate for every mode but `disable`.
   searchParams.set('uselibpqcompat', 'true');
   return url;
-}
-
-function parse(text: string): URL {
-  try {
-    return new URL(text);
-  } catch (error) {
-    // The reason does not repeat the URL, which may contain a password.
-    throw new Error(`STORE_URL: ${toReason(error)} of a PostgreSQL database.`, { cause: error });
-  }
 }

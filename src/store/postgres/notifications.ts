@@ -51,7 +51,7 @@ export interface NotificationDeps {
 
 /** A connection can be dead without an error, so it is checked at this interval. */
 const checkMilliseconds = 5_000;
-const answerMilliseconds = 5_000;
+const answerSeconds = 5;
 const retryMilliseconds = 200;
 
 export function createNotifications(deps: NotificationDeps): Notifications {
@@ -89,8 +89,7 @@ function startListening(
     const closed = new AbortController();
     const signal = AbortSignal.any([ending.signal, closed.signal]);
     const connection = await server.connect({
-      statementSeconds: answerMilliseconds / 1000,
-      answerMilliseconds,
+      statementSeconds: answerSeconds,
       onNotification,
       onClosed: () => closed.abort(),
     });
@@ -108,7 +107,7 @@ function startListening(
       }
     } finally {
       isActive = false;
-      await connection.end();
+      connection.end();
     }
   };
   const listen = async (): Promise<void> => {

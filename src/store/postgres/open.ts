@@ -45,7 +45,7 @@ export async function openPostgresStore(
   const ownListen = server.hasSessions ? server : undefined;
   const listenServer = listenUrl === '' ? ownListen : await createServer(listenUrl);
   const feed = await openFeed({ pool, listenServer, log, timeoutSeconds, nodeId: randomUUID() });
-  const statements = createStatements(pool, (timeoutSeconds + 1) * 1000);
+  const statements = createStatements(pool);
   const context: PostgresContext = { pool, sql: statements, createId, now };
   return {
     ...createPorts(context, initial.accounts, createStored(context)),
@@ -81,7 +81,7 @@ export async function openPostgresAccounts(
   const server = await createServer(url);
   await prepare(server, options, (connection) => migrate(connection, log));
   const pool = new Pool(server, { log, connectionsMax: 1, timeoutSeconds });
-  const statements = createStatements(pool, (timeoutSeconds + 1) * 1000);
+  const statements = createStatements(pool);
   return {
     accounts: createStored({ pool, sql: statements, now }),
     close: () => pool.close(),
@@ -125,7 +125,7 @@ async function prepare(
       }
       await pause(milliseconds);
     } finally {
-      await connection?.end();
+      connection?.end();
     }
   }
 }

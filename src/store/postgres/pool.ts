@@ -1,6 +1,6 @@
 /**
- * A few connections that share all statements. Every wait is limited: a statement without an answer
- * is given up, and so is a connection that does not answer. While the server is away, requests are
+ * A few connections that share all statements. Every wait is limited: whoever asks learns a result
+ * in time, and a connection that does not answer is closed. While the server is away, requests are
  * refused with `unavailable`, and one attempt to connect is made at a time.
  */
 
@@ -8,7 +8,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DriverOptions } from '../driver.ts';
 import type { Row } from '../sql/rows.ts';
 import type { Connection, Server, Statement } from './connection.ts';
-import { createDeadlines, type Deadlines } from './deadlines.ts';
 import {
   busy,
   createOutageLog,
@@ -27,7 +26,9 @@ export type PoolOptions = Pick<
 
 /** Limit for statements that run or wait for a connection. */
 const statementsMax = 2_000;
-/** Minimum interval between replacements of all connections because their sessions only read. */
+/** How often statements are checked for being late. */
+const checkMilliseconds = 100;
+/** Minimum interval between replacements of all connections. */
 const renewMilliseconds = 1_000;
 /** The pause after the first failed attempt to connect, which doubles, and its maximum. */
 const pauseMilliseconds = 50;
@@ -39,6 +40,7 @@ const closePauseMilliseconds = 10;
 interface Task {
   readonly statement: Statement;
   readonly kind: 'read' | 'write';
+  /** When the request for it came: it may have waited before. */
   readonly askedAt: number;
   /** It may run again if its connection is lost. */
   repeatable: boolean;
@@ -50,23 +52,25 @@ interface Task {
 interface Member {
   readonly connection: Connection;
   readonly openedAt: number;
-  startedAt: number;
 }
 
 export class Pool {
   readonly #server: Server;
   readonly #options: PoolOptions;
   readonly #outage: OutageLog;
-  readonly #tasks: Deadlines<Task>;
-  readonly #running: Deadlines<Member>;
+  /** How long one who asks waits: the server cancels a statement a second earlier. */
+  readonly #milliseconds: number;
+  /** Statements whose callers wait. */
+  readonly #tasks = new Set<Task>();
   readonly #members = new Set<Member>();
   readonly #idle: Member[] = [];
+  /** Statements that wait for a connection. */
   #queue: Task[] = [];
   #connecting = 0;
   /** Failed attempts to connect since the last successful one. */
   #failures = 0;
   #pausing: NodeJS.Timeout | undefined;
-  #answeredAt = 0;
+  #checking: NodeJS.Timeout | undefined;
   #renewedAt = -Infinity;
   #closed = false;
 
@@ -74,32 +78,20 @@ export class Pool {
     this.#server = server;
     this.#options = options;
     this.#outage = createOutageLog(options.log, server.address);
-    // The server cancels a statement at its timeout; one second more is for the answer.
-    const answerSeconds = options.timeoutSeconds + 1;
-    this.#tasks = createDeadlines(answerSeconds * 1000, (task) => {
-      this.#queue = this.#queue.filter((waiting) => waiting !== task);
-      this.#finish(task, lost());
-    });
-    this.#running = createDeadlines(answerSeconds * 1000, (member) => {
-      this.#outage.noteAway(new Error(`no answer within ${answerSeconds} s`));
-      // If none has answered meanwhile, all count as dead.
-      const dead = this.#answeredAt < member.startedAt ? [...this.#members] : [member];
-      for (const each of dead) void this.#remove(each);
-      this.#advance();
-    });
+    this.#milliseconds = (options.timeoutSeconds + 1) * 1000;
   }
 
   /** Runs a statement that only reads. Runs it again if its connection was lost. */
-  read(statement: Statement): Promise<readonly Row[]> {
-    return this.#ask(statement, 'read');
+  read(statement: Statement, askedAt?: number): Promise<readonly Row[]> {
+    return this.#ask('read', statement, askedAt);
   }
 
   /**
    * Runs a statement that writes, atomically, and returns the rows of its RETURNING clause. After
    * `unavailable` it may or may not be stored.
    */
-  write(statement: Statement): Promise<readonly Row[]> {
-    return this.#ask(statement, 'write');
+  write(statement: Statement, askedAt?: number): Promise<readonly Row[]> {
+    return this.#ask('write', statement, askedAt);
   }
 
   /** Waits a moment for the statements under way. */
@@ -108,20 +100,39 @@ export class Pool {
     while (this.#tasks.size > 0 && performance.now() < end) await pause(closePauseMilliseconds);
     this.#closed = true;
     clearTimeout(this.#pausing);
-    this.#refuseWaiting();
-    await Promise.all([...this.#members].map((member) => this.#remove(member)));
+    clearTimeout(this.#checking);
+    for (const task of this.#tasks) this.#settle(task, lost());
+    for (const member of this.#members) this.#remove(member);
   }
 
-  #ask(statement: Statement, kind: Task['kind']): Promise<readonly Row[]> {
+  #ask(
+    kind: Task['kind'],
+    statement: Statement,
+    askedAt = performance.now(),
+  ): Promise<readonly Row[]> {
     if (this.#tasks.size >= statementsMax) return Promise.reject(busy());
+    if (this.#isLate(askedAt) || this.#closed) return Promise.reject(lost());
     return new Promise((resolve, reject) => {
-      const askedAt = performance.now();
       const repeatable = kind === 'read';
       const task: Task = { statement, kind, askedAt, repeatable, resolve, reject };
       this.#tasks.add(task);
       this.#queue.push(task);
+      this.#checking ??= setTimeout(() => this.#check(), checkMilliseconds);
       this.#advance();
     });
+  }
+
+  #isLate(askedAt: number): boolean {
+    return performance.now() - askedAt >= this.#milliseconds;
+  }
+
+  #check(): void {
+    this.#checking = undefined;
+    for (const task of this.#tasks) if (this.#isLate(task.askedAt)) this.#settle(task, lost());
+    this.#queue = this.#queue.filter((task) => this.#tasks.has(task));
+    if (this.#tasks.size > 0) {
+      this.#checking = setTimeout(() => this.#check(), checkMilliseconds);
+    }
   }
 
   /** Starts what waits, as far as there are connections, and opens more of them. */
@@ -146,47 +157,35 @@ export class Pool {
       const openedAt = performance.now();
       const connection = await this.#server.connect({
         statementSeconds: this.#options.timeoutSeconds,
-        onClosed: () => member && void this.#remove(member),
+        onClosed: () => member && this.#remove(member),
       });
-      member = { connection, openedAt, startedAt: 0 };
+      member = { connection, openedAt };
       this.#members.add(member);
       this.#failures = 0;
       this.#release(member);
     } catch (error) {
       this.#outage.noteAway(error);
-      this.#pauseAfter(this.#failures);
+      const milliseconds = Math.min(pauseMilliseconds * 2 ** this.#failures, pauseMillisecondsMax);
+      this.#pausing ??= setTimeout(() => {
+        this.#pausing = undefined;
+        this.#advance();
+      }, milliseconds);
       this.#failures += 1;
-      if (this.#members.size === 0) this.#refuseWaiting();
+      if (this.#members.size === 0) {
+        for (const task of this.#queue.splice(0)) this.#settle(task, lost());
+      }
     }
     this.#connecting -= 1;
     this.#advance();
   }
 
-  #pauseAfter(failures: number): void {
-    this.#pausing ??= setTimeout(
-      () => {
-        this.#pausing = undefined;
-        this.#advance();
-      },
-      Math.min(pauseMilliseconds * 2 ** failures, pauseMillisecondsMax),
-    );
-  }
-
-  #refuseWaiting(): void {
-    for (const task of this.#queue.splice(0)) this.#settle(task, lost());
-  }
-
   #start(member: Member, task: Task): void {
-    member.startedAt = performance.now();
-    this.#running.add(member);
     member.connection.run(task.statement, (error, rows) => {
-      this.#running.delete(member);
       if (error instanceof Error) this.#fail(member, task, error);
       else {
         this.#outage.noteAnswer();
         this.#settle(task, undefined, rows);
       }
-      if (this.#members.has(member)) this.#answeredAt = performance.now();
       this.#release(member);
       this.#advance();
     });
@@ -196,44 +195,43 @@ export class Pool {
     const fault = toStoreError(error);
     if (isAway(fault)) this.#outage.noteAway(error);
     else this.#outage.noteAnswer();
-    if (isReadOnly(error)) this.#renew();
     const isLost = isConnectionLost(error);
-    if (isLost) void this.#remove(member);
-    if (isLost && task.repeatable && !this.#closed) {
+    if (isLost || isReadOnly(error)) this.#renew();
+    if (isLost) this.#remove(member);
+    if (isLost && task.repeatable && !this.#closed && this.#tasks.has(task)) {
       task.repeatable = false;
       this.#queue.unshift(task);
     } else this.#settle(task, fault);
   }
 
+  /** Does nothing for a statement that was late. */
   #settle(task: Task, fault: unknown, rows: readonly Row[] = []): void {
-    // False if its time is over.
-    if (this.#tasks.delete(task)) this.#finish(task, fault, rows);
+    if (!this.#tasks.delete(task)) return;
+    this.#options.timed?.(task.kind, performance.now() - task.askedAt);
+    if (fault === undefined) task.resolve(rows);
+    else task.reject(fault);
   }
 
-  #finish({ kind, askedAt, resolve, reject }: Task, fault: unknown, rows: readonly Row[] = []) {
-    this.#options.timed?.(kind, performance.now() - askedAt);
-    if (fault === undefined) resolve(rows);
-    else reject(fault);
-  }
-
-  /** A read-only session may stay so after the database accepts writes; new sessions do not. */
+  /**
+   * Replaces all connections: if one is lost, others may be dead without an error, and a session
+   * that can only read may stay so after the database accepts writes.
+   */
   #renew(): void {
     if (performance.now() - this.#renewedAt < renewMilliseconds) return;
     this.#renewedAt = performance.now();
-    for (const member of this.#idle.splice(0)) void this.#remove(member);
+    for (const member of this.#idle.splice(0)) this.#remove(member);
   }
 
   /** Makes a connection available for the next statement. */
   #release(member: Member): void {
-    if (this.#closed || member.openedAt < this.#renewedAt) void this.#remove(member);
+    if (this.#closed || member.openedAt < this.#renewedAt) this.#remove(member);
     else if (this.#members.has(member)) this.#idle.push(member);
   }
 
   /** Closes a connection. Its statement, if there is one, fails. */
-  async #remove(member: Member): Promise<void> {
+  #remove(member: Member): void {
     if (!this.#members.delete(member)) return;
-    this.#running.delete(member);
     if (this.#idle.includes(member)) this.#idle.splice(this.#idle.indexOf(member), 1);
-    await member.connection.end();
+    member.connection.end();
   }
 }

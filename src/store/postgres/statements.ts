@@ -6,171 +6,99 @@ import type { RecordDeps } from '../sql/records.ts';
 import { columnsOf, type NewRow, type Row, type Table } from '../sql/rows.ts';
 import {
   type Key,
-  type Order,
-  type Owned,
   type PageQuery,
   pageBytesMax,
+  pageParameters,
   type RowPage,
   type Sql,
   toPageValues,
 } from '../sql/sql.ts';
 import { isAway } from './faults.ts';
-import { createGather, type Gather } from './gather.ts';
+import { alone, createGather, type Gather, type Kind } from './gather.ts';
 import type { Statement } from './connection.ts';
 import type { Pool } from './pool.ts';
 
-/** Statements of one kind at the same time. */
-const runningMax = 2;
-/** Rows that are joined into one statement, and the texts of each, which make some mebibytes. */
-const idsMax = 100;
-const idTextMax = 40_960;
-const insertsMax = 100;
-/** A page of so many rows, each with texts up to this size, is shorter than a page may be. */
-const shortPageMax = 101;
-const pageTextMax = Math.floor(pageBytesMax / shortPageMax);
+/** Records that are joined into one statement, and the texts of each, which make some mebibytes. */
+const recordsMax = 100;
+const recordTextMax = 40_960;
+/** The texts of rows that are inserted by one statement, and the least that a row counts. */
+const insertTextMax = 1_048_576;
+const insertTextMin = 10_485;
+/** The rows of joined pages, and the texts of each. */
 const pageRowsMax = 1_010;
-/** The first rows of so many owners. */
-const ownersMax = 100;
+const pageTextMax = 10_380;
+/** The same for pages of owners, most of which have few and short records. */
 const ownedMax = 50;
+const ownedRowsMax = 100 * ownedMax;
 const ownedTextMax = 2_048;
 
 /** Shared by the parts of the driver. */
 export interface PostgresContext extends RecordDeps {
   readonly pool: Pool;
-  readonly sql: Statements;
+  readonly sql: Sql;
 }
 
-export interface Statements extends Sql {
-  /** Joins inserts of rows. Each row is stored, or fails, by itself. */
-  createInserts<T>(insert: (rows: readonly NewRow[]) => Promise<readonly T[]>): Gather<NewRow, T>;
-}
-
-export function createStatements(pool: Pool, milliseconds: number): Statements {
-  const limits = { runningMax, milliseconds };
-  const kinds = new Map<string, unknown>();
-  const ofKind = <T>(name: string, create: () => T): T => {
-    const kind = (kinds.get(name) as T | undefined) ?? create(); // names are not used twice
-    kinds.set(name, kind);
-    return kind;
+export function createStatements(pool: Pool): Sql {
+  const gathers = new Map<string, unknown>();
+  const gather = <Item, T>(name: string, create: () => Kind<Item, T>): Gather<Item, T> => {
+    // A name always has the same types.
+    const found = (gathers.get(name) as Gather<Item, T> | undefined) ?? createGather(create());
+    gathers.set(name, found);
+    return found;
   };
-  const createInserts: Statements['createInserts'] = (insert) =>
-    createGather({
-      ...limits,
-      itemsMax: insertsMax,
-      bytesOf: lengthOf,
-      async run(rows) {
-        try {
-          return await insert(rows);
-        } catch (error) {
-          if (rows.length === 1 || isAway(error)) throw error;
-          return rows.map(async (row) => (await insert([row]))[0] as never);
-        }
-      },
-    });
-
   return {
     schema: 'inkwell.',
-    number,
-    ofOne([table, column], order, place) {
+    ofOne([table, column], order, { owner, place, limit }) {
       const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
-      const owner = hidden('$1', column === 'status' ? 'text' : 'uuid');
+      // Equality would do for the plan to read in the order of `seq`, or to hash the table.
       return `inkwell.${table}
         WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
-        ORDER BY ${column} ${order}, seq ${order} LIMIT ${number('$3')}`;
+        ORDER BY ${column} ${order}, seq ${order} LIMIT ${limit}`;
     },
-    find: (key, value) =>
-      ofKind(key.join(' '), () => createGather({ ...limits, ...findRows(pool, key) }))(
-        String(value),
-      ),
+    find: (key, value) => gather(key.join(' '), () => findRows(pool, key))(String(value)),
     read: (text, values) => pool.read({ text, values }),
-    insert: (table, row) =>
-      ofKind(`insert ${table}`, () => createInserts(insertRows(pool, table)))(row),
+    insert: (table, row) => gather(`insert ${table}`, () => insertRows(pool, table))(row),
     write: (_table, text, values) => pool.write({ text, values }),
-    createInserts,
     async readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): Promise<T> {
-      const { name, order, owner, isFirst, limit } = query;
-      const [owned, id = ''] = owner ?? [];
-      // A status has more rows than an owner.
-      if (owned !== undefined && owned[1] !== 'status' && isFirst) {
-        const find = ofKind(`${owned.join(' ')} ${order}`, () =>
-          createGather({ ...limits, ...findOwned(pool, owned, order) }),
-        );
-        const rows = await find(id);
-        if (rows !== undefined) return toPage({ rows: rows.slice(0, limit), isCut: false });
-      }
-      const read = ofKind(`${name} ${owner === undefined ? limit : ''}`, () =>
-        createGather({ ...limits, ...readPages(pool, query) }),
-      );
+      const read = gather(query.name, () => readPages(pool, query));
       // Equal pages are made by equal functions.
       return read({ query, toPage }) as Promise<T>;
     },
     readArticles(columns) {
       const text = `SELECT id AS place, ${columns} FROM inkwell.articles ORDER BY id`;
+      const statement = { text, values: [] };
       return readBounded(pool, {
         table: 'articles',
         order: 'ASC',
-        statement: { text, values: [] },
+        statement,
         bytesMax: changedLengthMax,
       });
     },
   };
 }
 
-/** What is specific to one kind of statement. */
-type Kind<Item, T> = Omit<
-  Parameters<typeof createGather<Item, T>>[0],
-  'runningMax' | 'milliseconds'
->;
-
 function findRows(pool: Pool, [table, column]: Key): Kind<string, Row | undefined> {
   const from = `FROM inkwell.${table} WHERE ${column} =`;
   const one = `SELECT ${columnsOf[table]} ${from} $1`;
   const type = column === 'username' ? 'text' : table === 'articles' ? 'bigint' : 'uuid';
-  const all = `${hidden('$1', `${type}[]`)}::${type}[]`;
-  const many = `SELECT ${toShort(table, idTextMax)} ${from} ANY (${all})`;
-  const findOne = async (value: string): Promise<Row | undefined> =>
-    (await pool.read({ text: one, values: [value] }))[0];
+  const many = `SELECT ${toShort(table, String(recordTextMax))} ${from} ANY ($1::${type}[])`;
+  const findOne = async (value: string, askedAt: number): Promise<Row | undefined> =>
+    (await pool.read({ text: one, values: [value] }, askedAt))[0];
   return {
     keyOf: String,
-    itemsMax: idsMax,
-    async run(values) {
-      if (values.length === 1) return values.map(findOne);
-      const rows = await pool.read({ text: many, values: [values] });
+    weightMax: recordsMax,
+    weightOf: () => 1,
+    async together(values, askedAt) {
+      const [first = ''] = values;
+      if (values.length === 1) return [await findOne(first, askedAt)];
+      const rows = await pool.read({ text: many, values: [values] }, askedAt);
       const found = new Map(rows.map((row) => [String(row[column]), row]));
       return values.map((value) => {
         const row = found.get(value);
-        return row !== undefined && isShortened(table, row) ? findOne(value) : row;
+        return row !== undefined && isShortened(table, row) ? alone : row;
       });
     },
-  };
-}
-
-/** All rows of owners; undefined for an owner with too many, or with long ones. */
-function findOwned(
-  pool: Pool,
-  [table, column]: Owned,
-  order: Order,
-): Kind<string, readonly Row[] | undefined> {
-  // No equality: it would do for the plan to read in the order of `seq`, or to hash the table.
-  const text = `SELECT owned.* FROM unnest($1::uuid[]) AS owner (value) CROSS JOIN LATERAL (
-      SELECT seq AS place, ${toShort(table, ownedTextMax)} FROM inkwell.${table}
-      WHERE ${column} BETWEEN value AND value
-      ORDER BY ${column} ${order}, seq ${order} LIMIT ${ownedMax + 1}
-    ) AS owned`;
-  return {
-    keyOf: String,
-    itemsMax: ownersMax,
-    async run(owners) {
-      const found = new Map<string, Row[]>();
-      for (const row of await pool.read({ text, values: [owners] })) {
-        append(found, String(row[column]), row);
-      }
-      return owners.map((owner) => {
-        const rows = found.get(owner) ?? [];
-        const isWhole = rows.length <= ownedMax && !rows.some((row) => isShortened(table, row));
-        return isWhole ? rows : undefined;
-      });
-    },
+    alone: findOne,
   };
 }
 
@@ -179,52 +107,89 @@ interface Page {
   readonly toPage: (page: RowPage) => unknown;
 }
 
-/** Pages of one list; of equal length, unless they are of owners. */
+/** Pages of one list. What is too long for a joined statement is read alone. */
 function readPages(
   pool: Pool,
-  { table, toText, owner, after, limit }: PageQuery,
+  { table, order, toText, owner, after }: PageQuery,
 ): Kind<Page, unknown> {
-  const parameter = owner === undefined ? '$1' : '$2';
-  const [from, type] =
-    typeof after === 'number' ? [number(parameter), 'bigint'] : [parameter, 'uuid'];
-  const short = toText(toShort(table, pageTextMax), from);
+  const isByStatus = owner?.[0][1] === 'status';
+  // A status has more rows than an author or a post.
+  const isOwned = owner !== undefined && !isByStatus;
+  const toRows = ({ query }: Page): number =>
+    isOwned ? Math.min(query.limit, ownedMax + 1) : query.limit;
+  const textMax = isOwned ? ownedTextMax : pageTextMax;
+  const toColumns = (limit: string): string =>
+    toShort(table, `least(${textMax}, ${pageBytesMax} / ${limit})`);
+  const parameters = pageParameters(owner !== undefined);
+  const whole = toText(columnsOf[table], parameters);
+  const one = toText(toColumns(parameters.limit), parameters);
+  const start = { owner: 'start.owner', after: 'start.after', limit: 'start.rows' };
+  const types = [isByStatus ? 'text' : 'uuid', typeof after === 'number' ? 'bigint' : 'uuid'];
   const many = `SELECT start.at, page.* FROM
-    unnest($1::${type}[]) WITH ORDINALITY AS start (after, at)
-    CROSS JOIN LATERAL (${toText(toShort(table, pageTextMax), 'start.after')}) AS page`;
-  const readOne = async ({ query, toPage }: Page): Promise<unknown> => {
-    const values = toPageValues(query);
-    if (query.limit <= shortPageMax) {
-      const rows = await pool.read({ text: short, values });
-      if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
+    unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
+      WITH ORDINALITY AS start (owner, after, rows, at)
+    CROSS JOIN LATERAL (${toText(toColumns(start.limit), start)}) AS page`;
+  const toStatement = (pages: readonly Page[]): Statement => {
+    const [first] = pages;
+    if (first !== undefined && pages.length === 1) {
+      return { text: one, values: toPageValues({ ...first.query, limit: toRows(first) }) };
     }
-    const statement = { text: toText(columnsOf[table], from), values };
-    return toPage(await readBounded(pool, { ...query, statement, bytesMax: pageBytesMax }));
+    const owners = pages.map(({ query }) => query.owner?.[1] ?? null);
+    return {
+      text: many,
+      values: [owners, pages.map(({ query }) => query.after), pages.map(toRows)],
+    };
   };
-  const joinedMax = owner === undefined ? Math.floor(pageRowsMax / limit) : 1;
   return {
     keyOf: ({ query }) => toPageValues(query).join(' '),
-    itemsMax: Math.max(1, joinedMax),
-    async run(pages) {
-      if (pages.length === 1) return pages.map(readOne);
-      const values = [pages.map(({ query }) => query.after), limit];
+    weightMax: isOwned ? ownedRowsMax : pageRowsMax,
+    weightOf: toRows,
+    async together(pages, askedAt) {
       const found = new Map<string, Row[]>();
-      for (const row of await pool.read({ text: many, values }))
-        append(found, String(row['at']), row);
+      for (const row of await pool.read(toStatement(pages), askedAt)) {
+        append(found, pages.length === 1 ? '1' : String(row['at']), row);
+      }
       return pages.map((page, at) => {
         const rows = found.get(String(at + 1)) ?? [];
-        const isShort = rows.some((row) => isShortened(table, row));
-        return isShort ? readOne(page) : page.toPage({ rows, isCut: false });
+        const isWhole = rows.length < toRows(page) || toRows(page) === page.query.limit;
+        if (!isWhole || rows.some((row) => isShortened(table, row))) return alone;
+        return page.toPage({ rows, isCut: false });
       });
+    },
+    async alone({ query, toPage }, askedAt) {
+      const statement = { text: whole, values: toPageValues(query) };
+      const bounded = { table, order, statement, bytesMax: pageBytesMax };
+      return toPage(await readBounded(pool, bounded, askedAt));
     },
   };
 }
 
-function insertRows(pool: Pool, table: Table) {
+function insertRows(pool: Pool, table: Table): Kind<NewRow, undefined> {
   const text = `INSERT INTO inkwell.${table} (${columnsOf[table]})
     SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)} ORDER BY ordinality`;
-  return async (rows: readonly NewRow[]): Promise<readonly undefined[]> => {
-    await pool.write({ text, values: [JSON.stringify(rows)] });
+  return toInserts(async (rows, askedAt) => {
+    await pool.write({ text, values: [JSON.stringify(rows)] }, askedAt);
     return rows.map(() => undefined);
+  });
+}
+
+/** Joins inserts of rows. Each row is stored, or fails, by itself. */
+export function toInserts<T>(
+  insert: (rows: readonly NewRow[], askedAt: number) => Promise<readonly T[]>,
+): Kind<NewRow, T> {
+  return {
+    weightMax: insertTextMax,
+    weightOf: (row) => Math.max(insertTextMin, lengthOf(row)),
+    async together(rows, askedAt) {
+      try {
+        return await insert(rows, askedAt);
+      } catch (error) {
+        // What may be stored is not stored again.
+        if (rows.length === 1 || isAway(error)) throw error;
+        return rows.map(() => alone);
+      }
+    },
+    alone: async (row, askedAt) => (await insert([row], askedAt))[0] as T, // as many as rows
   };
 }
 
@@ -237,12 +202,13 @@ interface Bounded extends Pick<PageQuery, 'table' | 'order'> {
 async function readBounded(
   pool: Pool,
   { table, order, statement: { text, values }, bytesMax }: Bounded,
+  askedAt?: number,
 ): Promise<RowPage> {
   const size = sizeOf(table);
   const bounded = `SELECT * FROM (
       SELECT page.*, sum(${size}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
     ) AS sized WHERE bytes - (${size}) < ${bytesMax} ORDER BY place ${order}`;
-  const rows = await pool.read({ text: bounded, values });
+  const rows = await pool.read({ text: bounded, values }, askedAt);
   return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= bytesMax };
 }
 
@@ -266,7 +232,7 @@ function sizeOf(table: Table): string {
 }
 
 /** The columns of a table; texts of more bytes together are null. */
-function toShort(table: Table, bytesMax: number): string {
+function toShort(table: Table, bytesMax: string): string {
   const toColumn = (column: string): string =>
     textsOf[table]?.includes(column) === true
       ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
@@ -283,17 +249,4 @@ function isShortened(table: Table, row: Row): boolean {
 /** The characters of a row. */
 function lengthOf(row: NewRow): number {
   return Object.values(row).reduce<number>((sum, value) => sum + String(value).length, 0);
-}
-
-function number(parameter: string): string {
-  return hidden(parameter, 'bigint');
-}
-
-/**
- * Hides a value from the planner, so that one generic plan is made per connection. Otherwise the
- * server estimates a plan with the value as cheaper and plans each execution again, which doubles
- * the work of reading a page.
- */
-function hidden(parameter: string, type: string): string {
-  return `(SELECT ${parameter}::${type})`;
 }

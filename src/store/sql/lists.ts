@@ -35,19 +35,17 @@ export function createList<T>(
         name: `${table} ${owned?.[1] ?? ''} ${order} ${kind}`,
         table,
         order,
-        toText(columns, from) {
+        toText(columns, { owner, after: from, limit: rowsMax }) {
           const place = kind === 'number' ? from : placeOf(from);
           const rows = owned
-            ? sql.ofOne(owned, order, place)
-            : `${name} WHERE ${key} ${beyond} ${place}
-              ORDER BY ${key} ${order} LIMIT ${sql.number('$2')}`;
+            ? sql.ofOne(owned, order, { owner, place, limit: rowsMax })
+            : `${name} WHERE ${key} ${beyond} ${place} ORDER BY ${key} ${order} LIMIT ${rowsMax}`;
           return `SELECT ${key} AS place, ${columns} FROM ${rows}`;
         },
         after,
         // One more row is read, to know whether there is a next page.
         limit: limit + 1,
         owner: of,
-        isFirst: after === start,
       },
       ({ rows, isCut }) => {
         const read = rows.slice(0, limit);

@@ -10,15 +10,12 @@ import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows
 export interface Sql {
   /** The prefix of table names. */
   readonly schema: string;
-  /** A parameter with a number, as a position or behind `LIMIT`. */
-  number(parameter: string): string;
   /**
-   * What follows `FROM` to read the rows of one owner (`$1`) after a position, in this order, at
-   * most `$3`. The position is an expression with `$2`. Forces the use of an index: if a few owners
-   * have most rows, statistics overestimate those of every owner, and the planner may read the
-   * whole table.
+   * What follows `FROM` to read the rows of one owner after a position, in this order. Forces the
+   * use of an index: if a few owners have most rows, statistics overestimate those of every owner,
+   * and the planner may read the whole table.
    */
-  ofOne(rows: Owned, order: Order, place: string): string;
+  ofOne(rows: Owned, order: Order, at: OwnedPlace): string;
   /** Reads the row whose column, which is unique, has this value. */
   find(key: Key, value: string | number): MaybePromise<Row | undefined>;
   /** Runs a statement that only reads. */
@@ -50,20 +47,32 @@ export interface PageQuery {
   readonly name: string;
   readonly table: Table;
   readonly order: Order;
-  /**
-   * Selects these columns of rows ordered by `place`. `from` is an expression for `after`; before
-   * it comes the parameter for the owner, if there is one, and after it that for the limit.
-   */
-  readonly toText: (columns: string, from: string) => string;
+  /** Selects these columns of rows ordered by `place`, with these expressions for its values. */
+  readonly toText: (columns: string, values: PageExpressions) => string;
   /** The position, or the id of the record, after which the page begins. */
   readonly after: number | string;
-  readonly isFirst: boolean;
   /** Maximum number of rows. */
   readonly limit: number;
   readonly owner?: readonly [rows: Owned, id: string] | undefined;
 }
 
-/** The values of the parameters of a page. */
+export interface PageExpressions {
+  readonly owner: string;
+  readonly after: string;
+  readonly limit: string;
+}
+
+/** `place`: an expression for the position. */
+export type OwnedPlace = Omit<PageExpressions, 'after'> & { readonly place: string };
+
+/** The parameters of a page. */
+export function pageParameters(isOwned: boolean): PageExpressions {
+  return isOwned
+    ? { owner: '$1', after: '$2', limit: '$3' }
+    : { owner: '', after: '$1', limit: '$2' };
+}
+
+/** The values of these parameters. */
 export function toPageValues({ owner, after, limit }: PageQuery): readonly Value[] {
   return owner === undefined ? [after, limit] : [owner[1], after, limit];
 }

@@ -8,6 +8,7 @@ import {
   type Owned,
   type PageQuery,
   pageBytesMax,
+  pageParameters,
   type RowPage,
   type Sql,
   toInsert,
@@ -75,9 +76,8 @@ export function createStatements({
   };
   return {
     schema: '',
-    number: (parameter) => parameter,
-    ofOne: (rows, order, place) => `${byIndex(rows)} WHERE ${rows[1]} = $1
-      AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT $3`,
+    ofOne: (rows, order, { owner, place, limit }) => `${byIndex(rows)} WHERE ${rows[1]} = ${owner}
+      AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`,
     find([table, column], value) {
       const text = `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
       return measured(() => ask(text, [value])[0]);
@@ -88,8 +88,8 @@ export function createStatements({
     write: (...statement) => writes.run(() => run(...statement)),
     readPage(query, toPage) {
       const { name, table, toText, owner } = query;
-      const from = owner === undefined ? '$1' : '$2';
-      const statement = preparePage(name, () => toText(columnsOf[table], from));
+      const toTextOf = (): string => toText(columnsOf[table], pageParameters(owner !== undefined));
+      const statement = preparePage(name, toTextOf);
       const columns = `place, ${columnsOf[table]}`;
       const read = { columns, values: toPageValues(query), bytesMax: pageBytesMax };
       return measured(() => toPage(readBounded(statement, read)));
