@@ -4,6 +4,7 @@ import { changedLengthMax } from '../articles.ts';
 import { append } from '../list.ts';
 import type { RecordDeps } from '../sql/records.ts';
 import { columnsOf, type NewRow, type Row, type Table } from '../sql/rows.ts';
+import { isShortened, sizeOf, toShort } from '../sql/short-texts.ts';
 import {
   type Key,
   type PageQuery,
@@ -216,34 +217,6 @@ async function readBounded(
 export function rowsOf(table: Table, parameter: number): string {
   const row = `null::inkwell.${table}`;
   return `json_populate_recordset(${row}, $${parameter}::text::json) WITH ORDINALITY`;
-}
-
-/** The columns with texts of any length, by table. */
-const textsOf: Readonly<Partial<Record<Table, readonly string[]>>> = {
-  posts: ['title', 'content'],
-  comments: ['content'],
-  todos: ['title'],
-  articles: ['document'],
-};
-
-/** The size of a row's texts in bytes, which PostgreSQL knows without reading them. */
-function sizeOf(table: Table): string {
-  return textsOf[table]?.map((column) => `octet_length(${column})`).join(' + ') ?? '0';
-}
-
-/** The columns of a table; texts of more bytes together are null. */
-function toShort(table: Table, bytesMax: string): string {
-  const toColumn = (column: string): string =>
-    textsOf[table]?.includes(column) === true
-      ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
-      : column;
-  return columnsOf[table].split(', ').map(toColumn).join(', ');
-}
-
-/** True if texts of a row were left out by `toShort`. */
-function isShortened(table: Table, row: Row): boolean {
-  const [text] = textsOf[table] ?? [];
-  return text !== undefined && row[text] === null;
 }
 
 /** The characters of a row. */

@@ -24,9 +24,7 @@ export interface Statement {
   run(...values: readonly SqliteValue[]): { readonly changes: number | bigint };
   get(...values: readonly SqliteValue[]): Row | undefined;
   all(...values: readonly SqliteValue[]): readonly Row[];
-  iterate(...values: readonly SqliteValue[]): Iterable<Row | readonly unknown[]>;
-  /** Rows become arrays. Absent before Node 22.16. */
-  setReturnArrays?(isEnabled: boolean): void;
+  iterate(...values: readonly SqliteValue[]): Iterable<Row>;
 }
 
 /** Identifies files of this program by their header: "Inkw". */

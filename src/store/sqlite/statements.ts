@@ -4,6 +4,7 @@ import { changedLengthMax } from '../articles.ts';
 import type { TimeStatement } from '../driver.ts';
 import type { RecordDeps } from '../sql/records.ts';
 import { columnsOf, type Row, type Value } from '../sql/rows.ts';
+import { isShortened, toShort } from '../sql/short-texts.ts';
 import {
   type Owned,
   type PageQuery,
@@ -47,17 +48,12 @@ export function createStatements({
   timed,
 }: StatementsDeps): SqliteStatements {
   const prepared = new Map<string, Statement>();
-  const prepare = (text: string): Statement => {
-    const known = prepared.get(text);
+  /** The name identifies the text. */
+  const prepare = (name: string, toText = (): string => name): Statement => {
+    const known = prepared.get(name);
     if (known !== undefined) return known;
-    const statement = database.prepare(text.replaceAll(/\$\d+/g, '?'));
-    prepared.set(text, statement);
-    return statement;
-  };
-  const pages = new Map<string, Statement>();
-  const preparePage = (name: string, toText: () => string): Statement => {
-    const statement = pages.get(name) ?? prepare(toText());
-    pages.set(name, statement);
+    const statement = database.prepare(toText().replaceAll(/\$\d+/g, '?'));
+    prepared.set(name, statement);
     return statement;
   };
   const ask = (text: string, values: readonly Value[]): readonly Row[] =>
@@ -80,25 +76,35 @@ export function createStatements({
       AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`,
     find([table, column], value) {
       const text = `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
-      return measured(() => ask(text, [value])[0]);
+      return measured(() => prepare(text).get(value));
     },
     read: (text, values) => measured(() => ask(text, values)),
     run,
     insert: (table, row) => writes.run(() => run(...toInsert({ schema: '' }, { table, row }))),
     write: (...statement) => writes.run(() => run(...statement)),
     readPage(query, toPage) {
-      const { name, table, toText, owner } = query;
-      const toTextOf = (): string => toText(columnsOf[table], pageParameters(owner !== undefined));
-      const statement = preparePage(name, toTextOf);
-      const columns = `place, ${columnsOf[table]}`;
-      const read = { columns, values: toPageValues(query), bytesMax: pageBytesMax };
-      return measured(() => toPage(readBounded(statement, read)));
+      const { name, table, toText, owner, limit } = query;
+      const at = pageParameters(owner !== undefined);
+      // SQLite would plan the statement again for each value of a parameter behind LIMIT, which
+      // takes longer than reading a few rows.
+      const parameters = { ...at, limit: `${at.limit} + 0` };
+      const values = toPageValues(query).map(toSqlite);
+      // A page of so many rows, each with texts up to this size, is shorter than a page may be.
+      const rowsMax = 2 ** Math.ceil(Math.log2(limit));
+      const textMax = String(pageBytesMax / rowsMax);
+      return measured(() => {
+        const short = prepare(`${name} ${rowsMax}`, () =>
+          toText(toShort(table, textMax), parameters),
+        );
+        const rows = short.all(...values);
+        if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
+        const whole = prepare(name, () => toText(columnsOf[table], parameters));
+        return toPage(readBounded(whole.iterate(...values), pageBytesMax));
+      });
     },
     readArticles(columns) {
       const statement = prepare(`SELECT ${columns} FROM articles ORDER BY id`);
-      return measured(() =>
-        readBounded(statement, { columns, values: [], bytesMax: changedLengthMax }),
-      );
+      return measured(() => readBounded(statement.iterate(), changedLengthMax));
     },
   };
 }
@@ -121,29 +127,14 @@ function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-interface BoundedRead {
-  /** The names of the columns. */
-  readonly columns: string;
-  readonly values: readonly Value[];
-  readonly bytesMax: number;
-}
-
-function readBounded(statement: Statement, { columns, values, bytesMax }: BoundedRead): RowPage {
-  const names = columns.split(', ');
-  // Arrays take two thirds of the time of objects. Before Node 22.16 there are only objects.
-  statement.setReturnArrays?.(true);
+/** Reads rows up to so many characters of text. */
+function readBounded(found: Iterable<Row>, lengthMax: number): RowPage {
   const rows: Row[] = [];
-  let bytes = 0;
-  for (const found of statement.iterate(...values.map(toSqlite))) {
-    const cells: readonly unknown[] = Array.isArray(found) ? found : Object.values(found);
-    const row: Record<string, unknown> = {};
-    for (let at = 0; at < names.length; at += 1) {
-      const cell = cells[at];
-      row[names[at] as string] = cell; // within its length
-      if (typeof cell === 'string') bytes += cell.length;
-    }
+  let length = 0;
+  for (const row of found) {
     rows.push(row);
-    if (bytes >= bytesMax) return { rows, isCut: true };
+    for (const name in row) if (typeof row[name] === 'string') length += row[name].length;
+    if (length >= lengthMax) return { rows, isCut: true };
   }
   return { rows, isCut: false };
 }
