@@ -5,10 +5,15 @@ import type { Config } from './config.ts';
 import { adminPoolBytes } from './memory-pool.ts';
 import { MiB } from './settings.ts';
 
-/** The loaded program, and garbage that is not collected yet. */
-const programBytes = 176 * MiB;
-/** Two password checks; a hash with the largest parameters takes 128 MiB instead. */
-const passwordBytes = 2 * 16 * MiB;
+/** The loaded program: 50 MiB of Node's code, and its objects. */
+const programBytes = 112 * MiB;
+/** Buffers that are garbage: V8 starts a collection when so many bytes of them have come. */
+const garbageBytes = 64 * MiB;
+/**
+ * Each of libuv's four threads keeps the memory of its last password check, though only two run at
+ * a time; a hash with the largest parameters takes 128 MiB instead of 16.
+ */
+const passwordBytes = 4 * 16 * MiB;
 /** Connections to ADMIN_PORT: monitoring needs few. */
 export const adminConnectionsMax = 100;
 /** Names and index entries of a stored file. */
@@ -21,11 +26,11 @@ const driverBytes = 64 * MiB;
 const adminBytes = adminConnectionsMax * connectionBytes + adminPoolBytes;
 
 /**
- * The maximum of V8's new space in bytes. Since version 13 (Node 24) it is larger, and so is what
- * survives in the old space until the next full collection: 12 MiB more are counted for it.
+ * The maximum of V8's new space in bytes: two halves, and large objects as much as one of them,
+ * which is 64 MiB since version 13 (Node 24), and 16 before.
  */
 export function newSpaceBytes(v8Version: string): number {
-  return Number.parseInt(v8Version, 10) >= 13 ? 204 * MiB : 48 * MiB;
+  return 3 * (Number.parseInt(v8Version, 10) >= 13 ? 64 : 16) * MiB;
 }
 
 /** Bytes. `newSpace` comes from `newSpaceBytes`. */
@@ -33,8 +38,10 @@ export function sumOfBounds(config: Config, newSpace: number): number {
   const isInMemory = config.storeUrl === '' || config.storeUrl === 'memory:';
   return (
     programBytes +
-    // A third more: objects that survived it, and are garbage until the next full collection.
-    (newSpace * 4) / 3 +
+    garbageBytes +
+    // V8 keeps the pages that a collection has freed, as many as both halves of the new space have
+    // (`--trace-gc-verbose` names them), beside the new space itself.
+    (newSpace * 5) / 3 +
     passwordBytes +
     cachesBytes +
     config.connectionsMax * connectionBytes +
