@@ -17,12 +17,7 @@ export interface Claims {
   readonly exp: number;
 }
 
-export interface Tokens {
-  /** Returns a token for this account that expires after the configured time to live. */
-  sign(account: Pick<Account, 'username' | 'email' | 'roles'>): string;
-  /** Returns the claims of a token that is valid now, or undefined for any other token. */
-  verify(token: string): Claims | undefined;
-}
+export type Tokens = ReturnType<typeof createTokens>;
 
 export interface TokensOptions {
   /**
@@ -45,7 +40,7 @@ function bytesOf(token: string): number {
   return 768 + 3 * token.length;
 }
 
-export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Tokens {
+export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
   const signing = createSecretKey(secrets[0]);
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
   // The key is the whole token. Only valid tokens are cached, so that a client without the signing
@@ -53,7 +48,8 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
   const verified = new BoundedMap<Claims>(verifiedBytesMax);
 
   return {
-    sign({ username, email, roles }) {
+    /** Returns a token for this account that expires after the configured time to live. */
+    sign({ username, email, roles }: Pick<Account, 'username' | 'email' | 'roles'>): string {
       const iat = Math.floor(now().getTime() / 1000);
       const exp = iat + ttlSeconds;
       const header = toSegment({ alg: 'HS256', typ: 'JWT', kid: toKeyId(signing) });
@@ -61,7 +57,8 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions): Token
       return `${input}.${toSignature(signing, input)}`;
     },
 
-    verify(token) {
+    /** Returns the claims of a token that is valid now, or undefined for any other token. */
+    verify(token: string): Claims | undefined {
       const nowSeconds = now().getTime() / 1000;
       const known = verified.get(token);
       if (known !== undefined) {
@@ -85,18 +82,14 @@ function toKeyId(key: KeyObject): string {
   return toSignature(key, 'inkwell key id').slice(0, 8);
 }
 
-/** The content of a token whose signature is valid. */
-export interface Signed {
-  /** The header's `kid`, if it has one. */
-  readonly keyId: string | undefined;
-  readonly payload: Buffer;
-}
-
 /**
  * Returns the content of a token in compact form if `key` made its signature, otherwise undefined.
  * The header must be one that this service can have written; `kid` and payload are not checked.
  */
-export function verifySignature(key: KeyObject, token: string): Signed | undefined {
+export function verifySignature(
+  key: KeyObject,
+  token: string,
+): { readonly kid: string | undefined; readonly payload: Buffer } | undefined {
   if (token.length > tokenLengthMax) return undefined;
   const [, header, payload, signature] = compactForm.exec(token) ?? [];
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
@@ -104,13 +97,10 @@ export function verifySignature(key: KeyObject, token: string): Signed | undefin
   // so that four different texts decode to the same bytes.
   const expected = Buffer.from(toSignature(key, `${header}.${payload}`));
   if (!timingSafeEqual(expected, Buffer.from(signature))) return undefined;
-  const headerBytes = fromSegment(header);
-  const payloadBytes = fromSegment(payload);
-  if (headerBytes === undefined || payloadBytes === undefined) return undefined;
-  const members = parseObject(headerBytes);
-  if (members === undefined || !isHeader(members)) return undefined;
-  const keyId = members.get('kid');
-  return { keyId: typeof keyId === 'string' ? keyId : undefined, payload: payloadBytes };
+  const members = parseObject(fromSegment(header));
+  const content = fromSegment(payload);
+  if (members === undefined || content === undefined || !isHeader(members)) return undefined;
+  return { kid: members['kid'] as string | undefined, payload: content }; // see `isHeader`
 }
 
 /** Three segments of base64url without padding; an HMAC of 32 bytes has 43 characters. */
@@ -129,27 +119,23 @@ function readToken(
   for (const key of keys) {
     const signed = verifySignature(key, token);
     if (signed === undefined) continue;
-    if (signed.keyId !== undefined && signed.keyId !== toKeyId(key)) return undefined;
+    if (signed.kid !== undefined && signed.kid !== toKeyId(key)) return undefined;
     return decodeClaims(parseObject(signed.payload), nowSeconds);
   }
   return undefined;
 }
 
-type Members = ReadonlyMap<string, unknown>;
-
-const headerMembers: ReadonlySet<string> = new Set(['alg', 'typ', 'kid']);
+type Members = Readonly<Record<string, unknown>>;
 
 /**
  * A header with any other member is refused. This covers `crit`, as RFC 7515 §4.1.11 demands of a
  * reader without extensions, and keys or links to keys in the header (`jwk`, `jku`, `x5c`), which
  * are never used.
  */
-function isHeader(header: Members): boolean {
-  if (header.get('alg') !== 'HS256') return false;
-  const type = header.get('typ');
-  const isType = type === undefined || (typeof type === 'string' && type.toUpperCase() === 'JWT');
-  const isKeyId = !header.has('kid') || typeof header.get('kid') === 'string';
-  return isType && isKeyId && [...header.keys()].every((name) => headerMembers.has(name));
+function isHeader({ alg, typ = 'JWT', kid = '', ...others }: Members): boolean {
+  const isType = typeof typ === 'string' && typ.toUpperCase() === 'JWT';
+  const isKnown = typeof kid === 'string' && Object.keys(others).length === 0;
+  return alg === 'HS256' && isType && isKnown;
 }
 
 /**
@@ -157,17 +143,11 @@ function isHeader(header: Members): boolean {
  * `exp`, with no leeway (R22, RFC 7519 §4.1.4). A token with an audience is refused (§4.1.3).
  */
 function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | undefined {
-  if (members === undefined || members.has('aud')) return undefined;
-  const sub = members.get('sub');
-  const email = members.get('email');
-  const roles = members.get('roles');
-  const exp = members.get('exp');
+  if (members === undefined || Object.hasOwn(members, 'aud')) return undefined;
+  const { sub, email, roles, exp, iat = 0, nbf = 0 } = members;
   if (typeof sub !== 'string' || typeof email !== 'string' || !isStrings(roles)) return undefined;
-  if (!isTime(exp) || nowSeconds >= exp) return undefined;
-  if (members.has('iat') && !isTime(members.get('iat'))) return undefined;
-  const notBefore = members.has('nbf') ? members.get('nbf') : 0;
-  if (!isTime(notBefore) || nowSeconds < notBefore) return undefined;
-  return { sub, email, roles, exp };
+  if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return undefined;
+  return nbf <= nowSeconds && nowSeconds < exp ? { sub, email, roles, exp } : undefined;
 }
 
 /** RFC 7519 §2 allows fractions of a second; this service writes and reads whole ones (R22). */
@@ -180,20 +160,19 @@ function isStrings(value: unknown): value is readonly string[] {
 }
 
 /** The members of a JSON object in UTF-8, or undefined for anything else. */
-function parseObject(bytes: Buffer): Members | undefined {
-  if (!isUtf8(bytes)) return undefined;
-  const text = bytes.toString('utf8');
+function parseObject(bytes: Buffer | undefined): Members | undefined {
+  if (bytes === undefined || !isUtf8(bytes)) return undefined;
+  const text = bytes.toString();
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return undefined;
   }
-  if (!isObject(value)) return undefined;
   // Duplicate names are refused (RFC 7515 §4, RFC 7519 §4). JSON.parse keeps the last of them, so
   // that the value has fewer members than the text.
-  if (countMembers(text) !== countMembers(JSON.stringify(value))) return undefined;
-  return new Map(Object.entries(value));
+  const isWhole = countMembers(text) === countMembers(JSON.stringify(value));
+  return isWhole && isObject(value) ? value : undefined;
 }
 
 /** The number of members at every level: of colons outside strings. `json` must be valid. */

@@ -7,6 +7,7 @@
 
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
+import { BoundedMap } from '../bounded-map.ts';
 import { AppError, overloaded } from '../errors.ts';
 
 /** One attempt to log in. */
@@ -83,7 +84,7 @@ export const countedMax = 32_768;
 export class FailureCounts {
   readonly #now: () => number;
   // Every window has the same length, so the oldest entry ends first.
-  readonly #windows = new Map<string, { readonly end: number; count: number }>();
+  readonly #windows = new BoundedMap<{ readonly end: number; count: number }>(countedMax);
 
   constructor(now: () => number) {
     this.#now = now;
@@ -97,21 +98,13 @@ export class FailureCounts {
   }
 
   add(key: string): void {
-    this.#makeRoom();
     const found = this.#windows.get(key);
-    if (found !== undefined) found.count += 1;
+    if (found !== undefined && found.end > this.#now()) found.count += 1;
     else this.#windows.set(key, { end: this.#now() + windowMilliseconds, count: 1 });
   }
 
   forget(key: string): void {
     this.#windows.delete(key);
-  }
-
-  #makeRoom(): void {
-    for (const [key, { end }] of this.#windows) {
-      if (end > this.#now() && this.#windows.size < countedMax) return;
-      this.#windows.delete(key);
-    }
   }
 }
 

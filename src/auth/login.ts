@@ -7,12 +7,7 @@ import type { LoginAttempt, LoginLimiter } from './login-limiter.ts';
 import type { CheckPassword } from './password.ts';
 import type { LogSecurity } from '../watch/service-metrics.ts';
 
-/**
- * Resolves with a token if the password is right. An unknown user and a wrong password are refused
- * alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests` after too
- * many failures, and with `overloaded` if too many logins are checked or wait.
- */
-export type Login = (credentials: LoginAttempt & { readonly password: string }) => Promise<string>;
+export type Login = ReturnType<typeof createLogin>;
 
 export interface LoginDeps {
   readonly store: { readonly accounts: Pick<Store['accounts'], 'findForLogin'> };
@@ -22,9 +17,14 @@ export interface LoginDeps {
   readonly security: LogSecurity;
 }
 
-export function createLogin(deps: LoginDeps): Login {
+export function createLogin(deps: LoginDeps) {
   const { store, limiter, checkPassword, tokens, security } = deps;
-  return async (credentials) => {
+  /**
+   * Resolves with a token if the password is right. An unknown user and a wrong password are refused
+   * alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests` after too
+   * many failures, and with `overloaded` if too many logins are checked or wait.
+   */
+  return async (credentials: LoginAttempt & { readonly password: string }): Promise<string> => {
     const failures = await limiter.enter(credentials);
     const account = await store.accounts.findForLogin(credentials.username);
     // Logins that are checked at the same time can all fail, so that the count can exceed its limit

@@ -7,13 +7,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { overloaded } from '../errors.ts';
 
 /** A parsed `scrypt$N$r$p$salt$hash`; salt and hash are base64url in the text. */
-export interface PasswordHash {
-  readonly cost: number;
-  readonly blockSize: number;
-  readonly parallelization: number;
-  readonly salt: Buffer;
-  readonly hash: Buffer;
-}
+export type PasswordHash = NonNullable<ReturnType<typeof parsePasswordHash>>;
 
 /** Maximum length of a password in bytes of UTF-8. */
 export const passwordBytesMax = 1_024;
@@ -46,7 +40,7 @@ export async function verifyPassword(password: string, hash: PasswordHash): Prom
  * Parses the text of a hash. Returns undefined if it is malformed, if its parameters are weaker
  * than those of `hashPassword`, or if a check would need more than 128 MiB.
  */
-export function parsePasswordHash(text: string): PasswordHash | undefined {
+export function parsePasswordHash(text: string) {
   const found = hashForm.exec(text);
   if (found === null) return undefined;
   const [, cost = 0, blockSize = 0, parallelization = 0] = found.map(Number);
@@ -68,31 +62,32 @@ export function parsePasswordHash(text: string): PasswordHash | undefined {
 const hashForm =
   /^scrypt\$([1-9][0-9]{4,5})\$([1-9][0-9]?)\$([1-9])\$([A-Za-z0-9_-]{22,86})\$([A-Za-z0-9_-]{43})$/;
 
-/**
- * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
- * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
- * many checks are waiting.
- */
-export type CheckPassword = (password: string, hash: string | undefined) => Promise<boolean>;
-
-export interface PasswordCheckerOptions {
-  /** Checks that may wait while others run. */
-  readonly queueMax: number;
-  /**
-   * The hash to compare with if there is no account: it must cost as much as those of the accounts.
-   * Default: a hash of the default cost.
-   */
-  readonly decoyHash?: string | undefined;
-}
+export type CheckPassword = ReturnType<typeof createPasswordChecker>;
 
 /** Leaves two of libuv's four threads free for file system and DNS operations. */
 export const checksUnderWayMax = 2;
 
-export function createPasswordChecker(options: PasswordCheckerOptions): CheckPassword {
-  const decoyHash = options.decoyHash ?? defaultDecoyHash;
-  const withPermit = createSemaphore(options.queueMax);
-  return async (password, hash) => {
-    const expected = getPasswordHash(hash ?? decoyHash);
+/**
+ * `queueMax`: checks that may wait while others run. `decoyHash`: what a password is compared with
+ * if there is no account; it must cost as much as the hashes of accounts.
+ */
+export function createPasswordChecker({
+  queueMax,
+  decoyHash = defaultDecoyHash,
+}: {
+  readonly queueMax: number;
+  readonly decoyHash?: string | undefined;
+}) {
+  const withPermit = createSemaphore(queueMax);
+  /**
+   * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
+   * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
+   * many checks are waiting.
+   */
+  return async (password: string, hash: string | undefined): Promise<boolean> => {
+    const expected = parsePasswordHash(hash ?? decoyHash);
+    // Account hashes were validated when they were read: an invalid one is an internal error.
+    if (expected === undefined) throw new Error('The stored password hash is malformed.');
     const isRight = await withPermit(() => verifyPassword(password, expected));
     return isRight && hash !== undefined;
   };
@@ -108,13 +103,10 @@ function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promi
   let underWay = 0;
 
   return async (work) => {
-    if (underWay < checksUnderWayMax) {
-      underWay += 1;
-    } else if (waiting.length < queueMax) {
+    if (underWay < checksUnderWayMax) underWay += 1;
+    else if (waiting.length < queueMax) {
       // A task that ends hands its permit to the next one, so that `underWay` does not change.
-      await new Promise<void>((resolve) => {
-        waiting.push(resolve);
-      });
+      await new Promise<void>((resolve) => void waiting.push(resolve));
     } else throw overloaded('Too many logins are being checked. Try again soon.');
     try {
       return await work();
@@ -124,13 +116,6 @@ function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promi
       else next();
     }
   };
-}
-
-/** Account hashes were validated when they were read: an invalid one is an internal error. */
-function getPasswordHash(text: string): PasswordHash {
-  const hash = parsePasswordHash(text);
-  if (hash === undefined) throw new Error('The stored password hash of an account is malformed.');
-  return hash;
 }
 
 function derive(password: string, { salt, hash, ...parameters }: PasswordHash): Promise<Buffer> {
