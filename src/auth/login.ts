@@ -20,9 +20,9 @@ export interface LoginDeps {
 export function createLogin(deps: LoginDeps) {
   const { store, limiter, checkPassword, tokens, security } = deps;
   /**
-   * Resolves with a token if the password is right. An unknown user and a wrong password are refused
-   * alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests` after too
-   * many failures, and with `overloaded` if too many logins are checked or wait.
+   * Resolves with a token if the password is right. An unknown user and a wrong password are
+   * refused alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests`
+   * after too many failures, and with `overloaded` if too many logins are checked or wait.
    */
   return async (credentials: LoginAttempt & { readonly password: string }): Promise<string> => {
     const failures = await limiter.enter(credentials);

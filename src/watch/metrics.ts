@@ -3,70 +3,58 @@
  * client, and are few.
  */
 
-export interface Metrics {
-  /** A number that only increases, for each value of the label; those of `values` begin with 0. */
-  readonly counter: (name: string, help: string, label: LabelValues) => (value: string) => void;
-  /** A duration. The returned function adds one, given a value for each label. */
-  readonly histogram: (name: string, help: string, labels: readonly string[]) => AddDuration;
-  /** A number that `read` returns when the metrics are requested. */
-  readonly gauge: (name: string, help: string, read: () => number) => void;
-  /** A constant 1 with labels, which describe the program. */
-  readonly info: (name: string, help: string, labels: Readonly<Record<string, string>>) => void;
-  readonly toText: () => string;
-}
-
-export interface LabelValues {
+/** A label, and those of its values that begin with 0. */
+export interface LabelValues<V> {
   readonly label: string;
-  readonly values: readonly string[];
+  readonly values: readonly V[];
 }
 
-/** No value contains a comma. */
-export type AddDuration = (seconds: number, ...values: readonly string[]) => void;
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Upper limits in seconds. */
 const buckets = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30] as const;
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const families: (() => readonly string[])[] = [];
-  const add = (
-    { name, help, type }: Readonly<Record<'name' | 'help' | 'type', string>>,
-    toLines: () => readonly string[],
-  ): void => {
+  const add = (name: string, [type, help]: readonly string[], toLines: () => string[]): void => {
     const head = [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
     families.push(() => [...head, ...toLines()]);
   };
 
   return {
-    counter(name, help, { label, values }) {
+    /** A number that only increases, for each of these values of the label. */
+    counter: <V extends string>(name: string, help: string, { label, values }: LabelValues<V>) => {
       const counts = new Map(values.map((value) => [value, 0]));
-      add({ name, help, type: 'counter' }, () =>
+      add(name, ['counter', help], () =>
         Array.from(counts, ([value, count]) => `${name}{${label}="${value}"} ${count}`),
       );
-      return (value) => void counts.set(value, (counts.get(value) ?? 0) + 1);
+      return (value: V): void => void counts.set(value, (counts.get(value) ?? 0) + 1);
     },
-    histogram(name, help, labels) {
+    /** A duration. The returned function adds one, given a value without comma for each label. */
+    histogram: (name: string, help: string, labels: readonly string[]) => {
       const all = new Map<string, Histogram>();
-      add({ name, help, type: 'histogram' }, () =>
+      add(name, ['histogram', help], () =>
         Array.from(all.values()).flatMap((series) => series.toLines(name)),
       );
-      return (seconds, ...values) => {
+      return (milliseconds: number, ...values: readonly string[]): void => {
         const key = values.join();
         let series = all.get(key);
         if (series === undefined) {
           series = new Histogram(labels.map((label, at) => `${label}="${values[at]}"`).join());
           all.set(key, series);
         }
-        series.add(seconds);
+        series.add(milliseconds / 1000);
       };
     },
-    gauge(name, help, read) {
-      add({ name, help, type: 'gauge' }, () => [`${name} ${read()}`]);
+    /** A number that `read` returns when the metrics are requested. */
+    gauge: (name: string, help: string, read: () => number): void => {
+      add(name, ['gauge', help], () => [`${name} ${read()}`]);
     },
-    info(name, help, labels) {
-      const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-      add({ name, help, type: 'gauge' }, () => [`${name}{${text.join()}} 1`]);
+    /** A constant 1 with a label, which describes the program. */
+    info: (name: string, help: string, label: string): void => {
+      add(name, ['gauge', help], () => [`${name}{${label}} 1`]);
     },
-    toText: () => `${families.flatMap((toLines) => toLines()).join('\n')}\n`,
+    toText: (): string => `${families.flatMap((toLines) => toLines()).join('\n')}\n`,
   };
 }
 
@@ -87,7 +75,7 @@ class Histogram {
     this.#sum += seconds;
   }
 
-  toLines(name: string): readonly string[] {
+  toLines(name: string): string[] {
     const labels = this.#labels;
     let count = 0;
     const lines = this.#counts.map((inBucket, at) => {

@@ -6,23 +6,20 @@ import type { HttpResponse } from '../http/message.ts';
 import type { Finished } from '../http/server/observe.ts';
 import type { LogFacts } from '../log.ts';
 import type { MemoryPool } from '../memory-pool.ts';
+import type { Uploads } from '../store/files/uploads.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 
-/** Numbers that are read when metrics are requested. */
+/** What is read when metrics are requested. */
 export interface Readings {
   /** The memory of requests and responses. */
   readonly pool: MemoryPool;
   /** The memory for responses of `/metrics`, which clients cannot use up. */
   readonly adminPool: MemoryPool;
   readonly graphql: () => Readonly<Record<'webSockets' | 'eventStreams' | 'subscriptions', number>>;
-  /** Rejects if the index of stored files cannot be read. */
-  readonly stored: () => Promise<StoredFiles>;
+  readonly uploads: () => Pick<Uploads, 'open'>;
   /** What only the process knows: its version, start, connections and memory. */
   readonly process?: ProcessReadings | undefined;
 }
-
-/** The number of stored files, and their bytes. */
-export type StoredFiles = Readonly<Record<'files' | 'bytes', number>>;
 
 export interface ProcessReadings {
   readonly version: string;
@@ -54,7 +51,7 @@ export type GraphqlMetrics = Pick<
 >;
 
 /** Events that are logged for the sake of security, whatever LOG_REQUESTS says. */
-export const securityEvents = ['login failed', 'login refused', 'origin refused'] as const;
+const securityEvents = ['login failed', 'login refused', 'origin refused'] as const;
 export type SecurityEvent = (typeof securityEvents)[number];
 export type LogSecurity = (event: SecurityEvent, facts: LogFacts) => void;
 
@@ -70,7 +67,7 @@ export function createServiceMetrics(
   readings: Readings,
 ) {
   const metrics = createMetrics();
-  const operationSeconds = metrics.histogram(
+  const operation = metrics.histogram(
     'inkwell_graphql_operation_duration_seconds',
     'Duration of GraphQL operations, and of the start of subscriptions.',
     ['type', 'outcome'],
@@ -80,7 +77,7 @@ export function createServiceMetrics(
     'GraphQL requests answered from the response cache.',
     { label: 'type', values: ['query'] },
   );
-  const statementSeconds = metrics.histogram(
+  const statement = metrics.histogram(
     'inkwell_store_statement_duration_seconds',
     'Duration of read statements and write transactions in the database.',
     ['kind'],
@@ -88,7 +85,10 @@ export function createServiceMetrics(
   let stored = notKnown;
   metrics.gauge('inkwell_stored_files', 'Stored files.', () => stored.files);
   metrics.gauge('inkwell_stored_bytes', 'Bytes of stored files.', () => stored.bytes);
-  const stop = declareReadings(metrics, config, readings);
+  const { storedFilesMax, storedBytesMax } = config;
+  metrics.gauge('inkwell_stored_files_max', 'Limit of stored files.', () => storedFilesMax);
+  metrics.gauge('inkwell_stored_bytes_max', 'Limit of these bytes.', () => storedBytesMax);
+  declareReadings(metrics, readings);
 
   return {
     ...countRequests(metrics),
@@ -96,34 +96,41 @@ export function createServiceMetrics(
       'inkwell_security_events_total',
       'Failed and refused logins, and refused origins.',
       { label: 'event', values: securityEvents },
-    ) as (event: SecurityEvent) => void,
+    ),
     /** An operation has run, or a subscription has started. `unknown`: an invalid document. */
     operation: (type: OperationType, outcome: Outcome, milliseconds: number): void =>
-      operationSeconds(milliseconds / 1000, type, outcome),
+      operation(milliseconds, type, outcome),
     responseFromCache: () => countCached('query'),
     /** The server has ended a subscription, or its socket or stream. */
     subscriberDropped: metrics.counter(
       'inkwell_dropped_subscribers_total',
       'Subscriptions ended by the server, by reason.',
       { label: 'reason', values: dropReasons },
-    ) as (reason: DropReason) => void,
-    statement: (kind: StatementKind, milliseconds: number): void =>
-      statementSeconds(milliseconds / 1000, kind),
+    ),
+    statement: (kind: StatementKind, milliseconds: number): void => statement(milliseconds, kind),
     /** `GET /metrics`. */
     handler: async (): Promise<HttpResponse> => {
-      stored = await readings.stored().catch(() => notKnown);
+      stored = await countStored(readings.uploads()).catch(() => notKnown);
       const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
       return { status: 200, headers, body: metrics.toText(), pool: readings.adminPool };
     },
     /** Stops measuring the event loop. */
-    close: stop,
+    close: measureDelay(metrics),
   };
 }
 
-const notKnown: StoredFiles = { files: Number.NaN, bytes: Number.NaN };
+const notKnown = { files: Number.NaN, bytes: Number.NaN };
+
+/** Rejects if the index of stored files cannot be read. */
+async function countStored(uploads: Pick<Uploads, 'open'>): Promise<typeof notKnown> {
+  const snapshot = await uploads.open();
+  await snapshot.release();
+  const { files } = snapshot;
+  return { files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) };
+}
 
 function countRequests(metrics: Metrics) {
-  const requestSeconds = metrics.histogram(
+  const duration = metrics.histogram(
     'inkwell_http_request_duration_seconds',
     'Duration of finished requests.',
     ['method', 'route', 'status'],
@@ -137,11 +144,10 @@ function countRequests(metrics: Metrics) {
   );
   return {
     requestBegan: () => void (inFlight += 1),
-    requestEnded({ request, status, milliseconds }: Finished) {
-      const { method, endpoint } = request;
+    requestEnded({ request: { method, endpoint }, status, milliseconds }: Finished) {
       inFlight -= 1;
       const known = methods.includes(method) ? method : 'other';
-      requestSeconds(milliseconds / 1000, known, endpoint?.route ?? 'none', String(status));
+      duration(milliseconds, known, endpoint?.route ?? 'none', String(status));
     },
     webSocketClosed(code: number) {
       countClose(closeCodes.includes(`${code}`) ? `${code}` : 'other');
@@ -149,18 +155,12 @@ function countRequests(metrics: Metrics) {
   };
 }
 
-/** Returns a function that stops measuring. */
-function declareReadings(
-  { gauge, info }: Metrics,
-  config: Pick<Config, 'storedFilesMax' | 'storedBytesMax'>,
-  { pool, graphql, process }: Readings,
-): () => void {
+function declareReadings({ gauge, info }: Metrics, { pool, graphql, process }: Readings): void {
   if (process !== undefined) {
     const { version, startedAt, connections, memory } = process;
-    info('inkwell_build_info', 'Version of the program.', { version });
-    gauge('process_start_time_seconds', 'Start time, in seconds since 1970.', () =>
-      Math.floor(startedAt / 1000),
-    );
+    info('inkwell_build_info', 'Version of the program.', `version="${version}"`);
+    const start = Math.floor(startedAt / 1000);
+    gauge('process_start_time_seconds', 'Start time, in seconds since 1970.', () => start);
     gauge('inkwell_connections', 'Open connections, including WebSockets.', connections);
     gauge('inkwell_resident_memory_bytes', 'Resident memory.', () => memory().rss);
     gauge('inkwell_heap_used_bytes', 'Used heap.', () => memory().heapUsed);
@@ -170,8 +170,10 @@ function declareReadings(
   gauge('inkwell_subscriptions', 'Active subscriptions.', () => graphql().subscriptions);
   gauge('inkwell_waiting_bytes', 'Memory of requests and responses.', () => pool.bytes);
   gauge('inkwell_waiting_bytes_max', 'Limit of inkwell_waiting_bytes.', () => pool.bytesMax);
-  gauge('inkwell_stored_files_max', 'Limit of inkwell_stored_files.', () => config.storedFilesMax);
-  gauge('inkwell_stored_bytes_max', 'Limit of inkwell_stored_bytes.', () => config.storedBytesMax);
+}
+
+/** Returns a function that stops measuring. */
+function measureDelay({ gauge }: Metrics): () => void {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   gauge('inkwell_event_loop_delay_seconds', '99th percentile of event loop delay.', () => {
