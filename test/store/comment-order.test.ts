@@ -27,9 +27,10 @@ class Model {
   time = 0;
   #look: Look | undefined;
 
-  constructor() {
+  constructor(known: readonly number[] = []) {
     this.order = new CommentOrder({
       cursor: 0,
+      known,
       timeline: 1,
       deliver: ({ id }) => this.heard.push(id),
       clock: () => this.time,
@@ -203,6 +204,18 @@ describe('the order of comments', () => {
     order.rewind(6, 1);
     stored(7);
     assert.deepEqual([heard.at(-1), order.waiting], ['7', 0]);
+  });
+
+  it('leaves out what was stored before it began', () => {
+    const model = new Model([1, 3]);
+    for (let writes = 0; writes < 4; writes += 1) model.begin(false);
+    for (let writes = 0; writes < 4; writes += 1) model.end(0, 'committed');
+    assert.deepEqual(model.order.known, [1, 3]);
+    for (let looks = 0; looks < 2; looks += 1) {
+      model.snapshot();
+      model.take();
+    }
+    assert.deepEqual([model.heard, model.order.known], [['2', '4'], []]);
   });
 
   it('goes back where the database has lost its last comments', () => {

@@ -112,23 +112,6 @@ test('a database is made once by ten nodes that start at the same time', { skip 
   for (const store of stores) assert.equal((await allOf(store.posts.all)).length, 3);
 });
 
-test('a node listens for comments of others only while somebody watches', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
-  const store = await open(t, url);
-  const connections = async (): Promise<unknown> => {
-    const statement = `select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and query like 'LISTEN%'`;
-    return (await server.query(url, statement))[0]?.['count'];
-  };
-  await until(async () => (await connections()) === 0);
-  for (let again = 0; again < 2; again += 1) {
-    const stop = store.comments.watch?.(() => undefined);
-    await until(async () => (await connections()) === 1);
-    stop?.();
-    await until(async () => (await connections()) === 0);
-  }
-});
-
 /** A transaction of another program, under way with a transaction id of its own. */
 async function begin(t: TestContext, url: string) {
   const session = postgres(url, { max: 1, fetch_types: false });

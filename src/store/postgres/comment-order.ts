@@ -42,8 +42,10 @@ interface Gap {
 }
 
 export interface CommentOrderOptions {
-  /** The last number assigned before the start. */
+  /** The number after which the table is read. */
   readonly cursor: number;
+  /** Later numbers whose comments were stored before the start: they are not delivered. */
+  readonly known: Iterable<number>;
   /** The timeline of that number. */
   readonly timeline: number;
   readonly deliver: (comment: Comment) => void;
@@ -60,6 +62,7 @@ const commentBytes = 400;
 
 export class CommentOrder {
   readonly #options: CommentOrderOptions;
+  readonly #known: Set<number>;
   /** Own comments after a gap. */
   readonly #own = new Map<number, Comment>();
   #cursor: number;
@@ -70,6 +73,7 @@ export class CommentOrder {
 
   constructor(options: CommentOrderOptions) {
     this.#options = options;
+    this.#known = new Set(options.known);
     this.#cursor = options.cursor;
     this.#timeline = options.timeline;
   }
@@ -82,6 +86,11 @@ export class CommentOrder {
   /** All comments up to this number were delivered, or will never exist. */
   get cursor(): number {
     return this.#cursor;
+  }
+
+  /** Comments whose texts are not needed. */
+  get known(): readonly number[] {
+    return [...this.#known].filter((seq) => seq > this.#cursor);
   }
 
   /** The value of `Look.ownMax`; get it before reading the table. */
@@ -124,6 +133,7 @@ export class CommentOrder {
   rewind(cursor: number, timeline: number): void {
     this.#cursor = cursor;
     this.#timeline = timeline;
+    this.#known.clear();
     this.#own.clear();
     this.#ownBytes = 0;
     this.#ownMax = 0;
@@ -165,6 +175,6 @@ export class CommentOrder {
     this.#cursor = seq;
     if (this.#own.delete(seq)) this.#ownBytes -= commentBytes + comment.content.length;
     if (this.#gap !== undefined && seq > this.#gap.upTo) this.#gap = undefined;
-    this.#options.deliver(comment);
+    if (!this.#known.delete(seq)) this.#options.deliver(comment);
   }
 }

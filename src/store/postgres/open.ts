@@ -4,14 +4,14 @@
  * connection, leaves none open.
  */
 
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
 import type { AccountsOptions, CheckOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
 import { createPorts } from '../sql/records.ts';
 import { createStored } from './accounts.ts';
 import { createArticles } from './articles.ts';
-import { createComments, openFeed } from './comments.ts';
+import { createComments } from './comments.ts';
+import { CommentFeed } from './feed.ts';
 import { type Connection, createServer, run, type Server } from './connection.ts';
 import type { PostgresContext } from './statements.ts';
 import { createFileIndex } from './files.ts';
@@ -44,7 +44,7 @@ export async function openPostgresStore(
   const pool = new Pool(server, options);
   const ownListen = server.hasSessions ? server : undefined;
   const listenServer = listenUrl === '' ? ownListen : await createServer(listenUrl);
-  const feed = await openFeed({ pool, listenServer, log, timeoutSeconds, nodeId: randomUUID() });
+  const feed = new CommentFeed({ pool, listenServer, log, timeoutSeconds });
   const statements = createStatements(pool);
   const context: PostgresContext = { pool, sql: statements, createId, now };
   return {
@@ -59,7 +59,7 @@ export async function openPostgresStore(
     },
     openFileIndex: (limits) => createFileIndex(context.sql, limits),
     async close() {
-      await feed.close();
+      feed.close();
       await pool.close();
     },
   };
