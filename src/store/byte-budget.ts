@@ -24,6 +24,15 @@ export function copyText(text: string): string {
   return text.length < 13 ? text : Buffer.from(text).toString();
 }
 
+/** The members that are given, with copies of the texts among them. */
+export function copyTexts<T extends object>(members: T): T {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const copied = given.map(([name, value]: [string, unknown]) => {
+    return [name, typeof value === 'string' ? copyText(value) : value];
+  });
+  return Object.fromEntries(copied) as T; // the same members
+}
+
 /** The memory of a record with client texts. A character takes at most two bytes. */
 export function textRecordBytes(...texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);

@@ -2,7 +2,7 @@
 
 import { createAccounts } from './accounts.ts';
 import { changedLengthMax, tooLongToChange, withId } from './articles.ts';
-import { copyText, createTake, textRecordBytes } from './byte-budget.ts';
+import { copyText, copyTexts, createTake, textRecordBytes } from './byte-budget.ts';
 import { append } from './list.ts';
 import { countBelow, createMemoryList, indexOfId } from './memory-list.ts';
 import type { Account, Article, Author, Comment, Post, PostStatus, Todo } from './model.ts';
@@ -101,22 +101,17 @@ function createPosts(state: State): Posts {
     ofStatus: (status) => createMemoryList(state.postsOfStatus[status], 'newestFirst'),
     find: (id) => state.posts.get(id),
     create(draft) {
-      const { authorId } = draft;
-      const texts = { title: copyText(draft.title), content: copyText(draft.content) };
+      const { title, content, authorId } = draft;
+      const texts = { title: copyText(title), content: copyText(content) };
       const id = state.createId();
       const post: Post = { id, ...texts, status: 'DRAFT', createdAt: state.now(), authorId };
       keepPost(state, post);
       return post;
     },
-    update(id, { title, content, status }, expected) {
+    update(id, change, expected) {
       const post = state.posts.get(id);
       if (post === undefined || !hasMembers(post, expected)) return false;
-      const changed: Post = {
-        ...post,
-        title: title === undefined ? post.title : copyText(title),
-        content: content === undefined ? post.content : copyText(content),
-        status: status ?? post.status,
-      };
+      const changed = { ...post, ...copyTexts(change) };
       state.take(postBytes(changed) - postBytes(post));
       state.posts.set(id, changed);
       moveToStatus(state, post, changed.status);
@@ -206,14 +201,10 @@ function createTodos(state: State): Todos {
       ordered.push(todo);
       return todo;
     },
-    update(id, { title, completed }, expected) {
+    update(id, change, expected) {
       const todo = todos.get(id);
       if (todo === undefined || !hasMembers(todo, expected)) return false;
-      const changed: Todo = {
-        id: todo.id,
-        title: title === undefined ? todo.title : copyText(title),
-        completed: completed ?? todo.completed,
-      };
+      const changed = { ...todo, ...copyTexts(change) };
       state.take(textRecordBytes(changed.title) - textRecordBytes(todo.title));
       todos.set(todo.id, changed);
       ordered[indexOfId(ordered, id)] = changed;

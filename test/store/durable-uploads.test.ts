@@ -12,7 +12,7 @@ import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { createDirectory, openUploads, readAll, store } from '../support/uploads.js';
 import { until } from '../support/until.js';
 import { driverOptions } from './driver-suite.js';
-import { describeDurable, openDurable, type OpenRecords } from './durable-suite.js';
+import { ageAll, describeDurable, openDurable, type OpenRecords } from './durable-suite.js';
 import { describeUploads, listDurable } from './uploads-suite.js';
 
 describeUploads({
@@ -123,7 +123,8 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
       await cutting;
     }
     t.diagnostic(`${refused} of ${turns} refused`);
-    for (let sweep = 0; sweep < 2; sweep += 1) await uploads.sweep();
+    await ageAll(directory);
+    await uploads.sweep();
     const found = new Map(await readAll(uploads));
     for (const [name, text] of expected) assert.equal(found.get(name), text);
     assert.equal((await listDurable(directory)).length, found.size);
@@ -142,7 +143,8 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
       await server.start();
     }
     await store(uploads, { c: '3' });
-    for (let sweep = 0; sweep < 2; sweep += 1) await uploads.sweep();
+    await ageAll(directory);
+    await uploads.sweep();
     assert.deepEqual(await readAll(uploads), [
       ['a', '1'],
       ['c', '3'],

@@ -20,15 +20,13 @@ export interface SweepOptions {
   readonly log: Log;
   /** Files that this process is about to commit. */
   readonly own: ReadonlySet<string>;
-  /** Files that are garbage at any age, unless the index lists them. */
-  readonly doubtful: ReadonlySet<string>;
   /** True when the service is stopping. */
   readonly isOver: () => boolean;
 }
 
 /** Never rejects. Also marks the folder as one in use. */
 export async function sweepFolder(options: SweepOptions): Promise<void> {
-  const { folder, files, index, log, own, doubtful, isOver } = options;
+  const { folder, files, index, log, own, isOver } = options;
   try {
     await files.touch(folder);
     // `own` is older than this list: a file that is committed meanwhile is in one of them.
@@ -37,9 +35,9 @@ export async function sweepFolder(options: SweepOptions): Promise<void> {
       if (isOver()) return;
       if (!isUpload(name) || listed.has(name) || own.has(name)) continue;
       const path = join(folder, name);
-      const isGarbage = doubtful.has(name) || (await ageOf(files, path)) > dayMilliseconds;
+      if ((await ageOf(files, path)) <= dayMilliseconds) continue;
       // Another node may have removed it.
-      if (isGarbage) await files.remove(path).catch(() => undefined);
+      await files.remove(path).catch(() => undefined);
     }
   } catch (error) {
     // The driver has logged the outage; the next sweep tries again.

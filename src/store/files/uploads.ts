@@ -71,8 +71,6 @@ export interface UploadsOptions extends FileLimits {
 /** A request that stores files after this time is refused: a node could count them as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
-/** Files of commits with unknown outcome that a sweep need not look at for a day. */
-const doubtfulMax = 10_000;
 /** How long a stop waits for a sweep. */
 const closeMilliseconds = 1_000;
 /** Disk space of an empty file. */
@@ -88,17 +86,14 @@ export class Uploads {
   /** Replaced files that are kept for readers, and their sizes; the oldest first. */
   readonly #replaced = new Map<string, number>();
   #replacedBytes = 0;
-  /** Files whose commit failed with unknown outcome since the last sweep, and before it. */
-  #doubtful = new Set<string>();
-  #settled = new Set<string>();
   #drain: MessagePort | undefined;
-  #lastSweep: Promise<void>;
+  #lastSweep = Promise.resolve();
   #closed = false;
 
   constructor(options: UploadsOptions) {
     this.#options = options;
     this.#timer = setInterval(() => void this.sweep(), sweepMilliseconds).unref();
-    this.#lastSweep = this.#sweepOnce();
+    void this.sweep();
   }
 
   begin(): Upload {
@@ -137,7 +132,10 @@ export class Uploads {
 
   /** Removes garbage from the folder. Never rejects. */
   sweep(): Promise<void> {
-    this.#lastSweep = this.#lastSweep.then(() => this.#sweepOnce());
+    const isOver = (): boolean => this.#closed;
+    this.#lastSweep = this.#lastSweep.then(() =>
+      sweepFolder({ ...this.#options, own: new Set(this.#uncommitted), isOver }),
+    );
     return this.#lastSweep;
   }
 
@@ -186,22 +184,21 @@ export class Uploads {
         throw toAppError(error);
       });
     }
+    const release = (): void => {
+      for (const { temporaryName } of last) {
+        uncommitted.delete(temporaryName);
+        this.#uncommitted.delete(temporaryName);
+      }
+    };
     let replaced: readonly ReplacedFile[] = [];
     try {
       replaced = await index.commit(last);
     } catch (error) {
-      if (durable === undefined || codeOf(error) === 'storage_full') throw error;
-      for (const { temporaryName } of last) {
-        uncommitted.delete(temporaryName);
-        this.#uncommitted.delete(temporaryName);
-        if (this.#doubtful.size < doubtfulMax) this.#doubtful.add(temporaryName);
-      }
+      // The files may be stored. If they are not, they are garbage a day later.
+      if (durable !== undefined && codeOf(error) !== 'storage_full') release();
       throw error;
     }
-    for (const { temporaryName } of last) {
-      uncommitted.delete(temporaryName);
-      this.#uncommitted.delete(temporaryName);
-    }
+    release();
     await this.#retire(replaced);
   }
 
@@ -262,15 +259,6 @@ export class Uploads {
         await this.#removeAll(unused);
       },
     };
-  }
-
-  async #sweepOnce(): Promise<void> {
-    const doubtful = this.#settled;
-    this.#settled = this.#doubtful;
-    this.#doubtful = new Set();
-    const own = new Set(this.#uncommitted);
-    const isOver = (): boolean => this.#closed;
-    await sweepFolder({ ...this.#options, own, doubtful, isOver });
   }
 
   /** What cannot be removed now is garbage a day later. */

@@ -88,12 +88,7 @@ const steps: readonly string[] = [
     size INTEGER NOT NULL,
     change INTEGER NOT NULL
   ) STRICT;`,
-  `CREATE TABLE login_failures (
-    key TEXT PRIMARY KEY,
-    failures INTEGER NOT NULL,
-    ends INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX login_failures_by_end ON login_failures (ends);`,
+  '', // a table of older builds
   `CREATE TABLE upload_folder (
     one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id TEXT NOT NULL
@@ -247,11 +242,6 @@ export function createFileCheck(path: string, log: Log): () => void {
     isLogged = true;
     throw new Error(event);
   };
-}
-
-/** Called after the start, because SQLite blocks the event loop while it waits for a lock. */
-export function limitBusyTimeout(database: Database): void {
-  database.exec('PRAGMA busy_timeout = 10');
 }
 
 /** Removes a counter. Returns false if it does not exist. */

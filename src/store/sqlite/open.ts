@@ -16,7 +16,7 @@ import type { Area, Store, StoredAccounts } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { createFileIndex } from './files.ts';
-import { createFileCheck, limitBusyTimeout, openDatabase, prepareDatabase } from './database.ts';
+import { createFileCheck, openDatabase, prepareDatabase } from './database.ts';
 import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';
@@ -93,7 +93,8 @@ async function open(
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
-    limitBusyTimeout(database);
+    // SQLite blocks the event loop while it waits for a lock.
+    database.exec('PRAGMA busy_timeout = 10');
     return { ...opened, sql };
   } catch (error) {
     database.close();
