@@ -70,21 +70,42 @@ test('one error names every faulty setting, and repeats none of their values', (
   assert.equal(message.split('\n').length, names.length);
 });
 
-test('numbers are whole and within their bounds', () => {
-  for (const port of ['0', '1', '65535', '00080']) assert.equal(faultsOf({ PORT: port }), '');
-  for (const port of ['65536', '-1', '+1', '1.0', '1e3', '0x10', ' 1', '1 ', 'NaN', '١']) {
-    assert.match(faultsOf({ PORT: port }), /^PORT must be a whole number from 0 to 65535\.$/);
-  }
-});
+const mebibyte = 1_048_576;
+const timer = [1, 2_147_483] as const;
+/** The least and the greatest value; no bound above but that of whole numbers where it is left out. */
+const bounds: Readonly<Record<string, readonly [number, number?]>> = {
+  PORT: [0, 65_535],
+  ADMIN_PORT: [0, 65_535],
+  MEMORY_STORE_BYTES_MAX: [mebibyte],
+  STORE_CONNECTIONS_MAX: [1],
+  STORE_TIMEOUT_SECONDS: timer,
+  TOKEN_TTL_SECONDS: [1, 31_536_000],
+  LOGIN_FAILURES_MAX: [1],
+  CONNECTIONS_MAX: [1],
+  BODY_BYTES_MAX: [1_024],
+  IDLE_TIMEOUT_SECONDS: timer,
+  KEEP_ALIVE_SECONDS: timer,
+  DRAIN_DELAY_SECONDS: [0, 3_600],
+  ANSWER_CACHE_BYTES_MAX: [0],
+  WAITING_BYTES_MAX: [mebibyte],
+  UPLOAD_BYTES_MAX: [1_024],
+  STORED_BYTES_MAX: [1_024],
+  GRAPHQL_OBJECTS_MAX: [100],
+};
 
-test('no number of seconds is more than a timer can hold', () => {
-  const timers = all.filter(({ name, unit }) => unit === 'seconds' && name !== 'TOKEN_TTL_SECONDS');
-  assert.ok(timers.length >= 3);
-  for (const { name } of timers) {
-    // No delay is a choice, no time at all is not.
-    assert.equal(faultsOf({ [name]: '0' }) === '', name === 'DRAIN_DELAY_SECONDS', name);
-    assert.notEqual(faultsOf({ [name]: '2147484' }), '', name);
-    assert.equal(faultsOf({ [name]: '1' }), '', name);
+test('numbers are whole and within their bounds, times within what a timer can hold', () => {
+  const numbers = all.filter(({ name }) => /whole number/.test(faultsOf({ [name]: 'x' })));
+  assert.deepEqual(numbers.map(({ name }) => name).toSorted(), Object.keys(bounds).toSorted());
+  for (const [name, [min, max = Number.MAX_SAFE_INTEGER]] of Object.entries(bounds)) {
+    for (const value of [min, max]) assert.equal(faultsOf({ [name]: `${value}` }), '', name);
+    for (const value of [min - 1, max + 1]) {
+      const fault = `${name} must be a whole number from ${min} to ${max}.`;
+      assert.equal(faultsOf({ [name]: `${value}` }), fault);
+    }
+  }
+  assert.equal(faultsOf({ PORT: '00080' }), '');
+  for (const port of ['+1', '1.0', '1e3', '0x10', ' 1', '1 ', 'NaN', '١']) {
+    assert.notEqual(faultsOf({ PORT: port }), '', port);
   }
 });
 

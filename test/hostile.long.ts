@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { logIn } from './support/login.js';
 import { assertServed, describeGap, startProber } from './support/prober.js';
 import { runProgram } from './support/program.js';
 
@@ -211,19 +212,11 @@ test('no known payload stops the service, or keeps others waiting', async (t) =>
 
 /** By the two accounts in turn, who are authors. */
 async function addPosts(url: string, count: number): Promise<void> {
-  const tokens: string[] = [];
-  const send = (path: string, value: unknown, authorization = ''): Promise<Response> => {
-    const type = { 'Content-Type': 'application/json' };
-    const headers = authorization === '' ? type : { ...type, Authorization: authorization };
-    return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(value) });
-  };
-  for (const username of ['user', 'admin']) {
-    const response = await send('/auth/login', { username, password: 'password' });
-    const { access_token: token } = (await response.json()) as { readonly access_token: string };
-    tokens.push(`Bearer ${token}`);
-  }
+  const tokens = [await logIn({ url }), await logIn({ url }, 'admin')];
+  const body = JSON.stringify({ title: 'a', content: 'b' });
   for (let number = 0; number < count; number += 1) {
-    const response = await send('/posts', { title: 'a', content: 'b' }, tokens[number % 2]);
-    assert.equal(response.status, 201);
+    const authorization = `Bearer ${tokens[number % 2]}`;
+    const headers = { 'Content-Type': 'application/json', authorization };
+    assert.equal((await fetch(`${url}/posts`, { method: 'POST', headers, body })).status, 201);
   }
 }

@@ -139,6 +139,16 @@ test('1,000 operations of a patch are applied, one more is 413', async (t) => {
   assert.equal(tags.length, 1_002);
 });
 
+test('4,000 pairs of equal fields are compared, with one more a document is refused', async (t) => {
+  const server = await startServer(t);
+  // Each selection counts as one, and each pair in it of the same field as another.
+  const pairs = 'id '.repeat(87) + 'title '.repeat(18);
+  const { body } = await post(server, { query: `{ allPosts { ${pairs} } }` });
+  assert.deepEqual(Object.keys(body as object), ['data']);
+  const refused = await post(server, { query: `{ __typename allPosts { ${pairs} } }` });
+  assert.match(JSON.stringify(refused.body), /at most 4000 pairs/);
+});
+
 test('20 operations of a batch run, one more is 413', async (t) => {
   const server = await startServer(t);
   const batch = (count: number): unknown[] =>

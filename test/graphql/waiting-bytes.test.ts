@@ -207,6 +207,19 @@ test('a long result is counted until it is read, and given back', async (t) => {
   await assertNothingHeld(endpoint);
 });
 
+test('a long event is counted until the client of an event stream has taken it', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const reader = await askEvents(endpoint, long);
+  await until(() => endpoint.subscriptions.count().subscribers >= 1);
+  endpoint.comment('x'.repeat(350_000));
+  endpoint.comment('y'.repeat(350_000));
+  await until(() => endpoint.pool.bytes >= 3_000_000);
+  assert.equal(await reader.next(), ':');
+  for (const letter of ['x', 'y']) assert.match((await reader.next()) ?? '', RegExp(letter));
+  reader.leave();
+  await assertNothingHeld(endpoint);
+});
+
 test('an event that finds no room ends nobody who reads, over sockets and event streams', async (t) => {
   const endpoint = await startEndpoint(t);
   const client = await listen(endpoint, long);

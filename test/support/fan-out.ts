@@ -1,10 +1,10 @@
 /** Comments made on several nodes while subscribers listen on all of them. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { NodeProcess } from './program.js';
+import { connectReady } from './ws-clients.js';
 
 export interface FanOutOptions {
   readonly nodes: readonly NodeProcess[];
@@ -133,14 +133,12 @@ async function write(
 }
 
 async function subscribe(url: string, onDelay: (delay: number) => void): Promise<Subscriber> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+  const { socket } = await connectReady(Number(new URL(url).port), {
+    protocols: ['graphql-transport-ws'],
+  });
   const ids: string[] = [];
   const arrivals: number[] = [];
   const subscriber = { socket, ids, arrivals, warm: false };
-  await once(socket, 'open');
-  const acknowledged = once(socket, 'message');
-  socket.send(JSON.stringify({ type: 'connection_init' }));
-  await acknowledged;
   socket.on('message', (data: Buffer) => {
     const { payload } = JSON.parse(data.toString()) as {
       payload?: { data?: { commentAdded?: { id: string; content: string } } };
