@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { textResponse, type Handler } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
@@ -11,58 +11,6 @@ import { until } from '../support/until.js';
 keepOthersServed();
 
 const hello: Handler = () => textResponse(200, 'hello');
-
-/** `/slow` is answered once the gate is open. */
-async function startSlow(t: TestContext) {
-  const slow = gate();
-  const { port } = await startHttp(t, {
-    routes: {
-      'GET /slow': slowRoute(slow),
-    },
-  });
-  return { port, slow };
-}
-
-test('pipelined requests are answered in their order, slow ones too', async (t) => {
-  const { port, slow } = await startSlow(t);
-  const client = await connectRaw(t, port);
-  client.send(get('/slow') + get('/nowhere') + get('/hello'));
-  slow.open();
-  assert.equal((await client.response()).body.toString(), 'slow');
-  assert.equal((await client.response()).status, 404);
-  assert.equal((await client.response()).body.toString(), 'hello');
-});
-
-test('bad bytes behind a whole request do not cost it its response', async (t) => {
-  const { port, slow } = await startSlow(t);
-  const client = await connectRaw(t, port);
-  client.send(`${get('/slow')}rubbish\r\n\r\n`);
-  await turn();
-  slow.open();
-  assert.equal((await client.response()).body.toString(), 'slow');
-  assert.equal((await client.response()).status, 400);
-  await client.ended();
-});
-
-test('bad bytes that go on and on behind a whole request are one refusal', async (t) => {
-  const { port, slow } = await startSlow(t);
-  const warnings: string[] = [];
-  const warn = ({ name, message }: Error): void => void warnings.push(`${name}: ${message}`);
-  process.on('warning', warn);
-  t.after(() => process.off('warning', warn));
-  const client = await connectRaw(t, port);
-  client.send(get('/slow'));
-  for (let count = 0; count < 50; count += 1) {
-    client.send('rubbish\r\n\r\n');
-    // Long enough to be read by themselves.
-    for (let turns = 0; turns < 10; turns += 1) await turn();
-  }
-  slow.open();
-  assert.equal((await client.response()).body.toString(), 'slow');
-  assert.equal((await client.response()).status, 400);
-  await client.ended();
-  assert.deepEqual(warnings, []);
-});
 
 test('a client that ends its side after a whole request gets its response', async (t) => {
   const slow = gate();
@@ -95,24 +43,6 @@ test('a client that ends its side within a request is told so', async (t) => {
     await client.ended();
   }
   await until(() => active() <= 0);
-});
-
-test('a client that is gone before its body is whole leaves nothing behind', async (t) => {
-  const asked = gate();
-  const { port, active, logged } = await startHttp(t, {
-    routes: {
-      'POST /': async (request) => {
-        asked.open();
-        return textResponse(200, String(await request.readBody(9)));
-      },
-    },
-  });
-  const client = await connectRaw(t, port);
-  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab');
-  await asked.opened;
-  client.socket.resetAndDestroy();
-  await until(() => active() <= 0);
-  assert.deepEqual(logged, []);
 });
 
 test('Connection: close is kept, and HTTP/1.0 closes by itself', async (t) => {

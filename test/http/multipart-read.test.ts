@@ -172,26 +172,3 @@ suite('the media type of the body', () => {
     assert.deepEqual(await readAll([body], { type: `${type}; boundary="'()+_,./:=? b"` }), []);
   });
 });
-
-suite('what lenient readers drop without a word', () => {
-  const head = 'Content-Disposition: form-data; name="n"';
-  const read: readonly string[] = [`${head}; filename="f";`];
-  const refused: ReadonlyArray<readonly [string, string]> = [
-    ['no disposition', 'Content-Type: text/plain'],
-    ['no header at all', ''],
-    ['another disposition', 'Content-Disposition: attachment; name="n"'],
-    ['an unquoted blank', `${head}; filename=my file.txt`],
-    ['a broken extended name', `${head}; filename*=UTF-8''%zz`],
-    ['an extended name in an unknown charset', `${head}; filename*=klingon''f`],
-  ];
-
-  test('is read where it can mean one thing only', async () => {
-    for (const block of read) assert.equal((await readAll([withHead(block)])).length, 3);
-  });
-
-  for (const [what, block] of refused) {
-    test(`is refused: ${what}`, async () => {
-      await assert.rejects(readAll([withHead(block)]), isInvalid);
-    });
-  }
-});

@@ -6,28 +6,13 @@ import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { GatheredBytes } from '../../dist/http/server/gathered-bytes.js';
 import type { HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { gate, startHttp } from '../support/http-kit.js';
-import { isLong } from '../support/long.js';
 import { runProgram } from '../support/program.js';
 import { connectRaw } from '../support/raw-client.js';
-import { cases } from '../support/long.js';
+import { cases, isLong } from '../support/long.js';
 
 const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 2_500 }), { maxLength: 40 });
-
-test('gathered bytes are those of the pieces, again and again', () => {
-  const gathered = new GatheredBytes();
-  fc.assert(
-    fc.property(pieces, (given) => {
-      for (const piece of given) gathered.add(Buffer.from(piece));
-      const whole = Buffer.concat(given);
-      assert.equal(gathered.length, whole.length);
-      assert.deepEqual(gathered.take(), whole);
-      assert.equal(gathered.length, 0);
-    }),
-  );
-});
 
 describe('a chunked body', () => {
   const ends: (() => Promise<void>)[] = [];
