@@ -87,7 +87,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
   const accounts = await loadAccounts(config);
   const pool = new MemoryPool(config.waitingBytesMax * (1 - commentShare));
   const adminPool = new MemoryPool(adminPoolBytes);
-  const readings = { pool, adminPool, graphql: () => graphql.count(), uploads: () => uploads };
+  const readings = { pool, graphql: () => graphql.count(), uploads: () => uploads };
   const { observer, security, metrics } = createMonitor(config, { ...deps, ...readings });
   const store = await openStore(config.storeUrl, {
     createId: createUuid,

@@ -4,7 +4,6 @@
  */
 
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
-import { BoundedMap } from '../bounded-map.ts';
 import type { HttpRequest } from './message.ts';
 
 /** Returns the address in canonical form; an IPv4-mapped IPv6 address becomes IPv4. */
@@ -19,20 +18,9 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   }
   const isTrusted = (address: string): boolean => trusted.check(address, familyOf(address));
 
-  // A cache, because every request asks and most come from few addresses.
-  const peers = new BoundedMap<Peer>(peersMax);
-  const readPeer = (text: string): Peer => {
-    const address = toAddress(text) ?? '';
-    const peer = { address, isTrusted: address !== '' && isTrusted(address) };
-    peers.set(text, peer);
-    return peer;
-  };
-
   return (request) => {
-    const { remoteAddress } = request;
-    const { address: peer, isTrusted: isProxy } =
-      peers.get(remoteAddress) ?? readPeer(remoteAddress);
-    if (!isProxy) return peer;
+    const peer = toAddress(request.remoteAddress) ?? '';
+    if (peer === '' || !isTrusted(peer)) return peer;
     const forwarded = request.header('forwarded');
     const listed = request.header('x-forwarded-for');
     // Proxies set one of the two headers and may pass on the other from the client.
@@ -44,14 +32,6 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     return first !== undefined && first === second ? first : peer;
   };
 }
-
-/** A connection's address. */
-interface Peer {
-  readonly address: string;
-  readonly isTrusted: boolean;
-}
-
-const peersMax = 1_000;
 
 /** More proxies than stand behind one another: what is further left was sent by a client. */
 const nodesMax = 20;

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { MemoryPool, Reservation } from '../memory-pool.ts';
+import type { Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
 import type { RequestBody } from './server/body.ts';
 import { type Incoming, toText } from './server/incoming.ts';
@@ -96,8 +96,6 @@ export interface HttpResponse {
   readonly streamBytes?: number;
   /** The entity tag among the headers, if requests may be conditional (RFC 9110 §13). */
   readonly etag?: string;
-  /** The pool for the memory of the response; default: the pool of the clients. */
-  readonly pool?: MemoryPool;
   /** The error that this response describes, for the log. */
   readonly error?: AppError;
   /** Memory that a stream holds, in bytes; 0 if it accounts for that itself. */

@@ -13,8 +13,6 @@ import { createMetrics, type Metrics } from './metrics.ts';
 export interface Readings {
   /** The memory of requests and responses. */
   readonly pool: MemoryPool;
-  /** The memory for responses of `/metrics`, which clients cannot use up. */
-  readonly adminPool: MemoryPool;
   readonly graphql: () => Readonly<Record<'webSockets' | 'eventStreams' | 'subscriptions', number>>;
   readonly uploads: () => Pick<Uploads, 'open'>;
   /** What only the process knows: its version, start, connections and memory. */
@@ -112,7 +110,7 @@ export function createServiceMetrics(
     handler: async (): Promise<HttpResponse> => {
       stored = await countStored(readings.uploads()).catch(() => notKnown);
       const headers = ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8'];
-      return { status: 200, headers, body: metrics.toText(), pool: readings.adminPool };
+      return { status: 200, headers, body: metrics.toText() };
     },
     /** Stops measuring the event loop. */
     close: measureDelay(metrics),

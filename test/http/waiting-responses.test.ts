@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
 import { textResponse } from '../../dist/http/message.js';
-import { MemoryPool } from '../../dist/memory-pool.js';
 import { startHttp } from '../support/http-kit.js';
 import { patient } from '../support/pace.js';
 import { connectRaw, get, type RawClient } from '../support/raw-client.js';
@@ -40,20 +39,4 @@ test('a response is counted until it is taken, and a second one is refused meanw
   await until(() => pool.bytes <= 0);
   other.send(get('/large'));
   assert.equal((await other.response()).status, 200);
-});
-
-test('a response with room of its own is given whatever clients hold', async (t) => {
-  const own = new MemoryPool(1_000_000);
-  const routes = {
-    'GET /own': () => ({ ...textResponse(200, 'x'.repeat(100_000)), pool: own }),
-    'GET /large': () => textResponse(200, 'x'.repeat(100_000)),
-  };
-  const { port, pool } = await startHttp(t, { routes });
-  pool.open().set(pool.bytesMax);
-  const client = await connectRaw(t, port);
-  client.send(get('/large'));
-  assert.equal((await client.response()).status, 503);
-  client.send(get('/own'));
-  assert.equal((await client.response()).status, 200);
-  await until(() => own.bytes <= 0);
 });

@@ -65,9 +65,8 @@ export class RequestBody {
     return this.#wake !== undefined;
   }
 
-  /** True if the rest is too long to be read and discarded, or was never asked for. */
+  /** While it is incomplete: true if the rest is too long to be discarded, or was not asked for. */
   get isLeftUnread(): boolean {
-    if (this.#incoming.complete) return false;
     return this.#invite !== undefined || !(this.#declaredLength <= restBytesMax);
   }
 

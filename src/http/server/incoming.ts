@@ -121,18 +121,18 @@ export function parseTarget(target: string): Target {
     throw new AppError('target_too_long', `A request target has at most ${targetBytesMax} bytes.`);
   }
   if (target.includes('#')) throw badTarget();
-  if (target.charCodeAt(0) === 0x2f) return splitQuery(target, undefined);
-  if (target === '*') return { path: '*', query: '', host: undefined };
-  const absolute = /^https?:\/\/([^/?]*)(.*)$/i.exec(target);
-  if (absolute?.[1] === undefined || !hostPattern.test(absolute[1])) throw badTarget();
-  const rest = absolute[2] ?? '';
-  return splitQuery(rest.startsWith('/') ? rest : `/${rest}`, absolute[1]);
-}
-
-function splitQuery(target: string, host: string | undefined): Target {
-  const mark = target.indexOf('?');
-  if (mark === -1) return { path: target, query: '', host };
-  return { path: target.slice(0, mark), query: target.slice(mark + 1), host };
+  let host: string | undefined;
+  let rest = target;
+  if (target.charCodeAt(0) !== 0x2f) {
+    if (target === '*') return { path: '*', query: '', host };
+    const absolute = /^https?:\/\/([^/?]*)(.*)$/i.exec(target);
+    if (absolute?.[1] === undefined || !hostPattern.test(absolute[1])) throw badTarget();
+    host = absolute[1];
+    rest = absolute[2]?.startsWith('/') ? absolute[2] : `/${absolute[2]}`;
+  }
+  const mark = rest.indexOf('?');
+  if (mark === -1) return { path: rest, query: '', host };
+  return { path: rest.slice(0, mark), query: rest.slice(mark + 1), host };
 }
 
 function badTarget(): AppError {

@@ -61,9 +61,12 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
     outgoing.destroy();
     return 0;
   }
-  const unread = request.body?.isLeftUnread === true;
-  // The rest of the body is read and discarded.
-  if (!incoming.complete) request.body?.leave();
+  let unread = false;
+  if (!incoming.complete && request.body !== undefined) {
+    unread = request.body.isLeftUnread;
+    // The rest of the body is read and discarded.
+    request.body.leave();
+  }
   const headers = ['X-Request-Id', request.id, ...noSniff, ...response.headers];
   context.cors?.addTo(headers, incoming.headers.origin);
   const isLast = context.closing || unread || incoming.isUpgradeIgnored;
@@ -81,7 +84,7 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isHead = request.method === 'HEAD';
   const isLarge = length > uncountedBytesMax && !isHead;
-  const room = isLarge ? (response.pool ?? context.pool).open() : undefined;
+  const room = isLarge ? context.pool.open() : undefined;
   if (room?.hasRoom(length) === false) throw poolIsFull();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
   if (status !== 204 && status !== 304) headers.push('Content-Length', String(length));
