@@ -9,7 +9,6 @@ import { startServer, type TestServer } from '../support/server.js';
 
 const [one, two] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const now = (): Date => new Date(1_700_000_000_000);
-const account = { username: 'user', email: 'user@example.com', roles: ['USER'] };
 const payload = JSON.stringify({ sub: 'user', email: '', roles: [], exp: 1_700_000_060 });
 
 const toSegment = (text: string): string => Buffer.from(text).toString('base64url');
@@ -17,16 +16,6 @@ const hmac = (key: Buffer, text: string): string =>
   createHmac('sha256', key).update(text).digest('base64url');
 const sign = (input: string, key: Buffer): string => `${input}.${hmac(key, input)}`;
 const idOf = (key: Buffer): string => hmac(key, 'inkwell key id').slice(0, 8);
-
-test('every key verifies, the first one signs', () => {
-  const before = createTokens({ secrets: [one], ttlSeconds: 60, now });
-  const during = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
-  const after = createTokens({ secrets: [two], ttlSeconds: 60, now });
-  assert.ok(during.verify(before.sign(account)));
-  assert.ok(after.verify(during.sign(account)));
-  assert.equal(after.verify(before.sign(account)), undefined);
-  assert.equal(before.verify(during.sign(account)), undefined);
-});
 
 test('a key id names the one key that may have signed; without one any key may', () => {
   const tokens = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
@@ -40,15 +29,6 @@ test('a key id names the one key that may have signed; without one any key may',
     }
     assert.equal(signed({ alg: 'HS256', kid: 'unknown' }), undefined);
   }
-});
-
-test('a key id that is exchanged for that of the other key breaks the signature', () => {
-  const tokens = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
-  const [header = '', claims, signature] = tokens.sign(account).split('.');
-  const text = Buffer.from(header, 'base64url').toString();
-  assert.ok(text.includes(idOf(two)));
-  const exchanged = toSegment(text.replace(idOf(two), idOf(one)));
-  assert.equal(tokens.verify(`${exchanged}.${claims}.${signature}`), undefined);
 });
 
 const [old, young] = ['the old secret of thirty-two bytes', 'the new secret of thirty-two bytes'];

@@ -32,20 +32,6 @@ async function refusal(endpoint: GraphqlEndpoint, query: string, body?: string |
 }
 
 describe('requests', { concurrency: 4 }, () => {
-  test('one at the limit is read, one byte more is 413', async (t) => {
-    const endpoint = await startEndpoint(t, { env: { BODY_BYTES_MAX: '2000' } });
-    const sized = (length: number): string => `{"query":"{ __typename }"}`.padEnd(length);
-    const reader = await askEvents(endpoint, '', sized(2_000));
-    assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
-    assert.equal((await refusal(endpoint, '', sized(2_001))).status, 413);
-  });
-
-  test('text that is not UTF-8 is 400', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const body = Buffer.from('{"query":"{ __typename }\xc3\x28"}', 'latin1');
-    assert.equal((await refusal(endpoint, '', body)).status, 400);
-  });
-
   test('a fault of the service in an execution is masked, and nothing else ends', async (t) => {
     const wrap = (engine: Engine): Engine => {
       return { ...engine, execute: () => Promise.reject(new Error('secret')) };

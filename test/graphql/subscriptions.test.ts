@@ -72,19 +72,6 @@ test('a group ends its source with its last member, and the next one opens a new
   assert.equal(source.size, 1);
 });
 
-test('who left gets nothing, not even an ending', async () => {
-  const { subscriptions, source } = createBench();
-  const reader = new Reader();
-  const leave = subscriptions.join(one, reader);
-  subscriptions.join(one, new Reader());
-  await turn();
-  leave();
-  source.publish({ data: null });
-  await turn();
-  subscriptions.close();
-  assert.deepEqual([reader.events, reader.endings], [[], []]);
-});
-
 test('a source that opens after its last member left is ended at once', async () => {
   const source = createTopic<GraphqlResult>({ ...unweighed, queueMax: 1 });
   let open: (opening: Subscription) => void = () => undefined;
@@ -167,15 +154,6 @@ test('events that come faster than they are taken end the group as overloaded', 
   await turn();
   assert.deepEqual(reader.endings, [{ kind: 'overrun' }]);
   assert.deepEqual([logged, dropped], [[], ['overrun']]);
-});
-
-test('one different subscription too many is refused; the same ones are let in', () => {
-  const { subscriptions } = createBench(undefined, { distinctMax: 1 });
-  subscriptions.join(one, new Reader());
-  subscriptions.join(one, new Reader());
-  assert.throws(() => subscriptions.join(operationOf('subscription { b }'), new Reader()), {
-    code: 'overloaded',
-  });
 });
 
 test('closing ends the sources, and lets nobody in afterwards', async () => {

@@ -6,6 +6,7 @@ import { writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createTokens } from '../../dist/auth/jwt.js';
 import { hashPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
@@ -30,7 +31,7 @@ test('a login gives a token, and the token gives the profile', async (t) => {
   const body = (await response.json()) as Record<string, string>;
   assert.deepEqual(Object.keys(body), ['access_token']);
 
-  for (const scheme of ['Bearer', 'bearer']) {
+  for (const scheme of ['Bearer', 'bearer', 'bEaReR  ']) {
     const found = await askProfile(server, `${scheme} ${body['access_token']}`);
     assert.equal(found.status, 200);
     assert.equal(found.headers.get('cache-control'), 'no-store');
@@ -52,6 +53,25 @@ test('an unknown user and a wrong password get the same response', async (t) => 
   const text = await wrong.text();
   assert.equal(await unknown.text(), text);
   assert.match(text, /"code":"invalid_credentials"/);
+});
+
+test('names that are members of every object are unknown users', async (t) => {
+  const server = await startServer(t);
+  for (const name of ['__proto__', 'constructor', 'toString']) {
+    assert.equal((await askLogin(server, name, 'password')).status, 401);
+  }
+});
+
+test('failures count until a success; after too many even the right password is refused', async (t) => {
+  const server = await startServer(t, { env: { LOGIN_FAILURES_MAX: '2' } });
+  const statusOf = async (password: string) => (await askLogin(server, 'user', password)).status;
+  for (const status of [401, 200, 401, 200, 401, 401]) {
+    assert.equal(await statusOf(status === 200 ? 'password' : 'guess'), status);
+  }
+  const locked = await askLogin(server, 'user', 'password');
+  assert.equal(locked.status, 429);
+  assert.ok(Number(locked.headers.get('retry-after')) > 50);
+  assert.equal((await problemOf(locked)).code, 'too_many_requests');
 });
 
 test('a login body without two strings is refused with a pointer to each fault', async (t) => {
@@ -94,16 +114,21 @@ test('a login ignores other members, and wants JSON', async (t) => {
 });
 
 test('the profile needs a good token: the challenge says what was wrong', async (t) => {
-  const server = await startServer(t);
+  const server = await startServer(t, { env: { JWT_SECRET: secret } });
   const good = await logIn(server);
-  const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good];
+  // Signed well, for an account that is there no more (R22).
+  const tokens = { secrets: [Buffer.from(secret)], ttlSeconds: 60, now: () => new Date() } as const;
+  const ofStranger = createTokens(tokens).sign({ username: 'gone', email: 'a@b', roles: [] });
+  const missing = [undefined, 'Basic dXNlcjpwYXNzd29yZA==', good, `Bearer${good}`, `Token ${good}`];
   for (const authorization of missing) {
     const response = await askProfile(server, authorization);
     assert.equal(response.status, 401);
     assert.equal(response.headers.get('www-authenticate'), 'Bearer realm="inkwell"');
     assert.equal((await problemOf(response)).code, 'missing_token');
   }
-  const invalid = ['Bearer', 'Bearer x', `Bearer ${good}x`, `Bearer ${good} ${good}`];
+  const texts = ['', 'x', `${good}x`, `${good}=`, `${good} ${good}`, `${good}, Bearer ${good}`];
+  texts.push(`${good},`, `"${good}"`, `token=${good}`, 'a'.repeat(15_000), ofStranger);
+  const invalid = ['Bearer', ...texts.map((text) => `Bearer ${text}`)];
   for (const authorization of invalid) {
     const response = await askProfile(server, authorization);
     assert.equal(response.status, 401);
