@@ -86,7 +86,7 @@ async function start(environment: Environment): Promise<void> {
     log('info', 'listening', { url, ui, address: toHost(address), adminUrl, memoryMaxMiB });
     const memoryMiB = Math.floor(memoryBytes / MiB);
     if (memoryMaxMiB > memoryMiB) {
-      log('warn', 'the limits allow more memory than there is', { memoryMaxMiB, memoryMiB });
+      log('warn', 'the limits allow more memory than is available', { memoryMaxMiB, memoryMiB });
     }
   } catch (error) {
     await app.close();

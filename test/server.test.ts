@@ -210,7 +210,10 @@ test('the first line names what the limits allow, with a warning where that is t
     const { memoryMaxMiB } = JSON.parse(line) as { readonly memoryMaxMiB: number };
     program.child.kill('SIGTERM');
     await program.ended();
-    return [memoryMaxMiB, program.output().includes('the limits allow more memory than there is')];
+    return [
+      memoryMaxMiB,
+      program.output().includes('the limits allow more memory than is available'),
+    ];
   };
   const [fitting, warned] = await facts({ WAITING_BYTES_MAX: String(50_331_648) });
   assert.ok(fitting > 256, `${fitting} MiB`);

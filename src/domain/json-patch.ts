@@ -90,9 +90,13 @@ function parseMember(members: JsonObject, name: 'path' | 'from', index: number):
 
 function invalidPatch(pointer: string, message: string): AppError {
   const place = pointer === '' ? 'the body' : pointer;
-  return new AppError('invalid_patch', `This is no JSON Patch document: ${place} ${message}.`, {
-    errors: [{ pointer, message }],
-  });
+  return new AppError(
+    'invalid_patch',
+    `The body is not a JSON Patch document: ${place} ${message}.`,
+    {
+      errors: [{ pointer, message }],
+    },
+  );
 }
 
 /** The reason why the current operation fails; `applyJsonPatch` adds the operation's index. */
@@ -146,7 +150,7 @@ function apply(
   }
   if (op !== 'test') return write(document, { op, path, value: toOwn(value) });
   if (isEqualJson(getValue(document, path), value)) return document;
-  throw new NotApplicable('the value there is another one');
+  throw new NotApplicable('the value is a different one');
 }
 
 /** A copy: later operations may change the value, and the patch may be applied again. */

@@ -123,7 +123,7 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
     await fails(run(['backup', copy], toSqliteUrl(path)), /STORE_URL: .*cannot be opened \(ENOENT/);
     assert.deepEqual(await readdir(dirname(path)), []);
     await writeFile(path, 'no database, but a text that is long enough to be taken for one');
-    await fails(run(['backup', copy], toSqliteUrl(path)), /the file is no SQLite database/);
+    await fails(run(['backup', copy], toSqliteUrl(path)), /the file is not an SQLite database/);
     assert.deepEqual(await readdir(dirname(path)), ['in k%.db']);
   });
 });

@@ -159,7 +159,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   it('is refused where it is no database', async (context) => {
     const path = await newSqliteFile(context);
     await writeFile(path, 'Some other text, '.repeat(100));
-    await refusesUntouched(path, /^STORE_URL: the file is no SQLite database/);
+    await refusesUntouched(path, /^STORE_URL: the file is not an SQLite database/);
   });
 
   it('has a short log again after a long reader', async (context) => {

@@ -28,7 +28,9 @@ export const legacyWs: Protocol = {
       case 'connection_terminate':
         return { kind: 'close', closing: { code: 1000, reason: '' } };
       default:
-        return decodeTransport(message) ?? refuse(message, 'This is no message of the protocol.');
+        return (
+          decodeTransport(message) ?? refuse(message, 'The message is not valid in this protocol.')
+        );
     }
   },
   unreadable,

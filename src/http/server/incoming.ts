@@ -78,7 +78,7 @@ export function checkMessage(incoming: IncomingMessage): void {
 /** RFC 9112 §6.1. */
 function checkCoding(coding: string, minorVersion: number): void {
   if (minorVersion === 0) throw refuse('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.');
-  if (coding === '') throw refuse('malformed_request', 'Transfer-Encoding names nothing.');
+  if (coding === '') throw refuse('malformed_request', 'Transfer-Encoding is empty.');
   if (coding.toLowerCase() !== 'chunked') {
     throw refuse('not_implemented', 'Transfer-Encoding can only be chunked.');
   }
@@ -101,7 +101,7 @@ function checkSingle(rawHeaders: readonly string[]): void {
   }
   if (hosts > 1) throw refuse('invalid_host', 'A request has one Host, not more.');
   if (authorizations > 1 || contentTypes > 1) {
-    throw new AppError('malformed_request', 'A header that stands once was sent twice.');
+    throw new AppError('malformed_request', 'A header that must not be repeated was sent twice.');
   }
 }
 

@@ -112,7 +112,7 @@ async function writeWhole(
   let left = size;
   while (left > 0) {
     const taken = await files.write(file, rest);
-    if (taken === 0) throw new Error('the file system took nothing and gave no reason');
+    if (taken === 0) throw new Error('the file system wrote nothing and reported no error');
     left -= taken;
     if (left > 0) rest = [Buffer.concat(rest).subarray(taken)];
   }

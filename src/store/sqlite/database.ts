@@ -266,7 +266,7 @@ function checkOrigin(database: Database): void {
     // SQLite creates its other files (-wal, -shm) in the same folder.
     const reason = [sqliteReadOnly, sqliteCannotOpen].includes(errcode % 256)
       ? 'the file, or its folder, cannot be written to'
-      : 'the file is no SQLite database';
+      : 'the file is not an SQLite database';
     throw new Error(`STORE_URL: ${reason}.`, { cause: error });
   }
   if (tables > 0 && application !== applicationId) {
