@@ -50,7 +50,6 @@ export async function readMultipart(
   const parts = new Parts(request, boundary, rules);
   for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
     await onPart(part.head, parts.read(part));
-    await parts.skip(part);
   }
 }
 
@@ -127,6 +126,7 @@ class Parts {
   readonly #heads: PartHead[] = [];
   /** The parts that `next` has not returned yet. */
   readonly #parts: Part[] = [];
+  #last: Part | undefined;
   #bodyBytes = 0;
   #headBytes = 0;
   #delivered = 0;
@@ -154,10 +154,17 @@ class Parts {
     });
   }
 
-  /** Returns the next part; undefined at the end. Call it when the last one was skipped or read. */
+  /** Discards what is left of the last part, and returns the next one; undefined at the end. */
   async next(): Promise<Part | undefined> {
+    const last = this.#last;
+    while (last?.isWhole === false) {
+      last.chunks = [];
+      last.bytes = 0;
+      await this.#advance();
+    }
     while (this.#parts.length === 0 && !this.#isOver) await this.#advance();
-    return this.#parts.shift();
+    this.#last = this.#parts.shift();
+    return this.#last;
   }
 
   async *read(part: Part): AsyncGenerator<readonly Buffer[], void, undefined> {
@@ -179,16 +186,6 @@ class Parts {
       yield chunks;
     }
     room.set(room.bytes - counted);
-  }
-
-  /** Discards what is left of a part. */
-  async skip(part: Part): Promise<void> {
-    for (;;) {
-      part.chunks = [];
-      part.bytes = 0;
-      if (part.isWhole) return;
-      await this.#advance();
-    }
   }
 
   /** Passes on what has arrived of the body, and waits if nothing has. */
