@@ -204,6 +204,11 @@ describe('the sources', () => {
     assertNone(linesWith(/\bprocess\.|'node:process'/, ['server.ts']));
   });
 
+  it('leave the message behind a request to the HTTP server', () => {
+    const uses = /\brequest\.(?:incoming|outgoing)\b|\b(?:incoming|outgoing)\b.* = request;/;
+    assertNone(linesWith(uses, ['http/server/', 'http/message.ts']));
+  });
+
   it('hold no state in a module', () => {
     assertNone(linesWith(/^(?:export )?(?:let|var) /));
     assertNone(linesWith(/^(?:export )?const \w+ = new (?:Map|Set|WeakMap|WeakSet|Array)\b/));
