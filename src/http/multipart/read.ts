@@ -156,8 +156,7 @@ class Parts {
 
   /** Discards what is left of the last part, and returns the next one; undefined at the end. */
   async next(): Promise<Part | undefined> {
-    const last = this.#last;
-    while (last?.isWhole === false) {
+    for (let last = this.#last; last?.isWhole === false; last = this.#last) {
       last.chunks = [];
       last.bytes = 0;
       await this.#advance();
