@@ -4,11 +4,10 @@
  */
 
 import type { Config } from '../config.ts';
-import type { ErrorCode } from '../errors.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import type { Finished, Observer } from '../http/server/observe.ts';
 import type { Log, LogFacts } from '../log.ts';
-import type { LogSecurity, SecurityEvent, ServiceMetrics } from './service-metrics.ts';
+import type { LogSecurity, ServiceMetrics } from './service-metrics.ts';
 
 export interface RequestLogDeps {
   readonly config: Pick<Config, 'logRequests' | 'trustedProxies'>;
@@ -18,12 +17,6 @@ export interface RequestLogDeps {
 }
 
 const slowMilliseconds = 1_000;
-
-/** Also of a request whose client has left. A failed login is reported where it fails. */
-const securityEventOf: Readonly<Partial<Record<ErrorCode, SecurityEvent>>> = {
-  too_many_requests: 'login refused',
-  foreign_origin: 'origin refused',
-};
 
 export function createRequestLog(deps: RequestLogDeps): Observer {
   const { config, log, security, metrics } = deps;
@@ -35,12 +28,13 @@ export function createRequestLog(deps: RequestLogDeps): Observer {
     end(finished) {
       const { request, status, waitedMilliseconds, error } = finished;
       metrics?.requestEnded(finished);
-      const event = error && securityEventOf[error.code];
-      if (event === 'login refused') security(event, { client: clientAddress(request) });
-      else if (event === 'origin refused') {
+      // Also of a request whose client has left. A failed login is reported where it fails.
+      if (error?.code === 'too_many_requests') {
+        security('login refused', { client: clientAddress(request) });
+      } else if (error?.code === 'foreign_origin') {
         // The two are compared: a proxy that changes `Host` is the usual reason.
         const [origin, host] = [cut(request.header('origin')), cut(request.header('host'))];
-        security(event, { client: clientAddress(request), origin, host });
+        security('origin refused', { client: clientAddress(request), origin, host });
       }
       const isFault = status >= 500 || waitedMilliseconds >= slowMilliseconds;
       if (isNone || !(isFault || isAll)) return;

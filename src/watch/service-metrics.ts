@@ -50,7 +50,7 @@ export type GraphqlMetrics = Pick<
 
 /** Events that are logged for the sake of security, whatever LOG_REQUESTS says. */
 const securityEvents = ['login failed', 'login refused', 'origin refused'] as const;
-export type SecurityEvent = (typeof securityEvents)[number];
+type SecurityEvent = (typeof securityEvents)[number];
 export type LogSecurity = (event: SecurityEvent, facts: LogFacts) => void;
 
 /** Known methods: another one would be a label value chosen by a client. */

@@ -41,20 +41,6 @@ const toKeyId = (token: string): unknown =>
   (JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as { kid: unknown })
     .kid;
 
-test('a node with the new secret takes tokens of the old one until it is dropped', async (t) => {
-  const before = await startServer(t, { env: { JWT_SECRET: old } });
-  const during = await startServer(t, { env: { JWT_SECRET: young, JWT_SECRET_PREVIOUS: old } });
-  const after = await startServer(t, { env: { JWT_SECRET: young } });
-  const [ofOld, ofNew] = [await logIn(before), await logIn(during)];
-  // Seen before or not: the second time it is remembered.
-  for (const status of [200, 200]) assert.equal(await statusOf(during, ofOld), status);
-  assert.equal(await statusOf(after, ofOld), 401);
-  assert.equal(await statusOf(after, ofNew), 200);
-  assert.equal(await statusOf(before, ofNew), 401);
-  assert.notEqual(toKeyId(ofOld), toKeyId(ofNew));
-  assert.equal(toKeyId(await logIn(after)), toKeyId(ofNew));
-});
-
 test('the second secret never signs', async (t) => {
   const first = await startServer(t, { env: { JWT_SECRET: old, JWT_SECRET_PREVIOUS: young } });
   const plain = await startServer(t, { env: { JWT_SECRET: old } });

@@ -22,9 +22,8 @@ export const legacyWs: Protocol = {
       case 'connection_init':
         return { kind: 'init', id: idOf(message), payload: message['payload'] };
       case 'start':
-        return decodeStart(message);
       case 'stop':
-        return decodeStop(message);
+        return decodeOperation(message, message['type']);
       case 'connection_terminate':
         return { kind: 'close', closing: { code: 1000, reason: '' } };
       default:
@@ -41,24 +40,20 @@ export const legacyWs: Protocol = {
   keepAlive: '{"type":"ka"}',
 };
 
-function decodeStart(message: Fields): Act {
+function decodeOperation(message: Fields, type: 'start' | 'stop'): Act {
   const id = idOf(message);
-  if (id === undefined)
-    return unreadable(`A start needs an id of at most ${idLengthMax} characters.`);
+  if (id === undefined) {
+    return unreadable(
+      `A ${type} needs the id of an operation, of at most ${idLengthMax} characters.`,
+    );
+  }
+  if (type === 'stop') return { kind: 'stop', id };
   try {
-    const request = decodeRequest(message['payload']);
-    return { kind: 'start', id, request, dialect: 'older' };
+    return { kind: 'start', id, request: decodeRequest(message['payload']), dialect: 'older' };
   } catch (error) {
     if (error instanceof AppError) return refuse(message, error.message);
     throw error;
   }
-}
-
-function decodeStop(message: Fields): Act {
-  const id = idOf(message);
-  return id === undefined
-    ? unreadable('A stop needs the id of an operation.')
-    : { kind: 'stop', id };
 }
 
 function idOf({ id }: Fields): string | undefined {
