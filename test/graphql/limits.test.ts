@@ -96,6 +96,17 @@ test('fields of one name at one place are limited, also where fragments hide the
   }
 });
 
+test('arguments of fields of one name are limited by their length', async () => {
+  const graphql = startGraphql();
+  const document = (count: number, literal: string): string =>
+    `{ ${times(count, () => `postById(postId: "${literal}") { id }`)} }`;
+  const messageOf = async (query: string): Promise<string> =>
+    (await graphql.run(query)).errors?.[0]?.message ?? '';
+  assert.equal(await messageOf(document(60, 'x')), '');
+  assert.equal(await messageOf(document(2, '\\u0001'.repeat(80_000))), '');
+  assert.match(await messageOf(document(60, '\\u0001'.repeat(2_800))), /too often/);
+});
+
 test('pairs within pairs count, as do fragments that lead to fragments', async () => {
   const graphql = startGraphql();
   const nested = `{ ${times(7, () => `allPosts { ${times(7, () => `author { ${times(7, () => 'id')} }`)} }`)} }`;

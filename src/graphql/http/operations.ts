@@ -1,7 +1,7 @@
 /** Runs one operation, or a batch of operations in sequence (R26), for one HTTP request. */
 
 import { AppError } from '../../errors.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { RequestScope } from '../context.ts';
 import type { Engine, GraphqlRequest, Prepared } from '../engine.ts';
 import { toRefusal } from '../errors.ts';
@@ -65,29 +65,35 @@ export async function runBatch(
   requests: readonly (GraphqlRequest | AppError)[],
   call: Call,
 ): Promise<Outcome> {
-  const outcomes: Outcome[] = [];
+  const texts: string[] = [];
+  let isRepeatable = true;
   for (const request of requests) {
     const turn = engine.scheduler.turn();
     if (turn !== undefined) await turn;
-    outcomes.push(await runInBatch(engine, request, call));
+    const running = runInBatch(engine, request, call);
+    const outcome = isPromise(running) ? await running : running;
+    texts.push(outcome.json);
+    isRepeatable &&= outcome.isRepeatable;
   }
-  return {
-    json: `[${outcomes.map(({ json }) => json).join(',')}]`,
-    isRepeatable: outcomes.every(({ isRepeatable }) => isRepeatable),
-  };
+  return { json: `[${texts.join(',')}]`, isRepeatable };
 }
 
-async function runInBatch(
+function runInBatch(
   engine: Engine,
   request: GraphqlRequest | AppError,
   call: Call,
-): Promise<Outcome> {
+): MaybePromise<Outcome> {
   try {
     if (request instanceof AppError) throw request;
-    return await runOperation(engine, request, call);
+    const running = runOperation(engine, request, call);
+    return isPromise(running) ? running.catch(toRefused) : running;
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const { result, json } = toSerialized({ errors: [toRefusal(error)] });
-    return { result, json, isRepeatable: false };
+    return toRefused(error);
   }
+}
+
+function toRefused(error: unknown): Outcome {
+  if (!(error instanceof AppError)) throw error;
+  const json = JSON.stringify({ errors: [toRefusal(error)] });
+  return { json, isRepeatable: false };
 }

@@ -68,9 +68,12 @@ export function createRunner(deps: RunnerDeps): Runner {
     const call = { scope, readsOnly: request.method !== 'POST' };
     try {
       if (!isBatch(requests) && wantsEvents(request)) return await streams.run(requests, call);
-      const outcome = isBatch(requests)
-        ? await runBatch(engine, requests, call)
-        : await runOperation(engine, requests, call);
+      const running = isBatch(requests)
+        ? runBatch(engine, requests, call)
+        : runOperation(engine, requests, call);
+      // A value is not awaited: V8 would hold it in the state of this function, which has survived
+      // collections while it waited for its turn, and copy each result until the next full one.
+      const outcome = isPromise(running) ? await running : running;
       const response = toResponse(outcome, typeFor(request));
       if (key === undefined || !outcome.isRepeatable) return response;
       return responses.store(key, records, response);
