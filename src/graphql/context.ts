@@ -86,7 +86,7 @@ export class GraphqlContext {
   /** Charges the budget for a text, and returns it. Throws a BudgetError. */
   chargeText(text: string): string {
     // A short text is included in `fieldBytes`.
-    this.scope.budget.charge(0, text.length > fieldBytes ? text.length : 0);
+    if (text.length > fieldBytes) this.scope.budget.charge(0, text.length);
     return text;
   }
 }

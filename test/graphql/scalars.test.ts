@@ -1,12 +1,11 @@
-/** The scalars of Spec §2.1, both ways, and the directive that any field can carry. */
+/** The scalars of Spec §2.1, both ways. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildSchema, type ExecutionResult, execute, Kind, parse } from 'graphql';
+import { Kind } from 'graphql';
 import { scalarRules } from '../../dist/graphql/schema/scalars.js';
 import { createSchema } from '../../dist/graphql/schema/schema.js';
 import { UploadedFile } from '../../dist/graphql/schema/uploaded-file.js';
-import { applyUppercase } from '../../dist/graphql/schema/uppercase.js';
 
 const id = '01a1fac9-75e7-7554-9879-966a0e24132b';
 
@@ -57,37 +56,4 @@ test('the scalars of the schema follow these rules', () => {
   const type = createSchema().getType('LocalDateTime');
   assert.ok(type && 'parseValue' in type);
   assert.equal(type.parseValue('2024-05-01T10:15'), '2024-05-01T10:15:00');
-});
-
-test('any String field that carries @uppercase is returned in upper case', async () => {
-  const schema = buildSchema(`
-    directive @uppercase on FIELD_DEFINITION
-    type Query { own: String @uppercase later: String @uppercase plain: String
-      number: Int @uppercase list: [String] @uppercase none: String @uppercase inner: Inner }
-    type Inner { text: String @uppercase }
-  `);
-  const field = schema.getQueryType()?.getFields()['later'];
-  assert.ok(field);
-  field.resolve = () => Promise.resolve('later');
-  applyUppercase(schema);
-  const rootValue = {
-    own: 'own',
-    plain: 'plain',
-    number: 5,
-    list: ['a'],
-    none: null,
-    inner: { text: 'é' },
-  };
-  const document = parse('{ own later plain number list none inner { text } }');
-  const contextValue = { chargeText: (text: string) => text };
-  const result: ExecutionResult = await execute({ schema, document, rootValue, contextValue });
-  assert.deepEqual(structuredClone(result.data), {
-    own: 'OWN',
-    later: 'LATER',
-    plain: 'plain',
-    number: 5,
-    list: ['a'],
-    none: null,
-    inner: { text: 'É' },
-  });
 });
