@@ -27,25 +27,20 @@ export class Reading implements Records {
   }
 
   get posts(): Posts {
-    this.#note('posts');
-    return this.#store.posts;
+    return this.#open('posts');
   }
   get comments(): Comments {
-    this.#note('posts');
-    this.#note('comments');
-    return this.#store.comments;
+    this.#open('posts');
+    return this.#open('comments');
   }
   get authors(): Authors {
-    this.#note('authors');
-    return this.#store.authors;
+    return this.#open('authors');
   }
   get todos(): Todos {
-    this.#note('todos');
-    return this.#store.todos;
+    return this.#open('todos');
   }
   get articles(): Articles {
-    this.#note('articles');
-    return this.#store.articles;
+    return this.#open('articles');
   }
 
   /** True while nothing that was read has been written to, as far as the store can tell. */
@@ -53,7 +48,7 @@ export class Reading implements Records {
     const now = this.#store.versions();
     if (now === undefined) return false;
     for (const area in this.#seen) {
-      if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #note
+      if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #open
     }
     return true;
   }
@@ -64,7 +59,8 @@ export class Reading implements Records {
     return `${this.#run}-${Object.values(this.#seen).join('-')}`;
   }
 
-  #note(area: Area): void {
+  #open<A extends Area>(area: A): Store[A] {
     if (!(area in this.#seen)) this.#seen[area] = this.#store.versions()?.[area];
+    return this.#store[area];
   }
 }

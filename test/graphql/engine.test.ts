@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { getIntrospectionQuery, printSchema } from 'graphql';
+import { printSchema } from 'graphql';
 import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
 import { isPromise } from '../../dist/maybe-promise.js';
@@ -26,24 +26,10 @@ const account: Account = {
 test('the schema holds the types of the specification and no others', () => {
   const text = printSchema(startGraphql().engine.schema);
   const names = [...text.matchAll(/^(?:type|input|enum|scalar|directive) @?(\w+)/gm)];
-  assert.deepEqual(
-    new Set(names.map(([, name]) => name)),
-    new Set([
-      'Author',
-      'Comment',
-      'CommentInput',
-      'CreatePostInput',
-      'LocalDateTime',
-      'Mutation',
-      'Post',
-      'PostStatus',
-      'Query',
-      'Subscription',
-      'UUID',
-      'Upload',
-      'uppercase',
-    ]),
-  );
+  const expected =
+    'Author Comment CommentInput CreatePostInput LocalDateTime Mutation Post PostStatus ' +
+    'Query Subscription UUID Upload uppercase';
+  assert.deepEqual(new Set(names.map(([, name]) => name)), new Set(expected.split(' ')));
 });
 
 test('each field has the type of the specification', () => {
@@ -101,12 +87,6 @@ test('the arguments of allPosts may be left out', () => {
   );
 });
 
-test('introspection is answered', () => {
-  const result = startGraphql().run(getIntrospectionQuery());
-  assert.ok(!isPromise(result));
-  assert.ok('__schema' in dataOf(result));
-});
-
 test('allPosts gives every post, newest first, with author and comments', async () => {
   const { run } = startGraphql({ posts: 2, authors: 1, comments: 2 });
   const query =
@@ -156,16 +136,6 @@ test('a created post is found by its id, with its title in upper case', async ()
     content: ' text ',
     status: 'DRAFT',
     authorId: null,
-  });
-});
-
-test('the account of a valid token is the author of a created post', async () => {
-  const { run } = startGraphql({ viewer: () => Promise.resolve(account) });
-  const { createPost: id } = dataOf(await run(createPost, { input: { title: 'a', content: 'b' } }));
-  const query = 'query ($id: String!) { postById(postId: $id) { authorId author { id } } }';
-  assert.deepEqual(structuredClone(dataOf(await run(query, { id }))['postById']), {
-    authorId: account.id,
-    author: null,
   });
 });
 

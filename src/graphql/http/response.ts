@@ -26,18 +26,14 @@ export function negotiateType(accept: string | undefined): ResponseType | undefi
   return negotiate(accept, [legacy, modern]);
 }
 
-interface ResultOutcome {
-  readonly status: number;
-  /** The errors of a single result, which may set `Retry-After`. */
-  readonly errors?: GraphqlResult['errors'];
-}
-
+/** `result` is absent for a batch, which has several results but one status. */
 export function resultResponse(
   body: string,
   type: ResponseType,
-  { status, errors = [] }: ResultOutcome,
+  result?: GraphqlResult,
 ): HttpResponse {
-  const wait = status === 503 ? errors[0]?.extensions.retryAfterSeconds : undefined;
+  const status = result === undefined ? 200 : statusOf(result, type);
+  const wait = status === 503 ? result?.errors?.[0]?.extensions.retryAfterSeconds : undefined;
   const retry = wait === undefined ? [] : ['Retry-After', String(wait)];
   return { status, headers: ['Content-Type', contentTypeOf[type], ...retry], body };
 }
@@ -59,7 +55,7 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
 };
 
 /** The status of a result, as the public audits ask (R25); always 200 with the older type. */
-export function statusOf(result: GraphqlResult, type: ResponseType): number {
+function statusOf(result: GraphqlResult, type: ResponseType): number {
   if (type === legacy) return 200;
   const { data, errors } = result;
   if (data !== undefined) return 200;

@@ -9,15 +9,9 @@ import type { Account } from '../../store/model.ts';
 import type { Engine } from '../engine.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { type MultipartDeps, withOperations } from './multipart.ts';
-import { type Outcome, runBatch, runOperation } from './operations.ts';
+import { runBatch, runOperation } from './operations.ts';
 import { decodeBody, parseQueryString, type Requests } from './params.ts';
-import {
-  negotiateType,
-  refusalResponse,
-  type ResponseType,
-  resultResponse,
-  statusOf,
-} from './response.ts';
+import { negotiateType, refusalResponse, type ResponseType, resultResponse } from './response.ts';
 import { type EventStreams, wantsEvents } from './sse.ts';
 
 export interface Runner {
@@ -74,7 +68,7 @@ export function createRunner(deps: RunnerDeps): Runner {
       // A value is not awaited: V8 would hold it in the state of this function, which has survived
       // collections while it waited for its turn, and copy each result until the next full one.
       const outcome = isPromise(running) ? await running : running;
-      const response = toResponse(outcome, typeFor(request));
+      const response = resultResponse(outcome.json, typeFor(request), outcome.result);
       if (key === undefined || !outcome.isRepeatable) return response;
       return responses.store(key, records, response);
     } finally {
@@ -125,12 +119,6 @@ function findCached(
   } catch {
     return undefined;
   }
-}
-
-function toResponse({ json, result }: Outcome, type: ResponseType): HttpResponse {
-  // A batch has several results but one status.
-  const status = result ? statusOf(result, type) : 200;
-  return resultResponse(json, type, { status, errors: result?.errors });
 }
 
 function isBatch(requests: Requests): requests is Extract<Requests, readonly unknown[]> {
