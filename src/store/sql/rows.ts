@@ -42,7 +42,7 @@ const columnOf: Readonly<Record<string, string>> = {
 };
 
 /** The row of a record: a column for each member. Texts are escaped, and lists are JSON. */
-export function toRow(record: Post | Comment | Author | Todo | Account): NewRow {
+export function toRow(record: Partial<Post | Comment | Author | Todo | Account>): NewRow {
   const row: Record<string, Value> = {};
   for (const [name, value] of Object.entries<Value | readonly string[]>({ ...record })) {
     const kept = typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
