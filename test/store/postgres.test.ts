@@ -203,6 +203,18 @@ test('a store tells every node of every comment, in the stored order', { skip },
   for (const ids of heard) assert.deepEqual(ids, stored);
 });
 
+test('a start warns of a database that may lose acknowledged writes', { skip }, async (t) => {
+  const url = await server.createDatabase();
+  const events: string[] = [];
+  const log = (_level: string, event: string): number => events.push(event);
+  await (await openStore(url, driverOptions({ log }))).close();
+  assert.deepEqual(events, []);
+  const name = new URL(url).pathname.slice(1);
+  await server.query(url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
+  await open(t, url, driverOptions({ log }));
+  assert.deepEqual(events, ['database may lose acknowledged writes']);
+});
+
 test('no change of an article gives it a version that it had', { skip }, async (t) => {
   const url = await server.emptyDatabase();
   const { articles } = await open(t, url);
