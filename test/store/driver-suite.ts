@@ -11,7 +11,7 @@ import type { Store } from '../../dist/store/store.js';
 import { anyCharacter, anyCodeUnit } from '../support/texts.js';
 import { testStore } from './contract.js';
 import { allOf } from '../support/lists.js';
-import { cases, isLong } from '../support/long.js';
+import { cases } from '../support/long.js';
 import { changing, toDraft, valueOf } from '../support/article-texts.js';
 
 export interface Driver {
@@ -108,22 +108,6 @@ function describePosts(open: Open): void {
       }),
       { numRuns: cases(120) },
     );
-  });
-
-  it('keeps a long text', async (context) => {
-    const store = await open(context);
-    const content = 'ä\0'.repeat(isLong ? 500_000 : 50_000);
-    const { id } = await store.posts.create({ title: 'long', content, authorId: null });
-    assert.ok((await store.posts.find(id))?.content === content);
-  });
-
-  it('creates posts that arrive together, each once', async (context) => {
-    const store = await open(context);
-    const titles = Array.from({ length: 100 }, (_, at) => `post ${at}`);
-    const posts = await Promise.all(titles.map(async (title) => store.posts.create(text(title))));
-    assert.equal(new Set(posts.map(({ id }) => id)).size, 100);
-    const list = await allOf(store.posts.all);
-    assert.deepEqual(list.map(({ title }) => title).toSorted(), titles.toSorted());
   });
 }
 

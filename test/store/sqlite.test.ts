@@ -142,25 +142,26 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.equal((await allOf(one.posts.all))[0]?.title, 'from there');
   });
 
-  it('is refused, and left as it is, where a newer version wrote it', async (context) => {
-    const path = await newSqliteFile(context);
-    await (await openFile(path)).close();
-    inSqlite(path, (database) => database.exec('PRAGMA user_version = 1000'));
-    await refusesUntouched(path, /^STORE_URL: the file was written by a newer version/);
-  });
-
-  it('is refused where it is another program’s', async (context) => {
-    const path = await newSqliteFile(context);
-    const foreign = 'CREATE TABLE cookies (a); INSERT INTO cookies VALUES (1)';
-    inSqlite(path, (database) => database.exec(foreign));
-    await refusesUntouched(path, /^STORE_URL: the file belongs to another program/);
-  });
-
-  it('is refused where it is no database', async (context) => {
-    const path = await newSqliteFile(context);
-    await writeFile(path, 'Some other text, '.repeat(100));
-    await refusesUntouched(path, /^STORE_URL: the file is not an SQLite database/);
-  });
+  const refusals: Readonly<Record<string, (path: string) => unknown>> = {
+    'the file was written by a newer version': (path) =>
+      inSqlite(path, (database) => database.exec('PRAGMA user_version = 1000')),
+    'the file belongs to another program': (path) =>
+      inSqlite(path, (database) => database.exec('PRAGMA application_id = 0')),
+    'the file is not an SQLite database': (path) =>
+      writeFile(path, 'Some other text, '.repeat(100)),
+    // As in a folder that is only to be read: root could write to that one.
+    'the file, or its folder, cannot be written to': (path) => mkdir(`${path}-wal`),
+  };
+  for (const [reason, spoil] of Object.entries(refusals)) {
+    it(`is refused, and left as it is: ${reason}`, async (context) => {
+      const path = await newSqliteFile(context);
+      await (await openFile(path)).close();
+      await spoil(path);
+      const before = await readFile(path);
+      await assert.rejects(openFile(path), { message: new RegExp(`^STORE_URL: ${reason}`) });
+      assert.deepEqual(await readFile(path), before);
+    });
+  }
 
   it('has a short log again after a long reader', async (context) => {
     const path = await newSqliteFile(context);
@@ -182,14 +183,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     reader.close();
     await addMany(4);
     assert.ok((await logSize()) <= 16 * 1024 * 1024);
-  });
-
-  it('is refused by its own reason where nothing can be made beside it', async (context) => {
-    const path = await newSqliteFile(context);
-    await (await openFile(path)).close();
-    // As in a folder that is only to be read: root could write to that one.
-    await mkdir(`${path}-wal`);
-    await refusesUntouched(path, /^STORE_URL: the file, or its folder, cannot be written to/);
   });
 
   it('lets writes wait for another process that writes, and other work go on', async (context) => {
@@ -289,10 +282,4 @@ function holdLock(path: string): () => void {
   const database = openInSqlite(path);
   database.exec('BEGIN IMMEDIATE');
   return () => database.close();
-}
-
-async function refusesUntouched(path: string, message: RegExp): Promise<void> {
-  const before = await readFile(path);
-  await assert.rejects(openFile(path), { message });
-  assert.deepEqual(await readFile(path), before);
 }

@@ -3,22 +3,9 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
-import { withCode } from '../support/errors.js';
 import { bytes, openUploads, readAll, readFile, store } from '../support/uploads.js';
 
 suite('the store of uploads', () => {
-  test('gives files back in the order in which they came; a replaced one keeps its place', async (t) => {
-    const { uploads, list } = await openUploads(t);
-    await store(uploads, { b: '1', a: '2', c: '' });
-    await store(uploads, { a: 'two' });
-    assert.deepEqual(await readAll(uploads), [
-      ['b', '1'],
-      ['a', 'two'],
-      ['c', ''],
-    ]);
-    assert.equal((await list()).length, 3);
-  });
-
   test('shows the files of a request together, and none that is not committed', async (t) => {
     const { uploads, list } = await openUploads(t);
     const upload = uploads.begin();
@@ -72,18 +59,6 @@ suite('the store of uploads', () => {
     assert.deepEqual(await readAll(uploads), [['a', 'new']]);
   });
 
-  test('keeps up to filesMax files, and replaces beyond', async (t) => {
-    const { uploads, list } = await openUploads(t, { filesMax: 2 });
-    await store(uploads, { a: '1', b: '1' });
-    await assert.rejects(store(uploads, { a: '2', c: '2' }), withCode('storage_full'));
-    await store(uploads, { a: '3', b: '3' });
-    assert.deepEqual(await readAll(uploads), [
-      ['a', '3'],
-      ['b', '3'],
-    ]);
-    assert.equal((await list()).length, 2);
-  });
-
   test('writes what a full disk takes only in pieces', async (t) => {
     const grudging: FileOperations = {
       ...fileOperations,
@@ -119,30 +94,5 @@ suite('the store of uploads', () => {
     const snapshot = await uploads.open();
     for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
     await snapshot.release();
-  });
-});
-
-suite('two uploads of one name while eight readers download', () => {
-  test('give every reader one of the two, whole', async (t) => {
-    const { uploads, list } = await openUploads(t);
-    const versions = ['1', '2'].map((digit) => digit.repeat(400_000));
-    await store(uploads, { a: versions[0] ?? '' });
-    const state = { writing: true };
-    const writers = versions.map(async (content) => {
-      for (let turn = 0; turn < 12; turn += 1) await store(uploads, { a: content });
-    });
-    const readers = Array.from({ length: 8 }, async () => {
-      let reads = 0;
-      while (state.writing) {
-        const [[, content] = ['', '']] = await readAll(uploads);
-        assert.ok(versions.includes(content));
-        reads += 1;
-      }
-      return reads;
-    });
-    await Promise.all(writers);
-    state.writing = false;
-    for (const reads of await Promise.all(readers)) assert.ok(reads > 0);
-    assert.equal((await list()).length, 1);
   });
 });

@@ -25,6 +25,8 @@ export interface Statement {
   get(...values: readonly SqliteValue[]): Row | undefined;
   all(...values: readonly SqliteValue[]): readonly Row[];
   iterate(...values: readonly SqliteValue[]): Iterable<Row>;
+  /** Rows become arrays. Absent before Node 22.16. */
+  setReturnArrays?(isEnabled: boolean): void;
 }
 
 /** Identifies files of this program by their header: "Inkw". */

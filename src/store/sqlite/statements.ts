@@ -75,8 +75,8 @@ export function createStatements({
     ofOne: (rows, order, { owner, place, limit }) => `${byIndex(rows)} WHERE ${rows[1]} = ${owner}
       AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`,
     find([table, column], value) {
-      const text = `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
-      return measured(() => prepare(text).get(value));
+      const toText = (): string => `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
+      return measured(() => prepare(`${table} ${column}`, toText).get(value));
     },
     read: (text, values) => measured(() => ask(text, values)),
     run,
@@ -96,7 +96,7 @@ export function createStatements({
         const short = prepare(`${name} ${rowsMax}`, () =>
           toText(toShort(table, textMax), parameters),
         );
-        const rows = short.all(...values);
+        const rows = readRows(short, values, namesOf[table] ?? []);
         if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
         const whole = prepare(name, () => toText(columnsOf[table], parameters));
         return toPage(readBounded(whole.iterate(...values), pageBytesMax));
@@ -125,6 +125,28 @@ function byIndex([table, column]: Owned): string {
 
 function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
+}
+
+/** The names of the columns of a page, by table. */
+const namesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries(columnsOf).map(([table, columns]) => [table, ['place', ...columns.split(', ')]]),
+);
+
+/** Arrays take half of the time of objects. Before Node 22.16 rows are objects. */
+function readRows(
+  statement: Statement,
+  values: readonly SqliteValue[],
+  names: readonly string[],
+): readonly Row[] {
+  statement.setReturnArrays?.(true);
+  return statement.all(...values).map((found) => toRow(found, names));
+}
+
+function toRow(found: Row | readonly unknown[], names: readonly string[]): Row {
+  const cells: readonly unknown[] = Array.isArray(found) ? found : Object.values(found);
+  const row: Record<string, unknown> = {};
+  for (let at = 0; at < names.length; at += 1) row[names[at] as string] = cells[at]; // within
+  return row;
 }
 
 /** Reads rows up to so many characters of text. */
