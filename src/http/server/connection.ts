@@ -39,7 +39,11 @@ export class Connection {
   constructor(socket: Socket, pool: MemoryPool) {
     this.socket = socket;
     this.#room = pool.open();
-    socket.once('close', () => this.#room.release());
+  }
+
+  /** Call it when the socket is closed. */
+  release(): void {
+    this.#room.release();
   }
 
   /** The last response, unless it was written completely. Its request may still wait. */

@@ -133,12 +133,16 @@ type Connections = Map<Socket, Connection>;
 function watchConnections(server: Server, pool: MemoryPool): Connections {
   const connections: Connections = new Map();
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, new Connection(socket, pool));
+    const connection = new Connection(socket, pool);
+    connections.set(socket, connection);
     // Node keeps the address once it was asked for: the log needs it after the client has left.
     void socket.remoteAddress;
     // Node removes its own listener at an upgrade; without one a reset would end the process.
     socket.on('error', ignoreReset);
-    socket.once('close', () => connections.delete(socket));
+    socket.once('close', () => {
+      connections.delete(socket);
+      connection.release();
+    });
   });
   return connections;
 }
