@@ -20,7 +20,9 @@ type Node = NodeProcess & Asked;
 async function start(context: TestContext, env: Env): Promise<Node> {
   const node = await startNode(context, { STORE_TIMEOUT_SECONDS: '2', ...env });
   // Not a copy of it: its log is read anew each time.
-  return Object.assign(node, { fetch: (path, init) => fetch(node.url + path, init) } satisfies Asked);
+  return Object.assign(node, {
+    fetch: (path, init) => fetch(node.url + path, init),
+  } satisfies Asked);
 }
 
 function hash(content: string | Buffer): string {
