@@ -16,7 +16,7 @@ import type { UploadedFile } from './uploaded-file.ts';
 
 /** Type → field → resolver. The types of arguments follow from the schema, not from TypeScript. */
 export type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
-/** Four parameters, and no rest parameter, whose array would cost a tenth of an execution. */
+/** The four parameters of graphql-js; a rest parameter would make an array for each call. */
 type Resolver = (
   source: never,
   args: never,
