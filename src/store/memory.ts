@@ -277,7 +277,7 @@ function createArticles(state: State): Articles {
       return article && saveOne(change(article));
     },
     changeAll(change) {
-      if (length >= changedLengthMax) throw tooLongToChange();
+      if (length > changedLengthMax) throw tooLongToChange();
       save(change(list()).filter((article) => articles.get(article.id) !== article));
     },
   };

@@ -69,24 +69,37 @@ export function testArticles(open: ArticlesFactory): void {
   });
 
   test('all articles are changed at once up to 4 MiB, on every store (R39)', async (t) => {
-    const { articles } = await open(t, []);
-    const long = 'x'.repeat(900_000);
+    /** Of so many bytes as JSON, of which a change of `n` takes none. */
+    const ofBytes = (bytes: number, id: number): Article => {
+      const { json } = toArticle({ id, title: '', n: 0 });
+      return toArticle({ id, title: 'x'.repeat(bytes - json.length), n: 0 });
+    };
+    const mebibyte = 1_048_576;
+    const { articles } = await open(
+      t,
+      [1, 2, 3, 4].map((id) => ofBytes(mebibyte, id)),
+    );
     const change = async (n: number): Promise<void> =>
       articles.changeAll((all) => all.map(changing((one) => ({ ...one, n }))));
-    for (let count = 0; count < 4; count += 1) await articles.save(toDraft({ title: long }));
     await change(1);
-    await articles.save(toDraft({ title: long }));
+    await articles.save(ofBytes(mebibyte + 1, 4));
     await assert.rejects(change(2), { code: 'content_too_large' });
     assert.equal(valueOf(await articles.find(1))?.['n'], 1);
     await articles.change(
-      5,
+      4,
       changing((one) => ({ ...one, n: 3 })),
     );
-    assert.equal(valueOf(await articles.find(5))?.['n'], 3);
+    assert.equal(valueOf(await articles.find(4))?.['n'], 3);
+    await articles.save(ofBytes(mebibyte, 4));
+    await articles.save(toArticle({ id: 5, title: 'short' }));
+    await assert.rejects(change(2), { code: 'content_too_large' });
     // One that becomes shorter makes room.
-    await articles.save(toDraft({ title: 'short', id: 5 }));
+    await articles.save(ofBytes(1_000, 4));
     await change(4);
-    assert.equal(valueOf(await articles.find(1))?.['n'], 4);
+    assert.deepEqual(
+      (await allOf(articles.all)).map((article) => valueOf(article)?.['n']),
+      [4, 4, 4, 4, 4],
+    );
   });
 
   test('a change that throws changes nothing', async (t) => {

@@ -199,7 +199,7 @@ interface Bounded extends Pick<PageQuery, 'table' | 'order'> {
   readonly bytesMax: number;
 }
 
-/** Reads the first rows of a statement up to `bytesMax` bytes of text. */
+/** Reads the rows of a statement until their texts have more than `bytesMax` bytes. */
 async function readBounded(
   pool: Pool,
   { table, order, statement: { text, values }, bytesMax }: Bounded,
@@ -208,9 +208,9 @@ async function readBounded(
   const size = sizeOf(table);
   const bounded = `SELECT * FROM (
       SELECT page.*, sum(${size}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
-    ) AS sized WHERE bytes - (${size}) < ${bytesMax} ORDER BY place ${order}`;
+    ) AS sized WHERE bytes - (${size}) <= ${bytesMax} ORDER BY place ${order}`;
   const rows = await pool.read({ text: bounded, values }, askedAt);
-  return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) >= bytesMax };
+  return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) > bytesMax };
 }
 
 /** The rows of a table from a parameter with JSON, with their positions. */

@@ -79,7 +79,7 @@ export function toPageValues({ owner, after, limit }: PageQuery): readonly Value
 
 export interface RowPage {
   readonly rows: readonly Row[];
-  /** The limit on bytes was reached, so there may be more rows. */
+  /** The limit on bytes was exceeded, so there may be more rows. */
   readonly isCut: boolean;
 }
 

@@ -149,14 +149,14 @@ function toRow(found: Row | readonly unknown[], names: readonly string[]): Row {
   return row;
 }
 
-/** Reads rows up to so many characters of text. */
+/** Reads rows until their texts have more characters than this. */
 function readBounded(found: Iterable<Row>, lengthMax: number): RowPage {
   const rows: Row[] = [];
   let length = 0;
   for (const row of found) {
     rows.push(row);
     for (const name in row) if (typeof row[name] === 'string') length += row[name].length;
-    if (length >= lengthMax) return { rows, isCut: true };
+    if (length > lengthMax) return { rows, isCut: true };
   }
   return { rows, isCut: false };
 }
