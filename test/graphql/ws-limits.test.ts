@@ -46,26 +46,23 @@ describe('messages', { concurrency: 4 }, () => {
     ['graphql-ws', 1008],
   ] as const) {
     test(`too many in a second close with ${code} on ${name}`, async (t) => {
-      const { port } = await startEndpoint(t, { now: () => 7_000 });
+      const { port, pool } = await startEndpoint(t, { now: () => 7_000 });
       const client = await connectReady(port, { protocols: [name] });
-      for (let count = 0; count < 201; count += 1) client.send({ type: 'pong' });
+      for (let count = 0; count < 199; count += 1) client.send({ type: 'pong' });
+      client.send(subscribe('one too many', subscription));
       assert.equal((await client.closed).code, code);
+      assert.equal(pool.bytes, 0, 'the operation was not started');
     });
   }
 
-  test('pongs of WebSocket itself that answer no ping count too', async (t) => {
-    const { port } = await startEndpoint(t, { now: () => 7_000 });
-    const client = await connectReady(port, { protocols });
-    for (let count = 0; count < 201; count += 1) client.socket.pong();
-    assert.deepEqual(await client.closed, { code: 4429, reason: 'Too many messages' });
-  });
-
-  test('pings of WebSocket itself count too', async (t) => {
-    const { port } = await startEndpoint(t, { now: () => 7_000 });
-    const client = await connectReady(port, { protocols });
-    for (let count = 0; count < 201; count += 1) client.socket.ping();
-    assert.equal((await client.closed).code, 4429);
-  });
+  for (const kind of ['ping', 'pong'] as const) {
+    test(`a ${kind} of WebSocket itself that nobody asked for counts too`, async (t) => {
+      const { port } = await startEndpoint(t, { now: () => 7_000 });
+      const client = await connectReady(port, { protocols });
+      for (let count = 0; count < 201; count += 1) client.socket[kind]();
+      assert.deepEqual(await client.closed, { code: 4429, reason: 'Too many messages' });
+    });
+  }
 });
 
 describe('operations', { concurrency: 4 }, () => {

@@ -209,7 +209,6 @@ test('counters begin with 0, and stored files are shown beside their limits', as
   const { main, read, valueOf } = await start(t);
   for (const series of [
     'security_events_total{event="login failed"}',
-    'websocket_closes_total{code="1013"}',
     'graphql_cached_responses_total{type="query"}',
     'dropped_subscribers_total{reason="behind"}',
     'stored_files',
@@ -217,6 +216,11 @@ test('counters begin with 0, and stored files are shown beside their limits', as
   ]) {
     assert.ok((await read()).includes(`\ninkwell_${series} 0\n`), series);
   }
+  const closes = (await read()).matchAll(/^inkwell_websocket_closes_total\{code="(\w+)"\} 0$/gm);
+  assert.equal(
+    Array.from(closes, ([, code]) => code).join(' '),
+    '1000 1001 1002 1003 1005 1006 1007 1008 1009 1011 1013 4400 4401 4408 4409 4429 other',
+  );
   const body = new FormData();
   body.append('part', new Blob(['abc']), 'a.txt');
   assert.equal(
