@@ -102,15 +102,6 @@ test('lines that nobody takes are counted over the seconds, and told of once', (
   );
 });
 
-test('below the limit nothing is dropped', () => {
-  const { log, lines, at } = collect(3);
-  for (let second = 0; second < 5; second += 1) {
-    at(second * 1_000);
-    for (let count = 0; count < 3; count += 1) log('info', 'e');
-  }
-  assert.equal(lines.length, 15);
-});
-
 test('pretty: the time, the level, the event, then facts in one line', () => {
   const { log, lines, at } = collect(9, { format: 'pretty' });
   at(Date.UTC(2026, 0, 2, 3, 4, 5, 6));

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fails, here, runHere } from '../support/accounts-command.js';
-import { runCommand, runCommandHere } from '../support/command.js';
+import { runCommand } from '../support/command.js';
 
 test('a store in memory keeps no accounts', async () => {
   for (const env of [{}, { STORE_URL: 'memory:' }]) {
@@ -59,19 +59,6 @@ test('arguments that make no command get the usage, and 2', async () => {
     assert.doesNotMatch(errors, /secret/);
   }
   assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
-});
-
-test('a command that there is not starts no server', async () => {
-  const { code, output, errors } = await runCommandHere(['acounts', 'list'], {
-    env: { PORT: '0' },
-  });
-  assert.deepEqual([code, output], [2, '']);
-  const known = 'accounts, backup, migrate';
-  assert.equal(
-    errors,
-    `inkwell: there is no command "acounts", only ${known}. Try --help.
-`,
-  );
 });
 
 test('--help shows the usage, and what is wrong with arguments is named', async () => {

@@ -8,9 +8,6 @@ import { copyLengthMax, patch, refusal } from '../support/json-patch.js';
 type Row = readonly [title: string, document: Json, operations: readonly Json[], result: Json];
 
 const applied: readonly Row[] = [
-  ['add makes a member', { a: 1 }, [{ op: 'add', path: '/b', value: 2 }], { a: 1, b: 2 }],
-  ['add replaces a member', { a: 1 }, [{ op: 'add', path: '/a', value: [2] }], { a: [2] }],
-  ['add puts an item in front', [1, 2], [{ op: 'add', path: '/0', value: 0 }], [0, 1, 2]],
   ['add at the length is behind the last', [1], [{ op: 'add', path: '/1', value: 2 }], [1, 2]],
   [
     'add at - is behind the last',
@@ -21,11 +18,7 @@ const applied: readonly Row[] = [
   ['add replaces the document', { a: 1 }, [{ op: 'add', path: '', value: 'b' }], 'b'],
   ['add keeps null', {}, [{ op: 'add', path: '/a', value: null }], { a: null }],
   ['add takes an empty name', {}, [{ op: 'add', path: '/', value: 1 }], { '': 1 }],
-  ['remove takes a member', { a: 1, b: 2 }, [{ op: 'remove', path: '/a' }], { b: 2 }],
-  ['remove closes the gap', [1, 2, 3], [{ op: 'remove', path: '/1' }], [1, 3]],
   ['remove of the document leaves null', { a: 1 }, [{ op: 'remove', path: '' }], null],
-  ['replace of an item', ['a', 'b'], [{ op: 'replace', path: '/1', value: 'c' }], ['a', 'c']],
-  ['replace of null', { a: null }, [{ op: 'replace', path: '/a', value: 1 }], { a: 1 }],
   ['move renames', { a: 1, b: 2 }, [{ op: 'move', from: '/a', path: '/c' }], { b: 2, c: 1 }],
   ['move within an array', [1, 2, 3], [{ op: 'move', from: '/0', path: '/2' }], [2, 3, 1]],
   ['move onto itself', { a: { b: 1 } }, [{ op: 'move', from: '/a', path: '/a' }], { a: { b: 1 } }],
@@ -82,7 +75,7 @@ const applied: readonly Row[] = [
   ['no operations change nothing', { a: 1 }, [], { a: 1 }],
 ];
 
-test('operations do what RFC 6902 §4 says', async (t) => {
+test('operations do what RFC 6902 §4 says, beyond the rows of the public suite', async (t) => {
   for (const [title, document, operations, result] of applied) {
     await t.test(title, () => {
       const before = JSON.stringify([document, operations]);
@@ -109,9 +102,22 @@ test('what is no patch document is invalid_patch', () => {
     ...['toString', 'constructor', '__proto__', '_get', 'ADD', '', 1, null].map((op) => [
       { ...operation, op },
     ]),
-    ...['a', 'a/b', '#/a', '/a~', '/~2', null, 1, ['/a'], '/__proto__', '/a/__proto__/b'].map(
-      (path) => [{ ...operation, path }],
-    ),
+    ...[
+      'a',
+      'a/b',
+      ' /a',
+      '#/a',
+      '/a~',
+      '/~2',
+      '/a~/b',
+      '/~~0',
+      '~0',
+      null,
+      1,
+      ['/a'],
+      '/__proto__',
+      '/a/__proto__/b',
+    ].map((path) => [{ ...operation, path }]),
     ...['add', 'replace', 'test'].map((op) => [{ op, path: '/a' }]),
     ...['move', 'copy'].map((op) => [{ op, path: '/a' }]),
     ...['b', 1, null, '/~'].map((from) => [{ op: 'copy', path: '/a', from }]),
@@ -135,16 +141,19 @@ test('a patch document is judged before the first operation is applied', () => {
 
 test('what has no target, or fails its test, is patch_not_applicable', () => {
   const document = { a: [1, 2], b: { c: 'd' }, n: null, t: 'text' };
+  const missing = ['/x', '/A', '/b/x', '/a/2', '/t/0', '/t/length', '/n/x', '/toString'];
+  const badIndices = '- -1 -0 +1 01 00 1e0 1.0 0x1 length ١ 4294967296 99999999999999999999'
+    .split(' ')
+    .concat('', ' 1', '1 ')
+    .map((index) => `/a/${index}`);
   const operations: Json[] = [
-    ...['/x', '/b/x', '/a/2', '/a/-', '/a/01', '/t/0', '/n/x', '/a/length', '/toString'].flatMap(
-      (path) => [
-        { op: 'remove', path },
-        { op: 'replace', path, value: 1 },
-        { op: 'test', path, value: 1 },
-        { op: 'copy', from: path, path: '/y' },
-        { op: 'move', from: path, path: '/y' },
-      ],
-    ),
+    ...[...missing, ...badIndices].flatMap((path) => [
+      { op: 'remove', path },
+      { op: 'replace', path, value: 1 },
+      { op: 'test', path, value: 1 },
+      { op: 'copy', from: path, path: '/y' },
+      { op: 'move', from: path, path: '/y' },
+    ]),
     ...['/x/y', '/a/3', '/a/01', '/a/-1', '/a/x', '/a/', '/a/4294967296', '/t/0', '/n/x'].flatMap(
       (path) => [
         { op: 'add', path, value: 1 },

@@ -128,6 +128,8 @@ async function guarded(server: TestServer, member: Headers) {
       ['PATCH', `/api/todos/${todos[0]?.id ?? ''}`, { completed: true }] as const,
       ['DELETE', `/api/todos/${todos[0]?.id ?? ''}`] as const,
       ['POST', `${post}/comments`, { content: 'c' }] as const,
+      ['POST', '/api/multiparts/simple', {}] as const,
+      ['POST', '/api/multiparts/list', {}] as const,
       ['DELETE', '/api/multiparts/abc.text'] as const,
       ['POST', '/api/todos', { title: 't' }] as const,
       ['POST', '/api/articles', { title: 't' }] as const,
@@ -136,6 +138,21 @@ async function guarded(server: TestServer, member: Headers) {
     ],
   };
 }
+
+describe('writes', { concurrency: true }, () => {
+  it('need the token of any account, and reads need none', async (t) => {
+    const server = await start(t, 'writes');
+    const account = bearer(await logIn(server));
+    for (const request of (await guarded(server, {})).requests) {
+      const [method, path] = request;
+      if (path === '/profile') continue; // needs one in every mode
+      const isRead = method === 'GET' || method === 'HEAD';
+      const name = `${method} ${path}`;
+      assert.equal((await statusOf(server, request)) === 401, !isRead, name);
+      assert.notEqual(await statusOf(server, request, account), 401, name);
+    }
+  });
+});
 
 describe('members', { concurrency: true }, () => {
   it('read and write everything over REST, and nobody else reads anything', async (t) => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.js';
-import { logIn } from '../support/login.js';
 import { keepOthersServed } from '../support/prober.js';
 
 keepOthersServed();
@@ -22,7 +21,19 @@ test('the two articles of the start are listed and found by id', async (t) => {
 
 test('an id that names no article is 404, for every method', async (t) => {
   const server = await start(t);
-  const ids = ['3', '0', '01', '-1', '+1', '1.0', '1e0', 'x', '%31%20', '9007199254740992'];
+  const ids = [
+    '3',
+    '0',
+    '01',
+    '-1',
+    '+1',
+    '1.0',
+    '1e0',
+    'x',
+    '%31%20',
+    '%D9%A1',
+    '9007199254740992',
+  ];
   for (const path of ids.map((id) => `/api/articles/${id}`)) {
     assert.equal(await refusal(await server.fetch(path)), '404 not_found', path);
     assert.equal(await refusal(await server.patch(path, mergePatch, {})), '404 not_found', path);
@@ -192,6 +203,8 @@ test('a merge patch that leaves no valid article is refused', async (t) => {
     [{ title: null }, '422 invalid_body'],
     [{ id: null }, '422 invalid_body'],
     [{ id: 2 }, '422 invalid_body'],
+    [{ id: '1' }, '422 invalid_body'],
+    [{ publishedAt: 'never' }, '422 invalid_body'],
     [{ tags: { 0: 'x' } }, '422 invalid_body'],
     [[], '422 invalid_body'],
     ['null', '422 invalid_body'],
@@ -264,28 +277,4 @@ test('patches that come together lose no update', async (t) => {
   assert.ok(responses.every(({ status }) => status === 204));
   const article = (await server.get('/api/articles/1')) as Record<string, unknown>;
   for (let index = 0; index < 50; index += 1) assert.equal(article[`member${index}`], index);
-});
-
-test('with REQUIRE_AUTH=writes every change needs a token, and reading does not', async (t) => {
-  const server = await start(t, { REQUIRE_AUTH: 'writes' });
-  const token = await logIn(server);
-  const writes = [
-    ['POST', '/api/articles', 'application/json', '{"title":"x"}', 201],
-    ['PATCH', '/api/articles', jsonPatch, '[]', 204],
-    ['PATCH', '/api/articles/1', jsonPatch, '[]', 204],
-    ['PATCH', '/api/articles/1', mergePatch, '{}', 204],
-  ] as const;
-  for (const [method, path, type, body, status] of writes) {
-    const headers = { 'Content-Type': type };
-    const refused = await server.fetch(path, { method, body, headers });
-    assert.equal(await refusal(refused), '401 missing_token');
-    const authorization = `Bearer ${token}`;
-    const granted = await server.fetch(path, {
-      method,
-      body,
-      headers: { ...headers, authorization },
-    });
-    assert.equal(granted.status, status);
-  }
-  assert.equal((await server.fetch('/api/articles')).status, 200);
 });

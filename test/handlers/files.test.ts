@@ -31,13 +31,6 @@ suite('GET /api/multiparts', () => {
     assert.deepEqual(await refusal(other), [406, 'not_acceptable']);
   });
 
-  test('answers HEAD without a body and without reading a file', async (t) => {
-    const server = await startServer(t);
-    const response = await server.fetch('/api/multiparts', { method: 'HEAD' });
-    assert.equal(response.status, 200);
-    assert.equal(await response.text(), '');
-  });
-
   test('answers HEAD without keeping a replaced file for it', async (t) => {
     const server = await startServer(t);
     for (const text of ['old', 'new']) {
@@ -50,13 +43,20 @@ suite('GET /api/multiparts', () => {
 
   test('gives each file the media type of its extension', async (t) => {
     const server = await startServer(t);
-    const sent = { a: file('1', 'a.TXT', 'x/y'), b: file('2', 'b.svg'), c: file('3', 'c.png') };
-    assert.equal((await post(server, 'list', form(sent))).status, 200);
-    assert.deepEqual(await stored(server), [
-      ['a.TXT', 'a.TXT', 'text/plain', '1'],
-      ['b.svg', 'b.svg', 'application/svg+xml', '2'],
-      ['c.png', 'c.png', 'application/octet-stream', '3'],
-    ]);
+    const unknown = ['c.png', 'd.bin', 'txt', 'e.txt.', 'f.constructor'];
+    const types = [
+      ['a.TXT', 'text/plain'],
+      ['a.b.txt', 'text/plain'],
+      ['.txt', 'text/plain'],
+      ['b.Svg', 'application/svg+xml'],
+      ...unknown.map((name) => [name, 'application/octet-stream'] as const),
+    ] as const;
+    const sent = types.map(([name]) => [name, file(name, name, 'x/y')]);
+    assert.equal((await post(server, 'list', form(Object.fromEntries(sent)))).status, 200);
+    assert.deepEqual(
+      await stored(server),
+      types.map(([name, type]) => [name, name, type, name]),
+    );
   });
 
   test('leaves out a file that is missing on the disk, and logs it', async (t) => {
@@ -168,12 +168,17 @@ suite('POST /api/multiparts/list', () => {
       part('e', '', { fileName: '', type: 'application/octet-stream' }),
       part('f', '6', { fileName: '..' }),
       part('g', '7', { fileName: '../../etc/passwd.txt' }),
+      part('h', '8', { fileName: 'a/' }),
+      part('i', '9', { fileName: 'C:\\dir\\b.txt' }),
+      part('j', '10', { fileName: '..\\.' }),
+      part('k', '11', { type: 'image/svg+xml' }),
     ]);
     assert.equal((await post(server, 'list', body)).status, 200);
     const response = await server.fetch('/api/multiparts');
     const names = (await stored(server)).map(([name]) => name);
     const extensions = names.map((name) => name.replace(/^[0-9a-f-]{36}/, ''));
-    assert.deepEqual(extensions, ['.txt', '.svg', '.bin', '.txt', '.bin', '.txt', 'passwd.txt']);
+    const expected = '.txt .svg .bin .txt .bin .txt passwd.txt .txt b.txt .txt .bin';
+    assert.deepEqual(extensions, expected.split(' '));
     assert.ok(Buffer.from(await response.arrayBuffer()).includes(odd));
   });
 
@@ -187,6 +192,8 @@ suite('POST /api/multiparts/list', () => {
       '__proto__',
       '😀.svg',
       ' .txt',
+      '...',
+      `${'é'.repeat(127)}x`,
     ];
     const entries = names.map((name, index) => [`n${index}`, file('x', name)] as const);
     assert.equal((await post(server, 'list', form(Object.fromEntries(entries)))).status, 200);
@@ -198,7 +205,8 @@ suite('POST /api/multiparts/list', () => {
 
   test('refuses a name with a control character or of more than 255 bytes', async (t) => {
     const server = await startServer(t);
-    for (const name of ['a\r\nX-Evil: 1', 'a\u0000b', 'x'.repeat(256)]) {
+    const control = ['a\r\nX-Evil: 1', 'a\u0000b', 'a\u007f', 'a\u0085', '\u001b[2J'];
+    for (const name of [...control, `${'é'.repeat(127)}xx`]) {
       const parts = form({ good: file('1', 'good.txt'), bad: file('2', name) });
       assert.deepEqual(await refusal(await post(server, 'list', parts)), [
         400,

@@ -114,17 +114,6 @@ test('one file can stand at several places', async (context) => {
   assert.deepEqual(await stored(server), { 'a.txt': 'x' });
 });
 
-test('a file without a name gets one by its type', async (context) => {
-  const server = await startServer(context);
-  await send(server, [
-    ['operations', one],
-    ['map', { t: ['variables.file'] }],
-    ['t', 'plain text'],
-  ]);
-  const [name = ''] = Object.keys(await stored(server));
-  assert.match(name, /^[0-9a-f-]{36}\.txt$/);
-});
-
 test('operations and a map are limited in their values, like other JSON', async (context) => {
   const server = await startServer(context);
   const list = (length: number): number[] => Array.from({ length }, () => 0);
