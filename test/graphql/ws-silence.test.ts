@@ -14,8 +14,10 @@ async function connect(t: TestContext, protocols: readonly string[]): Promise<Ha
 }
 
 describe('a client that says nothing', { concurrency: true }, () => {
-  test('without connection_init the socket closes with 4408', async (t) => {
+  test('without connection_init the socket closes with 4408 after 5 seconds', async (t) => {
+    const timers = t.mock.method(globalThis, 'setTimeout');
     const client = await connect(t, newer);
+    assert.ok(timers.mock.calls.some(({ arguments: [, milliseconds] }) => milliseconds === 5_000));
     assert.deepEqual(await client.closed, {
       code: 4408,
       reason: 'Connection initialisation timeout',
