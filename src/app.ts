@@ -95,7 +95,10 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     initial: initialData(accounts, config.demoData),
     log,
     timed: metrics?.statement,
-    ...driverLimits(config),
+    bytesMax: config.memoryStoreBytesMax,
+    listenUrl: config.storeListenUrl,
+    connectionsMax: config.storeConnectionsMax,
+    timeoutSeconds: config.storeTimeoutSeconds,
   });
   const uploads = await openUploads({
     directory: config.uploadDir,
@@ -221,13 +224,4 @@ function getSecrets(config: Config, log: Log): readonly [Buffer, ...Buffer[]] {
   }
   const previous = jwtSecretPrevious === '' ? [] : [Buffer.from(jwtSecretPrevious)];
   return [Buffer.from(jwtSecret), ...previous];
-}
-
-function driverLimits(config: Config) {
-  return {
-    bytesMax: config.memoryStoreBytesMax,
-    listenUrl: config.storeListenUrl,
-    connectionsMax: config.storeConnectionsMax,
-    timeoutSeconds: config.storeTimeoutSeconds,
-  };
 }

@@ -102,7 +102,7 @@ function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'r
   const log = createLog(output.write, { ...options, linesPerSecondMax });
   if (config.logRequests !== 'all') return { log };
   // With a limit, most requests would not be logged.
-  const unlimited = { ...options, now: oncePerIteration(now), linesPerSecondMax: Infinity };
+  const unlimited = { ...options, linesPerSecondMax: Infinity };
   return { log, requestLog: createLog(output.hold, unlimited) };
 }
 
@@ -208,16 +208,6 @@ function createFail(write: LineWriter): Fail {
     const log = createLog(write, { linesPerSecondMax: 1, now });
     log('error', event, { reason: toStack(reason) });
     process.exit(1);
-  };
-}
-
-/** Reads the clock once per iteration of the event loop: reading it costs as much as a log line. */
-function oncePerIteration(read: () => Date): () => Date {
-  let time: Date | undefined;
-  const forget = (): void => void (time = undefined);
-  return () => {
-    if (time === undefined) setImmediate(forget);
-    return (time ??= read());
   };
 }
 
