@@ -32,7 +32,11 @@ export class CommentFeed {
   readonly #deps: FeedDeps;
   /** Identifies this node in notifications. */
   readonly #nodeId = randomUUID();
-  readonly #listening: Listening | undefined;
+  /**
+   * From the first listener on: a node without subscribers is not woken, and subscribers that come
+   * and go do not open connections.
+   */
+  #listening: Listening | undefined;
   /** Present while there is a listener: otherwise the table is not read. */
   #follower: Follower | undefined;
   #notifyTimer: NodeJS.Timeout | undefined;
@@ -40,15 +44,16 @@ export class CommentFeed {
 
   constructor(deps: FeedDeps) {
     this.#deps = deps;
-    this.#listening =
-      deps.listenServer &&
-      listen(deps.listenServer, deps.log, (from) => {
-        if (from !== this.#nodeId) this.#follower?.ask();
-      });
   }
 
   /** For one listener: the topic, which has the subscribers. */
   watch(listener: (comment: Comment) => void): () => void {
+    const { listenServer, log } = this.#deps;
+    this.#listening ??=
+      listenServer &&
+      listen(listenServer, log, (from) => {
+        if (from !== this.#nodeId) this.#follower?.ask();
+      });
     const isNotified = (): boolean => this.#listening?.isActive() ?? false;
     const follower = new Follower(this.#deps, isNotified, listener);
     this.#follower = follower;
@@ -69,7 +74,7 @@ export class CommentFeed {
   /** Call it for a comment that this node stored. */
   stored(stored: Stored): void {
     this.#follower?.stored(stored);
-    if (this.#listening === undefined || this.#notifyTimer !== undefined) return;
+    if (this.#deps.listenServer === undefined || this.#notifyTimer !== undefined) return;
     const rest = this.#notifiedAt + notifyPaceMilliseconds - performance.now();
     this.#notifyTimer = setTimeout(() => this.#notify(), Math.max(notifyMilliseconds, rest));
   }
@@ -165,7 +170,8 @@ class Follower {
     if (this.#closed || dueAt >= this.#dueAt) return;
     this.#dueAt = dueAt;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#look(), milliseconds);
+    if (milliseconds <= 0) void this.#look();
+    else this.#timer = setTimeout(() => void this.#look(), milliseconds);
   }
 
   async #look(): Promise<void> {
