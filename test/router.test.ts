@@ -95,16 +95,6 @@ const routes = ['/hello', '/posts', '/posts/{id}', '/posts/{id}/comments', '/ui/
 const router = createRouter(routes.map((path) => route('GET', path)));
 const find = (path: string): Found<string> => router.find('GET', path);
 
-test('a parameter is decoded by itself: an escaped slash stays inside it', () => {
-  assert.deepEqual(find('/posts/a%2Fb%3F'), {
-    kind: 'match',
-    endpoint: 'GET /posts/{id}',
-    params: { id: 'a/b?' },
-  });
-  assert.equal(find('/posts%2Fa').kind, 'not_found');
-  assert.equal(find('/posts/a%2Fcomments').kind, 'match');
-});
-
 test('a trailing slash, an empty segment and a dot segment are other paths (R9)', () => {
   const paths = '/hello/ //hello / /posts/ /posts//comments /x/../hello /./hello /Hello /hello.';
   for (const path of [...paths.split(' '), '/hello%00', '/hello%20', '/ui/..%2f..%2fetc', '*']) {

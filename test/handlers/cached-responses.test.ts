@@ -30,43 +30,6 @@ describe('answers that are kept', () => {
   };
   const askFor = async (body: unknown): Promise<Result> =>
     (await (await ask(body)).json()) as Result;
-  const createPost = async (title: string): Promise<string> => {
-    const created = await server.send('POST', '/posts', { title, content: 'some text' });
-    return created.headers.get('location') ?? '';
-  };
-  const titles = async (): Promise<readonly string[]> =>
-    ((await (await server.fetch('/posts')).json()) as { title: string }[]).map(
-      ({ title }) => title,
-    );
-
-  it('give way to every write of REST, in REST and in GraphQL', async () => {
-    const list = { query: '{ allPosts { title comments { content } } }' };
-    for (const step of ['one', 'two', 'three']) {
-      const location = await createPost(step);
-      // Asked for twice: the second response may be a kept one.
-      for (let again = 0; again < 2; again += 1) {
-        assert.equal((await titles())[0], step);
-        assert.deepEqual(posts(await askFor(list))[0], {
-          title: step.toUpperCase(),
-          comments: [],
-        });
-      }
-      await server.send('PUT', location, { title: `${step}, changed`, content: 'other' });
-      assert.equal((await titles())[0], `${step}, changed`);
-      const one = (await (await server.fetch(location)).json()) as { title: string };
-      assert.equal(one.title, `${step}, changed`);
-      await server.send('POST', `${location}/comments`, { content: 'new' });
-      assert.deepEqual(posts(await askFor(list))[0], {
-        title: `${step}, changed`.toUpperCase(),
-        comments: [{ content: 'new' }],
-      });
-    }
-    const location = await createPost('short-lived');
-    assert.equal((await server.fetch(location)).status, 200);
-    await server.fetch(location, { method: 'DELETE' });
-    assert.equal((await server.fetch(location)).status, 404);
-    assert.ok(!(await titles()).includes('short-lived'));
-  });
 
   it('give way to a mutation, also to one in the same batch', async () => {
     const count = { query: '{ allPosts { id } }' };

@@ -26,19 +26,6 @@ test('the query of the specification is answered', async (context) => {
   assert.deepEqual(data.allPosts[2]?.author, { name: 'Ada Lovelace' });
 });
 
-test('a post made here is read by REST, and the other way round', async (context) => {
-  const server = await start(context, { DEMO_DATA: 'false' });
-  const input = { title: 'By GraphQL', content: 'text' };
-  const made = (await post(server, { query: createPost, variables: { input } })).body;
-  const { createPost: id } = (made as { data: { createPost: string } }).data;
-  const byRest = (await (await server.fetch(`/posts/${id}`)).json()) as Record<string, unknown>;
-  assert.equal(byRest['title'], 'By GraphQL');
-
-  await server.send('POST', '/posts', { title: 'By REST', content: 'text' });
-  const { body } = await post(server, { query: titles });
-  assert.deepEqual(body, { data: { allPosts: [{ title: 'BY REST' }, { title: 'BY GRAPHQL' }] } });
-});
-
 test('the account of a token is the author, a bad token is refused', async (context) => {
   const server = await start(context);
   const token = await logIn(server);

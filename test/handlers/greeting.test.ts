@@ -23,17 +23,3 @@ test('every response has a request id of its own', async (t) => {
   assert.equal(ids.size, 4);
   assert.ok(!ids.has(null));
 });
-
-test('it is text and nothing else: another Accept is 406, another method 405', async (t) => {
-  const server = await startServer(t);
-  const json = { headers: { Accept: 'application/json' } };
-  assert.equal((await server.fetch('/hello', json)).status, 406);
-  const post = await server.fetch('/hello', { method: 'POST', body: 'x' });
-  assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
-  assert.deepEqual(await post.json(), {
-    title: 'Method Not Allowed',
-    status: 405,
-    code: 'method_not_allowed',
-    error: 'This resource has GET, HEAD, OPTIONS.',
-  });
-});

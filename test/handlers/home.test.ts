@@ -31,12 +31,6 @@ test('GET /: a page for a browser, whose links lead somewhere', async (t) => {
   assert.deepEqual(listed.toSorted(), routes.toSorted());
 });
 
-test('GET /: any other type is 406, any other method 405', async (t) => {
-  const server = await startServer(t);
-  assert.equal((await server.fetch('/', { headers: { Accept: 'image/png' } })).status, 406);
-  assert.equal((await server.fetch('/', { method: 'POST' })).status, 405);
-});
-
 test('GET /graphql without a query leads a browser to the UI, and no other client', async (t) => {
   const server = await startServer(t);
   const get = (target: string, accept: string): Promise<Response> =>

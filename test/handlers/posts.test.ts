@@ -187,21 +187,6 @@ test('a body of another type is 415, one that is no JSON is 400 (R6, R10)', asyn
   }
 });
 
-test('other methods are 405 with Allow; OPTIONS tells the same (R6, R9)', async (t) => {
-  const server = await startServer(t);
-  const rows = [
-    ['/posts', 'GET, POST, HEAD, OPTIONS'],
-    [`/posts/${missing}`, 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS'],
-  ] as const;
-  for (const [path, allow] of rows) {
-    const refused = await server.fetch(path, { method: 'PROPFIND' });
-    assert.equal(refused.status, 405);
-    assert.equal(refused.headers.get('allow'), allow);
-    const options = await server.fetch(path, { method: 'OPTIONS' });
-    assert.deepEqual([options.status, options.headers.get('allow')], [204, allow]);
-  }
-});
-
 test('HEAD is GET without a body, with the same length (R9)', async (t) => {
   const server = await startServer(t);
   const location = await create(server, 'ü');

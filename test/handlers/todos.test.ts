@@ -110,22 +110,6 @@ test('a body that is no todo is 422 with a pointer for every fault', async (t) =
   assert.equal((await list(server)).length, 3);
 });
 
-test('other methods are 405, another Accept is 406, the prefix belongs to the path', async (t) => {
-  const server = await startServer(t);
-  const put = await server.fetch('/api/todos', { method: 'PUT' });
-  assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, POST, HEAD, OPTIONS']);
-  const one = await server.fetch(`/api/todos/${missing}`, { method: 'PUT' });
-  assert.deepEqual(
-    [one.status, one.headers.get('allow')],
-    [405, 'GET, PATCH, DELETE, HEAD, OPTIONS'],
-  );
-  const headers = { Accept: 'text/html' };
-  assert.equal((await server.fetch('/api/todos', { headers })).status, 406);
-  for (const path of ['/todos', '/api', '/api/', '/api/todos/', '/API/todos']) {
-    assert.equal((await server.fetch(path)).status, 404, path);
-  }
-});
-
 test('a refused body is named by its members, or as a whole', async (t) => {
   const server = await startServer(t);
   for (const [body, sentence] of [
