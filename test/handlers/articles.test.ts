@@ -76,8 +76,6 @@ test('a body that is no article is refused and nothing is stored', async (t) => 
     problem.errors?.map(({ pointer }) => pointer),
     ['/title', '/tags/1'],
   );
-  const noJson = await server.fetch('/api/articles', { method: 'POST', body: '{"title":"x"}' });
-  assert.equal(await refusal(noJson), '415 unsupported_media_type');
   assert.equal(((await server.get('/api/articles')) as unknown[]).length, 2);
 });
 

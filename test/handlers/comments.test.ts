@@ -87,14 +87,6 @@ test('a body that is no comment is refused, and nothing is stored', async (t) =>
   for (const body of [{}, { content: '' }, { content: ' \n' }, { content: 1 }, [], null]) {
     assert.equal((await server.send('POST', `${post}/comments`, body)).status, 422);
   }
-  const text = await server.fetch(`${post}/comments`, { method: 'POST', body: 'text' });
-  assert.equal(text.status, 415);
-  const bad = await server.fetch(`${post}/comments`, {
-    method: 'POST',
-    body: '{',
-    headers: { 'Content-Type': 'application/json' },
-  });
-  assert.equal(bad.status, 400);
   assert.deepEqual(await (await server.fetch(`${post}/comments`)).json(), []);
 });
 

@@ -118,24 +118,3 @@ suite('an upload that breaks off', () => {
     assert.equal((await post(server, 'list', body)).status, 200);
   });
 });
-
-suite('two uploads of one name while eight clients download', () => {
-  test('give every client one of the two, whole', async (t) => {
-    const server = await startServer(t);
-    const versions = ['1', '2'].map((digit) => digit.repeat(300_000));
-    await post(server, 'list', form({ a: file(versions[0] ?? '', 'a') }));
-    const uploading = versions.map(async (content) => {
-      for (let turn = 0; turn < 5; turn += 1) {
-        assert.equal((await post(server, 'list', form({ a: file(content, 'a') }))).status, 200);
-      }
-    });
-    const downloading = Array.from({ length: 8 }, async () => {
-      for (let turn = 0; turn < 4; turn += 1) {
-        const [[, , , content] = []] = await stored(server);
-        assert.ok(content !== undefined && versions.includes(content));
-      }
-    });
-    await Promise.all([...uploading, ...downloading]);
-    assert.equal((await filesOnDisk(server)).length, 1);
-  });
-});
