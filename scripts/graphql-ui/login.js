@@ -1,12 +1,14 @@
 /**
  * A button that logs in, and lets each request of this page carry the token while it is valid. The
- * token is kept in this page's memory only.
+ * token is kept in this page's memory only. All tabs get the schema by one request.
  */
 
 const graphql = new URL('../graphql', document.baseURI).href;
 const login = new URL('../auth/login', document.baseURI);
 
 let authorization;
+/** The response with the schema, for a second: each tab asks for it when the page opens. */
+let schema;
 
 const { fetch: fetchWithout } = globalThis;
 globalThis.fetch = (resource, options) => {
@@ -14,7 +16,13 @@ globalThis.fetch = (resource, options) => {
   if (authorization !== undefined && request.url === graphql) {
     request.headers.set('Authorization', authorization);
   }
-  return fetchWithout(request);
+  const body = options?.body;
+  if (typeof body !== 'string' || !body.includes('query IntrospectionQuery ')) {
+    return fetchWithout(request);
+  }
+  if (schema === undefined) setTimeout(() => (schema = undefined), 1_000);
+  schema ??= fetchWithout(request);
+  return schema.then((response) => response.clone());
 };
 
 document.body.insertAdjacentHTML(

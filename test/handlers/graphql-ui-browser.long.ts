@@ -11,11 +11,15 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   const ends: (() => Promise<void>)[] = [];
   let asked: string[];
   let faults: string[];
+  let introspections = 0;
 
   before(async () => {
     server = await startServer({ after: (end) => ends.push(end) });
     browser = await openBrowser();
     ({ page, asked, faults } = await openWatchedPage(browser));
+    page.on('request', (request) => {
+      if (request.postData()?.includes('IntrospectionQuery') === true) introspections += 1;
+    });
     await page.goto(`${server.url}/graphql-ui`);
     await tab('Posts').waitFor();
   });
@@ -35,6 +39,13 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
     await shows(`${server.url}/graphql`);
     await shows('allPosts');
     assert.equal(await page.locator('app-banner').filter({ visible: true }).count(), 0);
+  });
+
+  it('asks for the schema once for all tabs', async () => {
+    await tab('Docs').click();
+    await shows('@uppercase');
+    await tab('Docs').click();
+    assert.equal(introspections, 1);
   });
 
   it('runs the query that a first-time visitor finds', async () => {
