@@ -103,6 +103,13 @@ describe('the tables of the documents', () => {
     }
   });
 
+  it('shows the figures of the bench in the chart', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      join(projectFolder, 'bench/chart.mjs'),
+    ]);
+    assert.equal(stdout, doc('performance.svg'));
+  });
+
   it('counts the packages of the production tree, none of which runs a script', () => {
     const production = Object.entries(lock.packages).filter(([path, entry]) => {
       // The link to the folder that stands in for a package: what it leads to is for development.
