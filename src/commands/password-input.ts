@@ -7,6 +7,9 @@ import { createInterface } from 'node:readline/promises';
 import { type Readable, Writable } from 'node:stream';
 import { passwordBytesMax } from '../auth/password.ts';
 
+/** Limit for the input: the line editor gathers a line without one. */
+const inputBytesMax = 16_384;
+
 /** Standard input, as the process has it. */
 export interface PasswordInput extends Readable {
   readonly isTTY?: boolean;
@@ -27,11 +30,17 @@ export async function readPassword(
   const terminal = { terminal: isTerminal, historySize: 0, crlfDelay: Infinity };
   const editor = createInterface({ input, output, ...terminal });
   const timer = setTimeout(() => editor.close(), secondsMax * 1000);
+  let bytes = 0;
+  input.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > inputBytesMax) editor.close();
+  });
   const lines = editor[Symbol.asyncIterator]();
   const ask = async (prompt: string): Promise<string> => {
     if (isTerminal) write(prompt);
     const line: IteratorResult<string, unknown> = await lines.next();
     if (isTerminal) write('\n');
+    if (line.done === true && bytes > inputBytesMax) throw tooLong();
     // Ctrl+C, Ctrl+D, the end of the input, or no line in time.
     if (line.done === true) throw new Error('No password was given: nothing has changed.');
     return line.value;
@@ -51,11 +60,13 @@ export async function readPassword(
 
 function checkPassword(password: string): string {
   if (password === '') throw new Error('A password must not be empty.');
-  if (Buffer.byteLength(password) > passwordBytesMax) {
-    throw new Error(`A password must have at most ${passwordBytesMax} bytes.`);
-  }
+  if (Buffer.byteLength(password) > passwordBytesMax) throw tooLong();
   if (password.includes('\ufffd')) throw new Error('A password must be UTF-8.');
   // Control characters come from arrow keys or binary files, and cannot be typed at a login.
   if (/\p{Cc}/u.test(password)) throw new Error('A password must not have control characters.');
   return password;
+}
+
+function tooLong(): Error {
+  return new Error(`A password must have at most ${passwordBytesMax} bytes.`);
 }

@@ -101,6 +101,7 @@ describe('from a pipe', () => {
     ['ink', ['i', 'nk\nmore', '\n']],
     [' i\u00e4 ', [' i', Buffer.from([0xc3]), Buffer.from([0xa4]), ' \n']],
     ['x'.repeat(1024), [`${'x'.repeat(1024)}\r\n`]],
+    ['ink', [`ink\n${'x'.repeat(100_000)}`]],
   ];
   for (const [expected, chunks] of read) {
     test(`${JSON.stringify(chunks.join('|').slice(0, 40))} is its first line`, async () => {
@@ -124,6 +125,14 @@ describe('from a pipe', () => {
       await assert.rejects(fromPipe(chunks), isFault(fault));
     });
   }
+
+  test('that never ends its first line no more than that is gathered', async () => {
+    const input = new PassThrough();
+    const waiting = readPassword(input, () => undefined);
+    for (let sent = 0; sent < 20; sent += 1) input.write('x'.repeat(1024));
+    await assert.rejects(waiting, isFault(/at most 1024 bytes/));
+    assert.ok(input.destroyed);
+  });
 
   test('that stays silent the waiting ends', async () => {
     const input = new PassThrough();
