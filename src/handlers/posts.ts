@@ -9,7 +9,13 @@ import {
   type HttpResponse,
 } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
+import {
+  getFound,
+  getId,
+  type ListRoute,
+  postStatuses,
+  type RecordRoute,
+} from '../records/records.ts';
 import type { Account, Post } from '../store/model.ts';
 import type { PostMembers, Records } from '../store/store.ts';
 import type { Access } from './access.ts';
@@ -39,7 +45,7 @@ const decodePost = decoderOf<Pick<Post, 'title' | 'content'>>({ title: text, con
 const decodeChange = decoderOf<Partial<PostMembers>>({
   title: optional(text),
   content: optional(text),
-  status: optional(oneOf(['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'])),
+  status: optional(oneOf(postStatuses)),
 });
 
 export function createPostHandlers(deps: PostDeps) {

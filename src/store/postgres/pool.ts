@@ -1,6 +1,6 @@
 /**
- * A few connections that share all statements. Every wait is limited: whoever asks learns a result
- * in time, and a connection that does not answer is closed. While the server is away, requests are
+ * A few connections that share all statements. Every wait is limited: each caller gets a result in
+ * time, and a connection that does not answer is closed. While the server is away, requests are
  * refused with `unavailable`, and one attempt to connect is made at a time.
  */
 
