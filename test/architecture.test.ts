@@ -20,12 +20,11 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const alone = 'maybe-promise memory-pool bounded-map json-limits scheduler errors'.split(' ');
-const ground = alone;
+const ground = 'maybe-promise memory-pool bounded-map scheduler errors'.split(' ');
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
-  ...Object.fromEntries(alone.map((file) => [file, { uses: [] }])),
+  ...Object.fromEntries(ground.map((file) => [file, { uses: [] }])),
   log: { uses: [] },
   settings: { uses: [] },
   config: { uses: ['settings', 'errors'] },
@@ -35,7 +34,7 @@ const rooms: Readonly<Record<string, Room>> = {
   store: { uses: ground, types: ['config', 'log'] },
   records: { uses: [...ground, 'http'], types: ['store'] },
   watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
-  domain: { uses: ground, types: ['store', 'config', 'log'] },
+  domain: { uses: [...ground, 'http/json.ts'], types: ['store', 'config', 'log'] },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
     uses: [...ground, 'config', 'http', 'records', 'domain', 'auth'],
@@ -61,11 +60,11 @@ const rooms: Readonly<Record<string, Room>> = {
 /** The one place (a file, or a folder and all in it) that knows an npm package. */
 const ownerOf: Readonly<Record<string, readonly string[]>> = {
   busboy: ['http/multipart/'],
-  'fast-json-patch': ['domain/json-patch.ts'],
+  'fast-json-patch': ['domain/patch.ts'],
   graphql: ['graphql/'],
   'graphql-ws': ['graphql/ws/'],
-  'json-merge-patch': ['domain/merge-patch.ts'],
-  uuid: ['domain/ids.ts'],
+  'json-merge-patch': ['domain/patch.ts'],
+  uuid: ['domain/scalars.ts'],
   ws: ['graphql/ws/'],
 };
 /** The same for packages that only some deployments install: they are loaded when chosen. */

@@ -1,7 +1,7 @@
 /** `backup` and `migrate`: act on the whole store, also while servers use it. */
 
 import { readConfig } from '../config.ts';
-import { createLocalClock } from '../domain/local-date-time.ts';
+import { createLocalClock } from '../domain/scalars.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
 import { type RunCommand, toLog, UsageError } from './command.ts';
 

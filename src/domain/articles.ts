@@ -3,12 +3,11 @@
  */
 
 import { AppError, invalidBody, type FieldError } from '../errors.ts';
-import { jsonValuesMax } from '../json-limits.ts';
-import type { Article, ArticleDraft, Json, JsonObject } from '../store/model.ts';
-import { countValues, isJsonArray, isJsonObject, toDocumentText } from './json-value.ts';
-import { parseLocalDateTime } from './local-date-time.ts';
+import { isObject, jsonValuesMax } from '../http/json.ts';
+import type { Article, ArticleDraft, Json } from '../store/model.ts';
+import { countValues, isJsonArray, toDocumentText } from './json-value.ts';
+import { isBlank, parseLocalDateTime } from './scalars.ts';
 import type { Patch } from './patch.ts';
-import { isBlank } from './text.ts';
 
 /** Faults listed in one response. */
 const faultsMax = 20;
@@ -23,7 +22,8 @@ const patchedValuesMax = 2 * jsonValuesMax;
 export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraft {
   const value = body as Json; // validated by `http/json.ts`
   checkAll([{ value, at: '' }]);
-  return { id: idOf(value), json: toDocumentText(value, bytesMax) };
+  const { id } = value as { readonly id?: number }; // checked
+  return { id, json: toDocumentText(value, bytesMax) };
 }
 
 /** Applies a patch, which must leave an article with the same id (R16). */
@@ -76,73 +76,50 @@ interface Checked {
   readonly id?: number | undefined;
 }
 
+/** R14: the members that the specification names have its types. Only the title is required. */
 function checkAll(articles: readonly Checked[]): void {
   const faults: FieldError[] = [];
   for (const article of articles) checkArticle(article, faults);
   if (faults.length > 0) throw invalidBody(faults);
 }
 
-/** The id of a checked article. */
-function idOf(article: Json): number | undefined {
-  return (article as JsonObject)['id'] as number | undefined;
-}
-
-/** R14: the members that the specification names have its types. Only the title is required. */
 function checkArticle({ value, at, id: before }: Checked, faults: FieldError[]): void {
-  if (!isJsonObject(value)) {
+  if (!isObject(value)) {
     fault(faults, at, 'must be an object');
     return;
   }
-  if (before !== undefined && value['id'] !== before) {
+  const { id, title, author, content, tags, publishedAt } = value;
+  if (before !== undefined && id !== before) {
     fault(faults, `${at}/id`, 'must stay as it is');
     return;
   }
-  const { id, title, author, content, tags, publishedAt } = value;
-  if (id !== undefined && !isArticleId(id)) {
+  if (id !== undefined && !(Number.isSafeInteger(id) && (id as number) > 0)) {
     fault(faults, `${at}/id`, 'must be a positive whole number');
   }
   if (typeof title !== 'string' || isBlank(title)) {
     fault(faults, `${at}/title`, 'must be a text that is not empty');
   }
-  if (author !== undefined) checkAuthor(author, `${at}/author`, faults);
+  if (isObject(author)) {
+    checkText(author['givenName'], `${at}/author/givenName`, faults);
+    checkText(author['familyName'], `${at}/author/familyName`, faults);
+  } else if (author !== undefined) fault(faults, `${at}/author`, 'must be an object');
   checkText(content, `${at}/content`, faults);
-  if (tags !== undefined) checkTags(tags, `${at}/tags`, faults);
+  if (tags !== undefined && !isJsonArray(tags)) fault(faults, `${at}/tags`, 'must be an array');
+  else if (tags !== undefined) {
+    for (let index = 0; index < tags.length && faults.length < faultsMax; index += 1) {
+      checkText(tags[index], `${at}/tags/${index}`, faults);
+    }
+  }
   // Choice: a date-time is checked, but stored as it was sent. An article is an open document, and
   // a client reads back what it wrote (R14, R17).
-  if (publishedAt !== undefined && !isLocalDateTime(publishedAt)) {
+  const isDate = typeof publishedAt === 'string' && parseLocalDateTime(publishedAt) !== undefined;
+  if (publishedAt !== undefined && !isDate) {
     fault(faults, `${at}/publishedAt`, 'must be a local date-time');
-  }
-}
-
-function checkAuthor(author: Json, at: string, faults: FieldError[]): void {
-  if (!isJsonObject(author)) {
-    fault(faults, at, 'must be an object');
-    return;
-  }
-  checkText(author['givenName'], `${at}/givenName`, faults);
-  checkText(author['familyName'], `${at}/familyName`, faults);
-}
-
-function checkTags(tags: Json, at: string, faults: FieldError[]): void {
-  if (!isJsonArray(tags)) {
-    fault(faults, at, 'must be an array');
-    return;
-  }
-  for (let index = 0; index < tags.length && faults.length < faultsMax; index += 1) {
-    checkText(tags[index], `${at}/${index}`, faults);
   }
 }
 
 function checkText(value: Json | undefined, at: string, faults: FieldError[]): void {
   if (value !== undefined && typeof value !== 'string') fault(faults, at, 'must be a string');
-}
-
-function isArticleId(value: Json): boolean {
-  return Number.isSafeInteger(value) && (value as number) > 0;
-}
-
-function isLocalDateTime(value: Json): boolean {
-  return typeof value === 'string' && parseLocalDateTime(value) !== undefined;
 }
 
 function fault(faults: FieldError[], pointer: string, message: string): void {

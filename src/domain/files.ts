@@ -1,17 +1,11 @@
-/** Stores a file that a client sends, for REST and GraphQL alike (R19). */
+/**
+ * Files that clients send, for REST and GraphQL alike (R19): their names and media types (Spec §4.4
+ * rules 1, 2 and 4; R18), and how they are stored.
+ */
 
+import { AppError } from '../errors.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Upload } from '../store/files/uploads.ts';
-import { createFileName, toFileName } from './file-names.ts';
-
-/** The headers of a part. */
-export interface FileDescription {
-  readonly name: string;
-  readonly fileName: string | undefined;
-  /** `type/subtype` in lower case. */
-  readonly contentType: string;
-  readonly charset: string | undefined;
-}
 
 export interface ReceivedFile {
   /** The argument for `Upload.commit`. */
@@ -24,20 +18,85 @@ export interface ReceivedFile {
   readonly facts: Readonly<Record<string, string | number>>;
 }
 
+/** A part of a multipart body that holds a file. */
+interface FilePart {
+  readonly name: string;
+  readonly fileName: string | undefined;
+  /** `type/subtype` in lower case. */
+  readonly contentType: string;
+  readonly charset: string | undefined;
+  readonly content: AsyncIterable<readonly Buffer[]>;
+}
+
 /**
- * Writes `content` under the naming rules of Spec §4.4. The file becomes visible with
- * `upload.commit([received.written])`. Throws `invalid_multipart` for an invalid name, and the
- * errors of `Upload.write`.
+ * Writes the content of a part. The file becomes visible with `upload.commit([received.written])`.
+ * One that comes without a name gets an id and an extension (Spec §4.4 rule 2). Throws
+ * `invalid_multipart` for an invalid name, and the errors of `Upload.write`.
  */
 export async function receiveFile(
   upload: Upload,
-  file: FileDescription & { readonly content: AsyncIterable<readonly Buffer[]> },
+  part: FilePart,
   createUuid: () => string,
 ): Promise<ReceivedFile> {
-  const { name, contentType, charset = 'utf-8', content } = file;
-  const fileName = toFileName(file.fileName);
-  const written = await upload.write(fileName ?? createFileName(contentType, createUuid), content);
+  const { name, contentType, charset = 'utf-8', content } = part;
+  const fileName = toFileName(part.fileName) ?? '';
+  const extension = extensionOfType.get(contentType) ?? 'bin';
+  const written = await upload.write(fileName || `${createUuid()}.${extension}`, content);
   const { temporaryName, size } = written;
-  const facts = { name, fileName: fileName ?? '', temporaryName, contentType, charset, size };
-  return { written, facts };
+  return { written, facts: { name, fileName, temporaryName, contentType, charset, size } };
+}
+
+/** The limit of common file systems: a longer name could not be saved after a download. */
+const fileNameBytesMax = 255;
+
+/** Unicode's category Cc: C0, DEL and C1. They must not reach a header or a terminal. */
+const controlCharacter = /\p{Cc}/u;
+
+const extensionOfType: ReadonlyMap<string, string> = new Map([
+  ['text/plain', 'txt'],
+  ['application/svg+xml', 'svg'],
+]);
+
+const typeOfExtension: ReadonlyMap<string, string> = new Map(
+  [...extensionOfType].map(([type, extension]) => [extension, type]),
+);
+
+/**
+ * The part of the client's file name after the last `/` or `\`. Undefined if that is empty, `.` or
+ * `..`. Throws `invalid_multipart` for a control character, or for more than 255 bytes of UTF-8
+ * (R18).
+ */
+function toFileName(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  const name = given.slice(Math.max(given.lastIndexOf('/'), given.lastIndexOf('\\')) + 1);
+  if (name === '' || name === '.' || name === '..') return undefined;
+  if (controlCharacter.test(name)) {
+    throw new AppError('invalid_multipart', 'A file name holds a control character.');
+  }
+  const bytes = Buffer.from(name);
+  if (bytes.length > fileNameBytesMax) {
+    const message = `A file name is longer than ${fileNameBytesMax} bytes of UTF-8.`;
+    throw new AppError('invalid_multipart', message);
+  }
+  // A copy: V8 keeps the whole header block alive for a slice of it, and this name is stored.
+  return bytes.toString();
+}
+
+/** The media type with which a stored file is served (Spec §4.4 rule 4). */
+export function mediaTypeOf(storedName: string): string {
+  const extension = storedName.split('.').slice(1).at(-1) ?? '';
+  return typeOfExtension.get(extension.toLowerCase()) ?? 'application/octet-stream';
+}
+
+/**
+ * `Content-Disposition` for a download under the file's name (RFC 6266). Old clients get the name
+ * without special characters, because some of them decode `%` escapes in a quoted string.
+ */
+export function toDisposition(storedName: string): string {
+  const plain = storedName.replaceAll(/[^ -~]|["%\\]/g, '_');
+  // RFC 8187 §3.2.1 leaves fewer characters unescaped than `encodeURIComponent` does.
+  const escape = (character: string): string =>
+    `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+  const extended = encodeURIComponent(storedName).replaceAll(/['()*]/g, escape);
+  return `attachment; filename="${plain}"; filename*=UTF-8''${extended}`;
 }

@@ -1,7 +1,7 @@
-/** JSON values within limits: their size, copies and equality. */
+/** JSON values: their size, copies and equality within limits, and pointers into them (RFC 6901). */
 
 import { AppError, invalidBody } from '../errors.ts';
-import { jsonDepthMax, jsonValuesMax } from '../json-limits.ts';
+import { jsonDepthMax, jsonValuesMax } from '../http/json.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
 /**
@@ -39,16 +39,14 @@ export function toDocumentText(document: Json, bytesMax: number): string {
   return text;
 }
 
-/** The characters that may still be copied. The copies of one patch share it. */
-export interface CopyBudget {
-  left: number;
-}
-
 /** A value counts as at least so many characters: `{}` takes 64 bytes in memory. */
 const copiedValueLength = 20;
 
-/** A deep copy. Subtracts the length of its text from the budget, or more for many small values. */
-export function copyJson(value: Json, budget: CopyBudget): Json {
+/**
+ * A deep copy. Subtracts the length of its text, or more for many small values, from the characters
+ * that are `left` for all copies of one patch.
+ */
+export function copyJson(value: Json, budget = { left: Infinity }): Json {
   const values = countValues(value); // Too deep a value would overflow the stack.
   const text = JSON.stringify(value);
   budget.left -= Math.max(text.length, copiedValueLength * values);
@@ -77,12 +75,59 @@ export function isEqualJson(found: Json, expected: Json): boolean {
   );
 }
 
-/** True for an object, not for an array or null. */
-export function isJsonObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** `Array.isArray` as a type guard: by itself it does not narrow read-only arrays. */
 export function isJsonArray(value: Json): value is readonly Json[] {
   return Array.isArray(value);
+}
+
+export interface JsonPointer {
+  readonly text: string;
+  /** The unescaped reference tokens; empty for the whole document. */
+  readonly tokens: readonly string[];
+}
+
+type Container = readonly Json[] | JsonObject;
+
+/** Parses a pointer (RFC 6901 §3); undefined if it is malformed. */
+export function parsePointer(text: string): JsonPointer | undefined {
+  const tokens = text.split('/');
+  if (tokens.shift() !== '') return undefined;
+  // Few pointers have escapes, and checking each token costs as much as the rest of the patch.
+  if (!text.includes('~')) return { text, tokens };
+  if (/~(?![01])/.test(text)) return undefined;
+  // The order matters: `~01` stands for `~1` (RFC 6901 §4).
+  const unescape = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~');
+  return { text, tokens: tokens.map(unescape) };
+}
+
+/** The value that the first `count` tokens of a pointer lead to; undefined where there is none. */
+export function findValue(
+  document: Json,
+  tokens: readonly string[],
+  count = tokens.length,
+): Json | undefined {
+  let value: Json | undefined = document;
+  for (let at = 0; at < count; at += 1) {
+    if (!isContainer(value)) return undefined;
+    value = findChild(value, tokens[at] as string); // within its length
+  }
+  return value;
+}
+
+/** The value that one token leads to, or undefined. */
+export function findChild(container: Container, token: string): Json | undefined {
+  if (!isJsonArray(container))
+    return Object.hasOwn(container, token) ? container[token] : undefined;
+  const index = toIndex(token);
+  return index === undefined ? undefined : container[index];
+}
+
+/** Parses an array index (RFC 6901 §4): digits without a leading zero. */
+export function toIndex(token: string): number | undefined {
+  return /^(?:0|[1-9][0-9]{0,9})$/.test(token) ? Number(token) : undefined;
+}
+
+/** True for an object or an array. */
+export function isContainer(value: Json | undefined): value is Container {
+  return typeof value === 'object' && value !== null;
 }

@@ -1,8 +1,26 @@
-/** The two patch formats (Spec §4.6) as one type. A patch is validated once, when it is read. */
+/**
+ * The two patch formats (Spec §4.6) as one type. JSON Patch (RFC 6902) is applied by
+ * `fast-json-patch`; what that accepts wrongly is refused first: unknown operations, loose pointers
+ * and indices, inherited members, unlimited copies. JSON Merge Patch (RFC 7386) is merged by
+ * `json-merge-patch`. A patch is validated once, when it is read.
+ */
 
-import type { Json } from '../store/model.ts';
-import { applyJsonPatch, itemsOf, parseJsonPatch } from './json-patch.ts';
-import { applyMergePatch } from './merge-patch.ts';
+import jsonPatch, { type Operation } from 'fast-json-patch';
+import mergePatch from 'json-merge-patch';
+import { AppError } from '../errors.ts';
+import { isObject } from '../http/json.ts';
+import type { Json, JsonObject } from '../store/model.ts';
+import {
+  copyJson,
+  findChild,
+  findValue,
+  isContainer,
+  isEqualJson,
+  isJsonArray,
+  type JsonPointer,
+  parsePointer,
+  toIndex,
+} from './json-value.ts';
 
 export interface Patch {
   /** Changes the document, and returns it or its replacement, or throws. */
@@ -11,21 +29,187 @@ export interface Patch {
   readonly items: ReadonlySet<number> | undefined;
 }
 
-/**
- * A JSON Patch (RFC 6902). Throws `invalid_patch` at once if it is malformed; the patch itself
- * throws `patch_not_applicable` or `content_too_large`. The copies of one patch may have
- * `copyLengthMax` characters together.
- */
-export function toJsonPatch(body: unknown, copyLengthMax: number): Patch {
-  const operations = parseJsonPatch(body);
-  return {
-    apply: (document) => applyJsonPatch(document, operations, copyLengthMax),
-    items: itemsOf(operations),
-  };
+/** A validated operation (RFC 6902 §4). */
+interface PatchOperation {
+  readonly op: (typeof verbs)[number];
+  readonly path: JsonPointer;
+  /** Of `move` and `copy`; for others the path. */
+  readonly from: JsonPointer;
+  /** Of `add`, `replace` and `test`; for others null. */
+  readonly value: Json;
 }
 
-/** A merge patch (RFC 7386). Every JSON value is a valid one. */
+const verbs = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const;
+
+/** Operations of one patch. */
+const operationsMax = 1_000;
+
+/**
+ * Reads a JSON Patch. Throws `invalid_patch` if it is malformed, and `content_too_large` for more
+ * than `operationsMax` operations. The patch itself throws `patch_not_applicable` for a missing
+ * target or a failed test, and `content_too_large` if its copies have more than `copyLengthMax`
+ * characters together. This bounds the document, however often operations double its parts:
+ * previous length, patch and `copyLengthMax`.
+ */
+export function toJsonPatch(body: unknown, copyLengthMax: number): Patch {
+  if (!Array.isArray(body)) throw invalidPatch('', 'must be an array of operations');
+  if (body.length > operationsMax) {
+    throw new AppError('content_too_large', `A patch has at most ${operationsMax} operations.`);
+  }
+  const operations = (body as readonly Json[]).map(parseOperation); // validated by `http/json.ts`
+  const apply = (document: Json): Json => {
+    const copying = { left: copyLengthMax };
+    let patched = document;
+    let index = 0;
+    try {
+      for (const operation of operations) {
+        patched = applyOperation(patched, operation, copying);
+        index += 1;
+      }
+    } catch (error) {
+      if (!(error instanceof NotApplicable)) throw error;
+      const { message } = error;
+      const text = `Operation ${index} cannot be applied: ${message}.`;
+      const errors = [{ pointer: `/${index}`, message }];
+      throw new AppError('patch_not_applicable', text, { errors });
+    }
+    return patched;
+  };
+  return { apply, items: itemsOf(operations) };
+}
+
+function parseOperation(given: Json, index: number): PatchOperation {
+  if (!isObject(given)) throw invalidPatch(`/${index}`, 'must be an object');
+  const op = verbs.find((verb) => verb === given['op']);
+  if (op === undefined) throw invalidPatch(`/${index}/op`, `must be one of ${verbs.join(', ')}`);
+  const path = parseMember(given, 'path', index);
+  const from = op === 'move' || op === 'copy' ? parseMember(given, 'from', index) : path;
+  // RFC 6902 §4.4: a value cannot be moved into itself. A token has only one spelling.
+  if (op === 'move' && path.text.startsWith(`${from.text}/`)) {
+    throw invalidPatch(`/${index}/from`, 'must not contain the path');
+  }
+  if (op !== 'add' && op !== 'replace' && op !== 'test') return { op, path, from, value: null };
+  if (!Object.hasOwn(given, 'value')) throw invalidPatch(`/${index}`, 'must have a value');
+  return { op, path, from, value: given['value'] as Json };
+}
+
+function parseMember(members: JsonObject, name: 'path' | 'from', index: number): JsonPointer {
+  const text = Object.hasOwn(members, name) ? members[name] : undefined;
+  const pointer = typeof text === 'string' ? parsePointer(text) : undefined;
+  if (pointer === undefined) throw invalidPatch(`/${index}/${name}`, 'must be a JSON Pointer');
+  // R10 refuses this name in bodies; a pointer must not introduce it.
+  if (pointer.tokens.includes('__proto__')) {
+    throw invalidPatch(`/${index}/${name}`, 'must not name __proto__');
+  }
+  return pointer;
+}
+
+function invalidPatch(pointer: string, message: string): AppError {
+  const text = `The body is not a JSON Patch document: ${pointer || 'the body'} ${message}.`;
+  return new AppError('invalid_patch', text, { errors: [{ pointer, message }] });
+}
+
+/**
+ * The indices that a patch of an array begins its pointers with; undefined if it needs every item,
+ * because it moves items or uses the array as a whole.
+ */
+function itemsOf(operations: readonly PatchOperation[]): ReadonlySet<number> | undefined {
+  const items = new Set<number>();
+  for (const { op, path, from } of operations) {
+    for (const { tokens } of [path, from]) {
+      const [first = ''] = tokens;
+      const isWithin = tokens.length > 1 || op === 'replace' || op === 'test';
+      const index = isWithin ? toIndex(first) : undefined;
+      if (index === undefined) return undefined;
+      items.add(index);
+    }
+  }
+  return items;
+}
+
+/** The reason why the current operation fails; `toJsonPatch` adds the operation's index. */
+class NotApplicable extends Error {}
+
+const noTarget = 'its target does not exist';
+
+/** Changes the document itself, and returns it or its replacement. */
+function applyOperation(
+  document: Json,
+  { op, path, from, value }: PatchOperation,
+  copying: { left: number },
+): Json {
+  // Moves and copies are expressed by other operations (RFC 6902 §4.4, §4.5).
+  if (op === 'move') {
+    const moved = getValue(document, from);
+    const rest = write(document, { op: 'remove', path: from });
+    return write(rest, { op: 'add', path, value: moved });
+  }
+  if (op === 'copy') {
+    const copied = copyJson(getValue(document, from), copying);
+    return write(document, { op: 'add', path, value: copied });
+  }
+  if (op === 'test') {
+    if (isEqualJson(getValue(document, path), value)) return document;
+    throw new NotApplicable('the value is a different one');
+  }
+  // Copied: later operations may change the value, and the patch may be applied again.
+  return write(document, { op, path, value: isContainer(value) ? copyJson(value) : value });
+}
+
+interface Write {
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly path: JsonPointer;
+  readonly value?: Json;
+}
+
+/**
+ * Changes the document and returns it, or its replacement. The library's validation and its ban on
+ * names are off: the checks here are stricter, and a member may be called `constructor`.
+ */
+function write(document: Json, { op, path: { text, tokens }, value = null }: Write): Json {
+  const token = tokens.at(-1);
+  if (token !== undefined) {
+    const parent = findValue(document, tokens, tokens.length - 1);
+    if (!isContainer(parent)) throw new NotApplicable(noTarget);
+    // An `add` needs no existing member, and may append to an array.
+    if (op !== 'add') {
+      if (findChild(parent, token) === undefined) throw new NotApplicable(noTarget);
+    } else if (isJsonArray(parent) && token !== '-') {
+      const index = toIndex(token) ?? Infinity;
+      if (index > parent.length) throw new NotApplicable('its index is not one of the array');
+    }
+  }
+  const operation: Operation = { op, path: text, value }; // a removal ignores its value
+  return jsonPatch.applyOperation<Json>(document, operation, false, true, false).newDocument;
+}
+
+function getValue(document: Json, { tokens }: JsonPointer): Json {
+  const value = findValue(document, tokens);
+  if (value === undefined) throw new NotApplicable(noTarget);
+  return value;
+}
+
+/**
+ * Reads a merge patch; every JSON value is a valid one. The library ends silently at some member
+ * names, throws at another, and assigns names like indices, for which V8 allocates an array of
+ * 1,500 elements. Therefore every name is marked while it merges.
+ */
 export function toMergePatch(body: unknown): Patch {
-  const patch = body as Json; // validated by `http/json.ts`
-  return { apply: (document) => applyMergePatch(document, patch), items: undefined };
+  const mark = (name: string): string => `"~${name.slice(1)}`;
+  const apply = (document: Json): Json => {
+    const merged = mergePatch.apply(withNames(document, mark), withNames(body, mark));
+    return withNames(merged, (name) => `"${name.slice(2)}`);
+  };
+  return { apply, items: undefined };
+}
+
+/** A string of a JSON text. In a text without white space, a colon follows a name and no other. */
+const strings = /"[^"\\]*(?:\\.[^"\\]*)*"(:?)/g;
+
+/** A copy with other names of members. `toName` gets and returns the JSON text of a name. */
+function withNames(value: unknown, toName: (name: string) => string): Json {
+  const text = JSON.stringify(value).replaceAll(strings, (found: string, colon: string) =>
+    colon === '' ? found : toName(found),
+  );
+  return JSON.parse(text) as Json;
 }

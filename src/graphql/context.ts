@@ -1,7 +1,6 @@
 /** What resolvers can use: one context for each operation. */
 
-import type { AddComment } from '../domain/comments.ts';
-import type { Topic } from '../domain/topic.ts';
+import type { AddComment, Topic } from '../domain/comments.ts';
 import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { List, Page, Range } from '../store/list.ts';

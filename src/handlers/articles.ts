@@ -1,7 +1,7 @@
 /** Articles over REST (Spec §4.6). */
 
 import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
-import { toArticleId } from '../domain/ids.ts';
+import { toArticleId } from '../domain/scalars.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';

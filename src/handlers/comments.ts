@@ -1,7 +1,7 @@
 /** Comments over REST (Spec §4.2, R7, R8, R11). */
 
 import type { AddComment } from '../domain/comments.ts';
-import { toId } from '../domain/ids.ts';
+import { toId } from '../domain/scalars.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, jsonTextResponse } from '../http/message.ts';
 import { getFound, getId, type RecordRoute } from '../records/records.ts';

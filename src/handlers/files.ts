@@ -1,8 +1,7 @@
 /** Files over REST (Spec §4.4, R18, R19). */
 
 import { Readable } from 'node:stream';
-import { mediaTypeOf, toDisposition } from '../domain/file-names.ts';
-import { receiveFile, type ReceivedFile } from '../domain/files.ts';
+import { mediaTypeOf, type ReceivedFile, receiveFile, toDisposition } from '../domain/files.ts';
 import { AppError, codeOf, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
 import {

@@ -4,7 +4,7 @@
  */
 
 import type { Config } from '../config.ts';
-import { isBlank } from '../domain/text.ts';
+import { isBlank } from '../domain/scalars.ts';
 import { type FieldError, invalidBody } from '../errors.ts';
 import { isObject } from '../http/json.ts';
 import type { RecordResponses } from '../records/records.ts';

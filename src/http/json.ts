@@ -6,10 +6,15 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { jsonDepthMax, jsonValuesMax } from '../json-limits.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { isJsonType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
+
+/** Levels (R10), of a body and of what a patch makes. `JSON.stringify` overflows near 5,000. */
+export const jsonDepthMax = 64;
+
+/** Values and names of members (R39): `{},` is 3 bytes of text, and 64 in memory. */
+export const jsonValuesMax = 50_000;
 
 /**
  * Reads the JSON body of a request, and returns what `decode` makes of it. The body itself is

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { validate, version } from 'uuid';
-import { createIdSource } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 
 test('new ids are version 7, in lower case, distinct, and sort in the order made', () => {
   let time = 1_800_000_000_000;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { formatLocalDateTime, parseLocalDateTime } from '../../dist/domain/local-date-time.js';
+import { formatLocalDateTime, parseLocalDateTime } from '../../dist/domain/scalars.js';
 import { cases } from '../support/long.js';
 
 const accepted: readonly (readonly [string, string])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { createTopic } from '../../dist/domain/topic.js';
+import { createTopic } from '../../dist/domain/comments.js';
 import { unweighed } from '../support/topic.js';
 
 test('a subscriber that names what it wants gets that and no other value', async () => {

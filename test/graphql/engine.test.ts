@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { printSchema } from 'graphql';
-import { createIdSource } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import { AppError } from '../../dist/errors.js';
 import { isPromise } from '../../dist/maybe-promise.js';
 import type { Account } from '../../dist/store/model.js';

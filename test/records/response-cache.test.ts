@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { createIdSource } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import { toJsonBody } from '../../dist/http/json-body.js';
 import { jsonTextResponse } from '../../dist/http/message.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
-import { createIdSource } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import type { DriverOptions } from '../../dist/store/driver.js';
 import type { Comment } from '../../dist/store/model.js';
 import { initialData } from '../../dist/store/seed.js';

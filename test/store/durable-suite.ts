@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { createIdSource } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import { AppError } from '../../dist/errors.js';
 import { openUploads } from '../../dist/store/files/open.js';
 import type { FileOperations } from '../../dist/store/files/operations.js';

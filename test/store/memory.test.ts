@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
-import { createIdSource } from '../../dist/domain/ids.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import { createMemoryStore, type InitialData } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';

@@ -1,9 +1,13 @@
 /** An engine over a small store, without HTTP: for tests of what GraphQL does by itself. */
 
 import { type Config, readConfig } from '../../dist/config.js';
-import { type AddComment, createAddComment } from '../../dist/domain/comments.js';
-import { createIdSource } from '../../dist/domain/ids.js';
-import { createTopic, type Topic } from '../../dist/domain/topic.js';
+import {
+  type AddComment,
+  createAddComment,
+  createTopic,
+  type Topic,
+} from '../../dist/domain/comments.js';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import { createEngine, type Engine } from '../../dist/graphql/engine.js';
 import { decodeRequest } from '../../dist/graphql/http/params.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';

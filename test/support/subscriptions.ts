@@ -1,7 +1,7 @@
 /** Groups of subscriptions over a source of results, without an engine and without sockets. */
 
 import { parse } from 'graphql';
-import { createTopic, type Topic } from '../../dist/domain/topic.js';
+import { createTopic, type Topic } from '../../dist/domain/comments.js';
 import type { ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
 import type { Ending, Subscriber } from '../../dist/graphql/events/subscriber.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';

@@ -4,8 +4,7 @@
  */
 
 import type { GraphQLResolveInfo } from 'graphql';
-import { toId } from '../../domain/ids.ts';
-import { isBlank } from '../../domain/text.ts';
+import { isBlank, toId } from '../../domain/scalars.ts';
 import { AppError } from '../../errors.ts';
 import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';

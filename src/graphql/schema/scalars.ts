@@ -1,8 +1,7 @@
 /** Parsing and serialising of the three scalars (Spec §2.1). */
 
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
-import { toId } from '../../domain/ids.ts';
-import { parseLocalDateTime } from '../../domain/local-date-time.ts';
+import { parseLocalDateTime, toId } from '../../domain/scalars.ts';
 import { UploadedFile } from './uploaded-file.ts';
 
 /** The functions of a scalar. They throw a GraphQLError with a message for the client. */
