@@ -1,5 +1,5 @@
 /**
- * Comments as events: adding one, and the topic that its subscribers read. A comment is stored, then
+ * Comments as events: adding one, and the topic that subscribers read. A comment is stored, then
  * published, in the order stored (Spec §6 rule 1, R30).
  */
 

@@ -1,4 +1,4 @@
-/** JSON values: their size, copies and equality within limits, and pointers into them (RFC 6901). */
+/** JSON values: size, copies and equality within limits, and pointers into them (RFC 6901). */
 
 import { AppError, invalidBody } from '../errors.ts';
 import { jsonDepthMax, jsonValuesMax } from '../http/json.ts';
