@@ -1,7 +1,7 @@
 /**
- * The port of the index of stored files, which maps names to files on disk (Spec §4.4, R18). A
- * method is one atomic operation, as in store.ts; each throws `unavailable` if the database does
- * not answer.
+ * The port of the index of stored files, which maps names to files on disk (Spec §4.4, R18), and
+ * the index in memory of one run. A method is one atomic operation, as in store.ts; each throws
+ * `unavailable` if the database does not answer.
  */
 
 import { AppError } from '../errors.ts';
@@ -36,10 +36,8 @@ export interface FileIndex {
 
 /** An index in a database. After an error of `commit`, the files may be stored. */
 export interface DurableFileIndex extends FileIndex {
-  /** The id of the folder with its files; undefined if it has none yet. */
-  folderId(): MaybePromise<string | undefined>;
-  /** Sets the id unless there is one, and returns the one there is. */
-  claimFolder(id: string): MaybePromise<string | undefined>;
+  /** Returns the id of the folder with its files; if there is none yet, sets it to `claimed`. */
+  folderId(claimed?: string): MaybePromise<string | undefined>;
 }
 
 /** Limits for all stored files together. */
@@ -55,4 +53,32 @@ export function sizeOf(files: readonly ReplacedFile[]): number {
 export function tooManyFiles({ filesMax, bytesMax }: FileLimits): AppError {
   const bounds = `${filesMax} files with ${bytesMax} bytes in all`;
   return new AppError('storage_full', `No more than ${bounds} can be stored.`);
+}
+
+/** The in-memory index of one run's files. */
+export function createRunIndex(limits: FileLimits): FileIndex {
+  // By stored name. A replacement keeps the position (R2), as a Map does.
+  const stored = new Map<string, StoredFile>();
+  let bytes = 0;
+  return {
+    list(storedName) {
+      if (storedName === undefined) return [...stored.values()];
+      const file = stored.get(storedName);
+      return file === undefined ? [] : [file];
+    },
+    commit(files) {
+      const replaced = files.flatMap(({ storedName }) => stored.get(storedName) ?? []);
+      const total = stored.size + files.length - replaced.length;
+      const totalBytes = bytes + sizeOf(files) - sizeOf(replaced);
+      if (total > limits.filesMax || totalBytes > limits.bytesMax) throw tooManyFiles(limits);
+      bytes = totalBytes;
+      for (const file of files) stored.set(file.storedName, file);
+      return replaced;
+    },
+    remove({ storedName, temporaryName, size }) {
+      if (stored.get(storedName)?.temporaryName !== temporaryName) return;
+      bytes -= size;
+      stored.delete(storedName);
+    },
+  };
 }

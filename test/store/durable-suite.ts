@@ -7,19 +7,17 @@ import { describe, it, type TestContext } from 'node:test';
 import { createIdSource } from '../../dist/domain/scalars.js';
 import { AppError } from '../../dist/errors.js';
 import { openUploads } from '../../dist/store/files/open.js';
-import type { FileOperations } from '../../dist/store/files/operations.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
 import type { DurableFileIndex, FileLimits, StoredFile } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
-import { withFaults } from '../support/faults.js';
+import { faults } from '../support/faults.js';
 import { isLong } from '../support/long.js';
 import { bytes, createDirectory, readAll, readFile, store } from '../support/uploads.js';
 import { listDurable } from './uploads-suite.js';
 
 export interface Options {
   readonly directory: string;
-  readonly files?: FileOperations;
   readonly filesMax?: number;
   readonly bytesMax?: number;
   /** What stands between the store of uploads and the index. */
@@ -77,11 +75,11 @@ export function describeDurable(name: string, openRecords: OpenRecords): void {
       const directory = await createDirectory(t);
       const { uploads } = await openDurable(records, t, { directory });
       await store(uploads, { a: '1', b: '2' });
-      const upload = uploads.begin();
-      const slow = await upload.write('slow', bytes('3'));
       const folder = join(directory, 'inkwell-files');
       for (const stray of ['old.upload', 'notes.txt']) await writeFile(join(folder, stray), 'x');
       await ageAll(directory);
+      const upload = uploads.begin();
+      const slow = await upload.write('slow', bytes('3'));
       await writeFile(join(folder, 'young.upload'), 'x');
       await uploads.sweep();
       const left = await listDurable(directory);
@@ -204,12 +202,11 @@ function describeFaults(openRecords: OpenRecords): void {
     let failures = 0;
     for (let n = 1; n <= last; n += isLong ? 1 : 8) {
       const code = codes[n % codes.length] ?? 'EIO';
-      const { files, failAt } = withFaults(code);
-      const more = { directory, files, filesMax: 10_000 };
+      const more = { directory, filesMax: 10_000 };
       const { uploads, logged } = await openDurable(records, t, more);
       await uploads.sweep();
       assert.deepEqual(logged, []);
-      failAt(n);
+      Object.assign(faults, { code, failAt: n });
       for (const contents of contentsInTurn) {
         const mine = Object.entries(contents).map(([name, text]) => [`${n}${name}`, text] as const);
         const error: unknown = await store(uploads, Object.fromEntries(mine)).catch(
@@ -222,7 +219,7 @@ function describeFaults(openRecords: OpenRecords): void {
           assert.equal((error as { code?: unknown }).code, responses[code], `call ${n}`);
         }
       }
-      failAt(0);
+      faults.failAt = 0;
       await store(uploads, { last: String(n) });
       await ageAll(directory);
       await uploads.sweep();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { withFaults } from '../support/faults.js';
+import { faults } from '../support/faults.js';
 import { isLong } from '../support/long.js';
 import { createDirectory, createUploads, openUploads, readAll, store } from '../support/uploads.js';
 import { keepOthersServed } from '../support/prober.js';
@@ -21,10 +21,9 @@ suite('a file operation that fails', () => {
       let failures = 0;
       // At length each call fails with each code, else with one of them in turn.
       for (let n = isLong ? 1 : at + 1; n <= last; n += isLong ? 1 : 3) {
-        const { files, failAt } = withFaults(code);
-        const { uploads, list, directory } = await openUploads(t, { files });
+        const { uploads, list, directory } = await openUploads(t);
         const expected = new Map<string, string>();
-        failAt(n);
+        Object.assign(faults, { code, failAt: n });
         for (const contents of uploadsInTurn) {
           const error: unknown = await store(uploads, contents).catch((reason: unknown) => reason);
           if (error === undefined) {
@@ -38,7 +37,7 @@ suite('a file operation that fails', () => {
             assert.equal((reason as { code?: unknown }).code, code);
           });
         }
-        failAt(0);
+        faults.failAt = 0;
         assert.deepEqual(await readAll(uploads), [...expected], `call ${n}`);
         await store(uploads, { last: '5' });
         assert.equal((await list()).length, expected.size + 1, `call ${n}`);
@@ -55,9 +54,9 @@ suite('a file operation that fails', () => {
       await createUploads({ directory });
       const [old = ''] = await readdir(directory);
       await utimes(join(directory, old), 1_000, 1_000);
-      const { files, failAt } = withFaults('EIO');
-      failAt(n);
-      await createUploads({ directory, files });
+      Object.assign(faults, { code: 'EIO', failAt: n });
+      await createUploads({ directory });
+      faults.failAt = 0;
       assert.equal((await readdir(directory)).length, 2);
     }
   });

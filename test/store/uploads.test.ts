@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
+import { faults } from '../support/faults.js';
 import { bytes, openUploads, readAll, readFile, store } from '../support/uploads.js';
 
 suite('the store of uploads', () => {
@@ -60,14 +60,11 @@ suite('the store of uploads', () => {
   });
 
   test('writes what a full disk takes only in pieces', async (t) => {
-    const grudging: FileOperations = {
-      ...fileOperations,
-      write: (descriptor, chunks) =>
-        fileOperations.write(descriptor, [chunks[0]?.subarray(0, 3) ?? Buffer.alloc(0)]),
-    };
-    const { uploads } = await openUploads(t, { files: grudging });
+    const { uploads } = await openUploads(t);
+    faults.writeBytesMax = 3;
     const upload = uploads.begin();
     await upload.commit([await upload.write('a', bytes('0123456', '7', '89abcdef'))]);
+    faults.writeBytesMax = Infinity;
     await upload.close();
     assert.deepEqual(await readAll(uploads), [['a', '0123456789abcdef']]);
   });

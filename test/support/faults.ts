@@ -1,59 +1,90 @@
-/** File operations of which any single call can be made to fail. */
+/** Calls of the file system that fail, or write only in pieces, in the folders of these tests. */
 
-import { type FileOperations, fileOperations } from '../../dist/store/files/operations.js';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 
-export interface Faults {
+interface Faults {
+  /** The code of the error. */
+  code: string;
   /** The call that fails, counted from now on; 0: none. */
-  readonly failAt: (n: number) => void;
-  readonly files: FileOperations;
+  failAt: number;
+  /** The maximum number of bytes that one call writes. */
+  writeBytesMax: number;
 }
 
-export function withFaults(code: string): Faults {
-  const { guard, failAt } = createGuard(code);
-  return { failAt, files: guarded(guard) };
+export const faults: Faults = { code: 'EIO', failAt: 0, writeBytesMax: Infinity };
+
+type Call = (...args: unknown[]) => unknown;
+type Callback = (error: unknown, ...values: unknown[]) => void;
+
+/** Descriptors of files in these folders. */
+const opened = new Set<unknown>();
+
+function isOurs(path: unknown): boolean {
+  return String(path).includes('uploads-test-');
 }
 
-type Guard = <T>(act: () => Promise<T>) => Promise<T>;
+/** The error with which the call on this path or descriptor fails, if it does. */
+function faultOf(subject: unknown): Error | undefined {
+  if (faults.failAt === 0 || !(opened.has(subject) || isOurs(subject))) return undefined;
+  faults.failAt -= 1;
+  return faults.failAt > 0
+    ? undefined
+    : Object.assign(new Error('injected'), { code: faults.code });
+}
 
-function createGuard(code: string): {
-  readonly guard: Guard;
-  readonly failAt: (n: number) => void;
-} {
-  let left = 0;
-  return {
-    failAt(n) {
-      left = n;
-    },
-    guard(act) {
-      left -= 1;
-      if (left !== 0) return act();
-      return Promise.reject(Object.assign(new Error('injected'), { code }));
-    },
+function replace(owner: object, name: string, toGuarded: (real: Call) => Call): void {
+  Reflect.set(owner, name, toGuarded(Reflect.get(owner, name) as Call));
+}
+
+function withCallback(real: Call): Call {
+  return (...args) => {
+    const fault = faultOf(args[0]);
+    return fault === undefined ? real(...args) : (args.at(-1) as Callback)(fault);
   };
 }
 
-function guarded(guard: Guard): FileOperations {
-  return {
-    createFolder: (start) => guard(() => fileOperations.createFolder(start)),
-    listFolders: (path) => guard(() => fileOperations.listFolders(path)),
-    removeFolder: (path) => guard(() => fileOperations.removeFolder(path)),
-    create: (path) => guard(() => fileOperations.create(path)),
-    open: (path) => guard(() => fileOperations.open(path)),
-    write: (descriptor, chunks) => guard(() => fileOperations.write(descriptor, chunks)),
-    read: (descriptor, into, at) => guard(() => fileOperations.read(descriptor, into, at)),
-    async close(descriptor) {
-      // Also a close that fails gives its descriptor back.
-      await fileOperations.close(descriptor);
-      await guard(() => Promise.resolve());
-    },
-    remove: (path) => guard(() => fileOperations.remove(path)),
-    sync: (path) => guard(() => fileOperations.sync(path)),
-    makeFolder: (path) => guard(() => fileOperations.makeFolder(path)),
-    syncFolder: (path) => guard(() => fileOperations.syncFolder(path)),
-    listNames: (path, max) => guard(() => fileOperations.listNames(path, max)),
-    modifiedAt: (path) => guard(() => fileOperations.modifiedAt(path)),
-    touch: (path) => guard(() => fileOperations.touch(path)),
-    createText: (path, text) => guard(() => fileOperations.createText(path, text)),
-    readText: (path) => guard(() => fileOperations.readText(path)),
+function withPromise(real: Call): Call {
+  return (...args) => {
+    const fault = faultOf(args[0]);
+    return fault === undefined ? real(...args) : Promise.reject(fault);
   };
 }
+
+replace(fs, 'read', withCallback);
+replace(fs, 'open', (real) =>
+  withCallback((...args) => {
+    const settle = args.pop() as Callback;
+    real(...args, (error: unknown, file: unknown) => {
+      if (error === null && isOurs(args[0])) opened.add(file);
+      settle(error, file);
+    });
+  }),
+);
+replace(fs, 'writev', (real) =>
+  withCallback((file, chunks, ...rest) => {
+    const [first = Buffer.alloc(0)] = chunks as Buffer[];
+    const isWhole = faults.writeBytesMax === Infinity || !opened.has(file);
+    real(file, isWhole ? chunks : [first.subarray(0, faults.writeBytesMax)], ...rest);
+  }),
+);
+// Also a close that fails gives its descriptor back.
+replace(fs, 'close', (real) => (file, settle) => {
+  const fault = faultOf(file);
+  opened.delete(file);
+  real(file, (error: unknown) => (settle as Callback | undefined)?.(fault ?? error));
+});
+
+const calls = 'mkdir mkdtemp opendir readFile readdir rm stat unlink utimes writeFile';
+for (const name of calls.split(' ')) replace(fs.promises, name, withPromise);
+replace(fs.promises, 'open', (real) =>
+  withPromise(async (...args) => {
+    const handle = (await real(...args)) as fs.promises.FileHandle;
+    const sync = handle.sync.bind(handle);
+    handle.sync = () => withPromise(sync)(args[0]) as Promise<void>;
+    return handle;
+  }),
+);
+
+// Now the program has these functions, even if it was loaded before.
+syncBuiltinESMExports();

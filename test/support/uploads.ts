@@ -22,7 +22,7 @@ export async function createDirectory(context: TestContext): Promise<string> {
   return directory;
 }
 
-type Bounds = Pick<OpenUploadsOptions, 'files' | 'filesMax' | 'bytesMax'>;
+type Bounds = Pick<OpenUploadsOptions, 'filesMax' | 'bytesMax'>;
 
 /** In the folder of a run; the names on disk are numbers. */
 export function createUploads(

@@ -1,27 +1,20 @@
 /** Opens the store of uploaded files, in a folder of this run or in a durable one. */
 
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../errors.ts';
-import type { Log } from '../../log.ts';
-import type { DurableFileIndex, FileLimits } from '../file-index.ts';
+import { createRunIndex, type DurableFileIndex } from '../file-index.ts';
 import type { Store } from '../store.ts';
-import { type FileOperations, fileOperations } from './operations.ts';
-import { createRunIndex } from './run-index.ts';
-import { ageOf, dayMilliseconds, isUpload } from './sweep.ts';
-import { Uploads } from './uploads.ts';
+import { allow, isDayOld, isUpload, syncFolder } from './disk.ts';
+import { Uploads, type UploadsOptions } from './uploads.ts';
 
-export interface OpenUploadsOptions extends FileLimits {
+export interface OpenUploadsOptions extends Omit<UploadsOptions, 'folder' | 'index' | 'isDurable'> {
   /** The folder from UPLOAD_DIR; if empty, the system's temporary folder. */
   readonly directory: string;
   /** Present for a durable store of records. */
   readonly openIndex: Store['openFileIndex'];
-  /** Returns unique names, across all nodes. */
-  readonly createName: () => string;
-  readonly log: Log;
-  /** Default: the file system. */
-  readonly files?: FileOperations;
 }
 
 const durableName = 'inkwell-files';
@@ -33,46 +26,47 @@ const runFolder = /^inkwell-run-[0-9A-Za-z]{6}$/;
  * message of one line if the folder cannot be created or used.
  */
 export async function openUploads(options: OpenUploadsOptions): Promise<Uploads> {
-  const { filesMax, bytesMax, openIndex, createName, log, files = fileOperations } = options;
+  const { filesMax, bytesMax, openIndex, createName } = options;
   const directory = options.directory || tmpdir();
-  await removeOldFolders(directory, files);
-  const shared = { files, createName, log, filesMax, bytesMax };
+  const limits = { filesMax, bytesMax };
+  await removeOldFolders(directory);
   if (options.directory === '' || openIndex === undefined) {
-    const folder = await createFolder(directory, () =>
-      files.createFolder(join(directory, runName)),
-    );
-    return new Uploads({ ...shared, folder, index: createRunIndex({ filesMax, bytesMax }) });
+    const index = createRunIndex(limits);
+    const folder = await mkdtemp(join(directory, runName)).catch(toStartError(directory));
+    return new Uploads({ ...options, folder, index, isDurable: false });
   }
   const folder = join(directory, durableName);
-  const index = openIndex({ filesMax, bytesMax });
-  await createFolder(folder, async () => {
-    await files.makeFolder(folder);
-    await files.syncFolder(folder);
-    await files.syncFolder(directory);
-  });
-  await checkFolder(folder, index, { files, createName });
-  return new Uploads({ ...shared, folder, index, durable: index });
+  const index = openIndex(limits);
+  await createFolder(directory, folder).catch(toStartError(folder));
+  await checkFolder(folder, index, createName);
+  return new Uploads({ ...options, folder, index, isDurable: true });
 }
 
-async function createFolder<T>(path: string, create: () => Promise<T>): Promise<T> {
-  try {
-    return await create();
-  } catch (error) {
+/** For a path in which no folder can be used. */
+function toStartError(path: string): (error: unknown) => never {
+  return (error) => {
     const code = codeOf(error) ?? 'unknown';
     throw new Error(`UPLOAD_DIR: no folder can be used in ${path} (${code}).`, { cause: error });
-  }
+  };
+}
+
+/** Creates a folder that only this user can access, if it does not exist. */
+async function createFolder(directory: string, folder: string): Promise<void> {
+  await mkdir(folder, { mode: 0o700 }).catch(allow('EEXIST'));
+  await syncFolder(folder);
+  await syncFolder(directory);
 }
 
 /**
  * Removes what runs left that were killed, a day later. A folder in use is never that old, because
  * its run touches it: process ids and host names do not tell, since containers share both.
  */
-async function removeOldFolders(directory: string, files: FileOperations): Promise<void> {
-  for (const name of await files.listFolders(directory).catch(() => [])) {
-    const path = join(directory, name);
-    if (!runFolder.test(name)) continue;
-    const age = await ageOf(files, path).catch(() => 0);
-    if (age > dayMilliseconds) await files.removeFolder(path).catch(() => undefined);
+async function removeOldFolders(directory: string): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true }).catch(() => [])) {
+    if (!entry.isDirectory() || !runFolder.test(entry.name)) continue;
+    const path = join(directory, entry.name);
+    if (!(await isDayOld(path).catch(() => false))) continue;
+    await rm(path, { recursive: true, force: true }).catch(() => undefined);
   }
 }
 
@@ -83,25 +77,31 @@ async function removeOldFolders(directory: string, files: FileOperations): Promi
 async function checkFolder(
   folder: string,
   index: DurableFileIndex,
-  { files, createName }: Pick<Required<OpenUploadsOptions>, 'files' | 'createName'>,
+  createId: () => string,
 ): Promise<void> {
   const path = join(folder, 'id');
   const known = await index.folderId();
   if (known === undefined) {
-    const isUsed = (await files.listNames(folder, 1_000)).some(isUpload);
+    const isUsed = (await readdir(folder)).some(isUpload);
     if (isUsed && (await index.list()).length === 0) {
       throw new Error(`UPLOAD_DIR: the database of STORE_URL lists no file of ${folder}.`);
     }
-    await files.createText(path, createName());
+    const options = { flag: 'wx', mode: 0o600, flush: true };
+    await writeFile(path, createId(), options).catch(allow('EEXIST'));
   }
-  let found = await files.readText(path);
+  let found = await readId(path);
   // Another node that starts now has created the file, and is about to write it.
   for (let tries = 0; found === '' && tries < 20; tries += 1) {
     await pause(50);
-    found = await files.readText(path);
+    found = await readId(path);
   }
-  const expected = known ?? (await index.claimFolder(found));
+  const expected = known ?? (await index.folderId(found));
   if (found === expected) return;
   const cure = `If its files are lost, write ${expected} to the file "id" in it.`;
   throw new Error(`UPLOAD_DIR: ${folder} is not the folder of this database. ${cure}`);
+}
+
+/** Returns an empty text if there is no file. */
+async function readId(path: string): Promise<string> {
+  return (await readFile(path, 'utf8').catch(allow('ENOENT')))?.trim() ?? '';
 }

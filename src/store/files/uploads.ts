@@ -9,22 +9,25 @@
  * run, a replaced file goes after its last reader.
  */
 
+import { opendir, rm, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { MessagePort } from 'node:worker_threads';
-import { AppError, codeOf } from '../../errors.ts';
+import { AppError, codeOf, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import type {
-  DurableFileIndex,
-  FileIndex,
-  FileLimits,
-  ReplacedFile,
-  StoredFile,
-} from '../file-index.ts';
-import { type Content, openContent, openDrain, writeFile } from './content.ts';
-import { type FileOperations, toAppError } from './operations.ts';
-import { dayMilliseconds, sweepFolder } from './sweep.ts';
+import type { FileIndex, FileLimits, ReplacedFile, StoredFile } from '../file-index.ts';
+import {
+  type ByteRange,
+  type Content,
+  dayMilliseconds,
+  isDayOld,
+  isUpload,
+  openContent,
+  openDrain,
+  syncFolder,
+  toAppError,
+  writeFile,
+} from './disk.ts';
 
 /** The files of one request before they are stored. Call `close()` in any case. */
 export interface Upload {
@@ -49,26 +52,22 @@ export interface Snapshot {
    * Opens a file, and returns its content or a range of it, which the caller must read or
    * `return()`. Rejects if the file is missing on the disk.
    */
-  read(
-    file: StoredFile,
-    range?: { readonly start: number; readonly end: number },
-  ): Promise<Content>;
+  read(file: StoredFile, range?: ByteRange): Promise<Content>;
   /** Lets replaced files be removed. Never rejects. */
   release(): Promise<void>;
 }
 
 export interface UploadsOptions extends FileLimits {
   readonly folder: string;
-  readonly files: FileOperations;
   readonly index: FileIndex;
-  /** The same index, if it outlives the process. */
-  readonly durable?: DurableFileIndex;
+  /** True if the index outlives the process. */
+  readonly isDurable: boolean;
   /** Returns unique names, across all nodes. */
   readonly createName: () => string;
   readonly log: Log;
 }
 
-/** A request that stores files after this time is refused: a node could count them as garbage. */
+/** A request that stores files after this time is refused: they could be counted as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
 /** How long a stop waits for a sweep. */
@@ -76,17 +75,16 @@ const closeMilliseconds = 1_000;
 /** Disk space of an empty file. */
 const emptyFileBytes = 4_096;
 
+/** Files have their names on disk as keys. */
 export class Uploads {
   readonly #options: UploadsOptions;
   readonly #timer: NodeJS.Timeout;
-  /** Files of uploads in progress, by their names on disk, as everywhere here. */
-  readonly #uncommitted = new Set<string>();
+  readonly #drain = openDrain();
   /** How many snapshots have each file. */
   readonly #readers = new Map<string, number>();
   /** Replaced files that are kept for readers, and their sizes; the oldest first. */
   readonly #replaced = new Map<string, number>();
   #replacedBytes = 0;
-  #drain: MessagePort | undefined;
   #lastSweep = Promise.resolve();
   #closed = false;
 
@@ -108,8 +106,7 @@ export class Uploads {
         await this.#commit(files, uncommitted);
       },
       close: async () => {
-        await this.#removeAll(uncommitted);
-        for (const name of uncommitted) this.#uncommitted.delete(name);
+        for (const name of uncommitted) await this.#remove(name);
       },
     };
   }
@@ -132,21 +129,18 @@ export class Uploads {
 
   /** Removes garbage from the folder. Never rejects. */
   sweep(): Promise<void> {
-    const isOver = (): boolean => this.#closed;
-    this.#lastSweep = this.#lastSweep.then(() =>
-      sweepFolder({ ...this.#options, own: new Set(this.#uncommitted), isOver }),
-    );
+    this.#lastSweep = this.#lastSweep.then(() => this.#sweep());
     return this.#lastSweep;
   }
 
   /** Uploads in progress fail with `draining`. */
   async close(): Promise<void> {
-    const { durable, files, folder } = this.#options;
+    const { isDurable, folder } = this.#options;
     this.#closed = true;
     clearInterval(this.#timer);
     // Requests to a database that does not answer end with its connections.
     await Promise.race([this.#lastSweep, pause(closeMilliseconds, undefined, { ref: false })]);
-    if (durable === undefined) await files.removeFolder(folder);
+    if (!isDurable) await rm(folder, { recursive: true, force: true });
   }
 
   async #write(
@@ -155,17 +149,15 @@ export class Uploads {
     uncommitted: Set<string>,
   ): Promise<StoredFile> {
     this.#checkOpen();
-    const { files, durable, createName } = this.#options;
+    const { index, isDurable, createName } = this.#options;
     // An index that is away refuses the upload before its files are on the disk.
-    if (uncommitted.size === 0) await durable?.list(storedName);
+    if (isDurable && uncommitted.size === 0) await index.list(storedName);
     const temporaryName = `${createName()}.upload`;
     uncommitted.add(temporaryName);
-    this.#uncommitted.add(temporaryName);
-    this.#drain ??= openDrain();
     try {
-      const path = this.#toPath(temporaryName);
-      const options = { files, path, isSynced: durable !== undefined, drain: this.#drain };
-      return { storedName, temporaryName, size: await writeFile(content, options) };
+      const options = { isSynced: isDurable, drain: this.#drain };
+      const size = await writeFile(this.#toPath(temporaryName), content, options);
+      return { storedName, temporaryName, size };
     } catch (error) {
       // If the store was closed, its folder may be gone, which explains the error.
       this.#checkOpen();
@@ -175,96 +167,95 @@ export class Uploads {
 
   async #commit(given: readonly StoredFile[], uncommitted: Set<string>): Promise<void> {
     this.#checkOpen();
-    const { folder, files, index, durable } = this.#options;
+    const { folder, index, isDurable } = this.#options;
     // Of two files with one name the later one is stored; `close()` removes the other.
-    const last = [...new Map(given.map((file) => [file.storedName, file])).values()];
-    if (last.length === 0) return;
-    if (durable !== undefined) {
-      await files.syncFolder(folder).catch((error: unknown) => {
+    const files = [...new Map(given.map((file) => [file.storedName, file])).values()];
+    if (files.length === 0) return;
+    if (isDurable) {
+      await syncFolder(folder).catch((error: unknown) => {
         throw toAppError(error);
       });
     }
-    const release = (): void => {
-      for (const { temporaryName } of last) {
-        uncommitted.delete(temporaryName);
-        this.#uncommitted.delete(temporaryName);
-      }
-    };
-    let replaced: readonly ReplacedFile[] = [];
+    for (const { temporaryName } of files) uncommitted.delete(temporaryName);
     try {
-      replaced = await index.commit(last);
+      await this.#retire(await index.commit(files));
     } catch (error) {
-      // The files may be stored. If they are not, they are garbage a day later.
-      if (durable !== undefined && codeOf(error) !== 'storage_full') release();
+      // After any other error the files may be stored. If they are not, they are garbage.
+      if (codeOf(error) === 'storage_full') {
+        for (const { temporaryName } of files) uncommitted.add(temporaryName);
+      }
       throw error;
     }
-    release();
-    await this.#retire(replaced);
   }
 
   /**
    * Removes replaced files, or keeps them for their readers: in the folder of a run until they have
-   * read, else for a day. No more are kept than may be stored.
+   * read, else for a day. No more are kept than may be stored. Never rejects.
    */
   async #retire(files: readonly ReplacedFile[]): Promise<void> {
-    const { filesMax, bytesMax, durable } = this.#options;
-    const unused: string[] = [];
-    for (const { temporaryName, size } of files) {
-      if (this.#replaced.has(temporaryName)) continue;
-      if (durable !== undefined) {
-        // The day begins now. A failure shortens it.
-        await this.#options.files.touch(this.#toPath(temporaryName)).catch(() => undefined);
-      } else if (!this.#readers.has(temporaryName)) {
-        unused.push(temporaryName);
-        continue;
-      }
-      this.#replaced.set(temporaryName, size + emptyFileBytes);
+    const { filesMax, bytesMax, isDurable } = this.#options;
+    const now = new Date();
+    for (const { temporaryName: name, size } of files) {
+      if (this.#replaced.has(name)) continue;
+      this.#replaced.set(name, size + emptyFileBytes);
       this.#replacedBytes += size + emptyFileBytes;
+      // The day begins now. A failure shortens it.
+      if (isDurable) await utimes(this.#toPath(name), now, now).catch(() => undefined);
+      else if (!this.#readers.has(name)) await this.#remove(name);
     }
     for (const name of this.#replaced.keys()) {
       if (this.#replacedBytes <= bytesMax && this.#replaced.size <= filesMax) break;
-      this.#forget(name);
-      unused.push(name);
+      await this.#remove(name);
     }
-    await this.#removeAll(unused);
   }
 
-  #forget(replaced: string): boolean {
-    this.#replacedBytes -= this.#replaced.get(replaced) ?? 0;
-    return this.#replaced.delete(replaced);
-  }
-
-  #toSnapshot(listed: readonly StoredFile[]): Snapshot {
-    const { files, durable } = this.#options;
-    for (const { temporaryName: name } of listed) {
+  #toSnapshot(files: readonly StoredFile[]): Snapshot {
+    for (const { temporaryName: name } of files) {
       this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
     }
     let released = false;
     return {
-      files: listed,
+      files,
       read: ({ temporaryName, size }, range = { start: 0, end: size }) =>
-        openContent(files, this.#toPath(temporaryName), range),
+        openContent(this.#toPath(temporaryName), range),
       release: async () => {
         if (released) return;
         released = true;
-        const unused: string[] = [];
-        for (const { temporaryName: name } of listed) {
+        for (const { temporaryName: name } of files) {
           const left = (this.#readers.get(name) ?? 1) - 1;
           if (left > 0) this.#readers.set(name, left);
           else {
             this.#readers.delete(name);
-            if (durable === undefined && this.#forget(name)) unused.push(name);
+            if (!this.#options.isDurable && this.#replaced.has(name)) await this.#remove(name);
           }
         }
-        await this.#removeAll(unused);
       },
     };
   }
 
-  /** What cannot be removed now is garbage a day later. */
-  async #removeAll(names: Iterable<string>): Promise<void> {
-    for (const name of names) {
-      await this.#options.files.remove(this.#toPath(name)).catch(() => undefined);
+  /** Removes a file from the disk. What cannot be removed now is garbage a day later. */
+  async #remove(name: string): Promise<void> {
+    this.#replacedBytes -= this.#replaced.get(name) ?? 0;
+    this.#replaced.delete(name);
+    await unlink(this.#toPath(name)).catch(() => undefined);
+  }
+
+  async #sweep(): Promise<void> {
+    const { folder, index, log } = this.#options;
+    try {
+      // This marks the folder as one in use.
+      await utimes(folder, new Date(), new Date());
+      const listed = new Set((await index.list()).map(({ temporaryName }) => temporaryName));
+      for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
+        if (this.#closed) return;
+        // What is committed meanwhile is not that old.
+        if (!isUpload(name) || listed.has(name) || !(await isDayOld(this.#toPath(name)))) continue;
+        await this.#remove(name);
+      }
+    } catch (error) {
+      // The driver has logged the outage; the next sweep tries again.
+      if (this.#closed || ['overloaded', 'unavailable'].includes(codeOf(error) ?? '')) return;
+      log('warn', 'the folder of uploads was not swept', { folder, reason: toReason(error) });
     }
   }
 

@@ -9,13 +9,9 @@ import { escapeText } from './text-escape.ts';
 /** `seq` orders the files by their names' first storage (R2). */
 export function createFileStatements(
   sql: Sql,
-): Pick<DurableFileIndex, 'list' | 'remove' | 'folderId' | 'claimFolder'> {
+): Pick<DurableFileIndex, 'list' | 'remove' | 'folderId'> {
   const { schema } = sql;
   const list = `SELECT stored_name, disk_name, size FROM ${schema}files`;
-  const folderId = (): ReturnType<DurableFileIndex['folderId']> =>
-    andThen(sql.read(`SELECT id FROM ${schema}upload_folder`, []), ([row]) =>
-      row === undefined ? undefined : String(row['id']),
-    );
   return {
     list: (storedName) =>
       andThen(
@@ -28,11 +24,11 @@ export function createFileStatements(
       const text = `DELETE FROM ${schema}files WHERE disk_name = $1`;
       await sql.write('files', text, [temporaryName]);
     },
-    folderId,
-    async claimFolder(id) {
+    async folderId(claimed) {
       const text = `INSERT INTO ${schema}upload_folder (id) VALUES ($1) ON CONFLICT DO NOTHING`;
-      await sql.write('upload_folder', text, [id]);
-      return folderId();
+      if (claimed !== undefined) await sql.write('upload_folder', text, [claimed]);
+      const [row] = await sql.read(`SELECT id FROM ${schema}upload_folder`, []);
+      return row && String(row['id']);
     },
   };
 }
