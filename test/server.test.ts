@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { runProgram as run } from './support/program.js';
-import { connectRaw } from './support/raw-client.js';
+import { connectRaw, get } from './support/raw-client.js';
 import { assertWithin } from './support/pace.js';
 import { until } from './support/until.js';
 
@@ -70,8 +70,7 @@ describe('a stop', { concurrency: true }, () => {
         Array.from({ length: 4 }, () => connectRaw(t, port)),
       );
       assert.ok(idle && half && silent && busy);
-      idle.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-      await idle.response();
+      await idle.ask(get('/hello'));
       half.send('GET /hello HTTP/1.1\r\nHo');
       const body = '{"title":"a","content":"b"}';
       const type = 'Content-Type: application/json';
@@ -82,8 +81,7 @@ describe('a stop', { concurrency: true }, () => {
       server.child.kill(signal);
       const ended = server.ended();
       await Promise.all([idle.ended(), half.ended(), silent.ended()]);
-      busy.send(body);
-      const response = await busy.response();
+      const response = await busy.ask(body);
       assert.deepEqual([response.status, response.headers.get('connection')], [201, 'close']);
       const { code, milliseconds } = await ended;
       assert.equal(code, 0);

@@ -22,10 +22,8 @@ const costMax = 300 * 1024 * 1024;
 /** So many may be on their way to the reader; what can wait for it is twice as much. */
 const aheadMax = 50;
 
-const protocols = ['graphql-transport-ws'];
-
 async function subscribe(port: number, number: number): Promise<HandClient> {
-  const client = await connectReady(port, { protocols });
+  const client = await connectReady(port);
   // Ten groups: an event is executed once for each of them.
   const query = `subscription S${number % 10} { commentAdded { content } }`;
   client.send({ id: 's', type: 'subscribe', payload: { query } });

@@ -1,167 +1,252 @@
+/** Event streams: what they carry, and what a hostile, slow or dead client cannot do to others. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { Engine } from '../../dist/graphql/engine.js';
 import { wantsEvents } from '../../dist/graphql/http/sse.js';
-import { startEndpoint } from '../support/graphql-endpoint.js';
+import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
+import { assertWithin } from '../support/pace.js';
 import { keepOthersServed } from '../support/prober.js';
-import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
+import { connectRaw } from '../support/raw-client.js';
+import { askEvents, completeEvent, type EventReader, nextEvent } from '../support/sse-client.js';
 import { until } from '../support/until.js';
 
 keepOthersServed();
 
 const subscription = 'subscription { commentAdded { content } }';
+const eventOf = (content: string): string => nextEvent({ data: { commentAdded: { content } } });
+const none = { groups: 0, subscribers: 0 };
 
-test('a query answers with one next and complete', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const reader = await askEvents(endpoint, '{ __typename }');
-  assert.equal(reader.response.headers['content-type'], 'text/event-stream; charset=utf-8');
-  assert.equal(reader.response.headers['cache-control'], 'no-store');
-  assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
-  assert.equal(await reader.next(), completeEvent);
-  assert.equal(await reader.next(), undefined);
-});
-
-test('an operation that is refused answers with its errors and complete', async (t) => {
-  const endpoint = await startEndpoint(t);
-  for (const query of ['{', '{ nothing }', 'subscription { nothing }']) {
-    const reader = await askEvents(endpoint, query);
-    assert.match((await reader.next()) ?? '', /^event: next\ndata: \{"errors":\[\{.*"message":/);
-    assert.equal(await reader.next(), completeEvent);
-  }
-});
-
-test('a subscription opens with a comment and gets each event in order', async (t) => {
-  const endpoint = await startEndpoint(t);
+/** A stream that has begun. */
+async function subscribe(endpoint: GraphqlEndpoint): Promise<EventReader> {
   const reader = await askEvents(endpoint, subscription);
   assert.equal(await reader.next(), ':');
-  for (const content of ['one', 'two\nlines', 'é'.repeat(5_000)]) {
-    endpoint.comment(content);
-    assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
-  }
-  reader.leave();
-});
+  return reader;
+}
 
-test('a client that leaves takes its place in the group with it', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const reader = await askEvents(endpoint, subscription);
-  await reader.next();
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
-  reader.leave();
-  await until(() => endpoint.streams.size <= 0);
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
-});
+/** What answers instead of a stream. */
+async function refusal(endpoint: GraphqlEndpoint, query: string) {
+  const { response } = await askEvents(endpoint, query);
+  let text = '';
+  for await (const chunk of response) text += String(chunk);
+  const { code } = JSON.parse(text) as { readonly code: string };
+  return { status: response.statusCode, code, text, headers: response.headers };
+}
 
-test('a client that leaves while its response is made takes its place with it', async (t) => {
-  let answer: (() => void) | undefined;
-  const placed = () => new Promise<void>((resolve) => (answer = resolve));
-  const endpoint = await startEndpoint(t, { placed });
-  const socket = connect(endpoint.port, '127.0.0.1');
-  const body = JSON.stringify({ query: subscription });
-  const head = 'POST /graphql HTTP/1.1\r\nHost: blog.example\r\nAccept: text/event-stream\r\n';
-  const type = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-  socket.write(`${head}${type}${body}`);
-  await until(() => endpoint.streams.size === 1);
-  // It half-closes, as a client does that leaves.
-  socket.end();
-  socket.resume();
-  await turn();
-  answer?.();
-  await once(socket, 'close');
-  await until(() => endpoint.streams.size === 0);
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
-});
-
-test('event streams and sockets share their groups', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const readers = [
-    await askEvents(endpoint, subscription),
-    await askEvents(endpoint, subscription),
-  ];
-  for (const reader of readers) await reader.next();
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 2 });
-  endpoint.comment('for both');
-  for (const reader of readers) {
-    assert.equal(
-      await reader.next(),
-      nextEvent({ data: { commentAdded: { content: 'for both' } } }),
-    );
-    reader.leave();
-  }
-});
-
-test('comments keep a silent stream alive', async (t) => {
-  const endpoint = await startEndpoint(t, {
-    env: { IDLE_TIMEOUT_SECONDS: '1' },
-    constants: { wsPingSeconds: 1 },
+describe('what event streams carry', { concurrency: 4 }, () => {
+  test('a query answers with one next and complete', async (t) => {
+    const reader = await askEvents(await startEndpoint(t), '{ __typename }');
+    assert.equal(reader.response.headers['content-type'], 'text/event-stream; charset=utf-8');
+    assert.equal(reader.response.headers['cache-control'], 'no-store');
+    assert.equal(await reader.next(), nextEvent({ data: { __typename: 'Query' } }));
+    assert.equal(await reader.next(), completeEvent);
+    assert.equal(await reader.next(), undefined);
   });
-  const reader = await askEvents(endpoint, subscription);
-  for (let count = 0; count < 4; count += 1) assert.equal(await reader.next(), ':');
-  reader.leave();
+
+  test('an operation that is refused answers with its errors and complete', async (t) => {
+    const endpoint = await startEndpoint(t);
+    for (const query of ['{', '{ nothing }', 'subscription { nothing }']) {
+      const reader = await askEvents(endpoint, query);
+      assert.match((await reader.next()) ?? '', /^event: next\ndata: \{"errors":\[\{.*"message":/);
+      assert.equal(await reader.next(), completeEvent);
+    }
+  });
+
+  test('a subscription opens with a comment and gets each event in order, as its group', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const readers = [await subscribe(endpoint), await subscribe(endpoint)];
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 2 });
+    for (const content of ['one', 'two\nlines', 'é'.repeat(5_000)]) {
+      endpoint.comment(content);
+      for (const reader of readers) assert.equal(await reader.next(), eventOf(content));
+    }
+  });
+
+  test('comments keep a silent stream alive', async (t) => {
+    const constants = { wsPingSeconds: 1 };
+    const endpoint = await startEndpoint(t, { env: { IDLE_TIMEOUT_SECONDS: '1' }, constants });
+    const reader = await askEvents(endpoint, subscription);
+    for (let count = 0; count < 4; count += 1) assert.equal(await reader.next(), ':');
+  });
+
+  test('a fault of the service in an execution is masked, and nothing else ends', async (t) => {
+    const wrap = (engine: Engine): Engine => {
+      return { ...engine, execute: () => Promise.reject(new Error('secret')) };
+    };
+    const endpoint = await startEndpoint(t, { wrap });
+    await subscribe(endpoint);
+    const refused = await refusal(endpoint, '{ __typename }');
+    assert.equal(refused.status, 500);
+    assert.doesNotMatch(refused.text, /secret/);
+    assert.deepEqual(endpoint.logged, ['request failed']);
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
+  });
+
+  test('a subscription that fails ends with a masked error and complete', async (t) => {
+    const wrap = (engine: Engine): Engine => {
+      return { ...engine, subscribe: () => Promise.reject(new Error('secret')) };
+    };
+    const endpoint = await startEndpoint(t, { wrap });
+    const reader = await subscribe(endpoint);
+    const told = (await reader.next()) ?? '';
+    assert.match(told, /INTERNAL_SERVER_ERROR/);
+    assert.doesNotMatch(told, /secret/);
+    assert.equal(await reader.next(), completeEvent);
+    assert.equal(await reader.next(), undefined);
+    assert.deepEqual(endpoint.logged, ['subscription failed']);
+  });
+
+  test('a clean stop ends streams without complete', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const reader = await subscribe(endpoint);
+    const stopped = endpoint.stop();
+    assert.equal(await reader.next(), undefined);
+    await stopped;
+    assert.deepEqual(endpoint.subscriptions.count(), none);
+  });
 });
 
-test('a client that does not read is ended, and a reader gets all in order', async (t) => {
-  const env = { WAITING_BYTES_MAX: '8388608', IDLE_TIMEOUT_SECONDS: '300' };
-  const endpoint = await startEndpoint(t, { env });
-  const silent = await askEvents(endpoint, subscription);
-  const reader = await askEvents(endpoint, subscription);
-  await reader.next();
-  await until(() => endpoint.streams.size >= 2);
-  const filler = 'x'.repeat(50_000);
-  let sent = 0;
-  while (endpoint.streams.size === 2 && sent < 2_000) {
-    const content = `${sent} ${filler}`;
-    endpoint.comment(content);
-    sent += 1;
-    assert.equal(await reader.next(), nextEvent({ data: { commentAdded: { content } } }));
-  }
-  assert.equal(endpoint.streams.size, 1);
-  assert.deepEqual(endpoint.dropped, ['behind']);
-  silent.leave();
-  reader.leave();
+describe('a client', { concurrency: 4 }, () => {
+  test('that leaves takes its place in the group with it', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const reader = await subscribe(endpoint);
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
+    reader.leave();
+    await until(() => endpoint.streams.size <= 0);
+    assert.deepEqual(endpoint.subscriptions.count(), none);
+  });
+
+  test('that leaves while its response is made takes its place with it', async (t) => {
+    let answer: (() => void) | undefined;
+    const placed = () => new Promise<void>((resolve) => (answer = resolve));
+    const endpoint = await startEndpoint(t, { placed });
+    const client = await connectRaw(t, endpoint.port);
+    const body = JSON.stringify({ query: subscription });
+    const head = 'POST /graphql HTTP/1.1\r\nHost: blog.example\r\nAccept: text/event-stream\r\n';
+    const type = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+    client.send(`${head}${type}${body}`);
+    await until(() => endpoint.streams.size === 1);
+    // As a client does that leaves.
+    client.halfClose();
+    await turn();
+    answer?.();
+    await once(client.socket, 'close');
+    await until(() => endpoint.streams.size === 0);
+    assert.deepEqual(endpoint.subscriptions.count(), none);
+  });
+
+  test('that is reset in the middle of everything harms nobody', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const reader = await subscribe(endpoint);
+    for (let count = 0; count < 10; count += 1) {
+      const client = await askEvents(endpoint, subscription);
+      endpoint.comment(`${count}`);
+      client.response.socket.resetAndDestroy();
+    }
+    await until(() => endpoint.streams.size <= 1);
+    for (let count = 0; count < 10; count += 1) {
+      assert.equal(await reader.next(), eventOf(`${count}`));
+    }
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
+    assert.deepEqual(endpoint.logged, []);
+  });
+
+  test('that reads slowly, but within its queue, gets all in order', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const reader = await subscribe(endpoint);
+    const filler = 'x'.repeat(20_000);
+    for (let round = 0; round < 5; round += 1) {
+      // More than the machine takes on the way, less than may wait.
+      for (let at = 0; at < 40; at += 1) endpoint.comment(`${round} ${at} ${filler}`);
+      for (let count = 0; count < 50; count += 1) await turn();
+      for (let at = 0; at < 40; at += 1) {
+        assert.equal(await reader.next(), eventOf(`${round} ${at} ${filler}`));
+      }
+    }
+  });
+
+  test('that does not read is ended, and a reader gets all in order', async (t) => {
+    const env = { WAITING_BYTES_MAX: '8388608', IDLE_TIMEOUT_SECONDS: '300' };
+    const endpoint = await startEndpoint(t, { env });
+    await askEvents(endpoint, subscription);
+    const reader = await subscribe(endpoint);
+    await until(() => endpoint.streams.size >= 2);
+    for (let sent = 0; endpoint.streams.size === 2 && sent < 2_000; sent += 1) {
+      const content = `${sent} ${'x'.repeat(50_000)}`;
+      endpoint.comment(content);
+      assert.equal(await reader.next(), eventOf(content));
+    }
+    assert.equal(endpoint.streams.size, 1);
+    assert.deepEqual(endpoint.dropped, ['behind']);
+  });
+
+  test('that does not read is not waited for by a clean stop', async (t) => {
+    const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1073741824' } });
+    await askEvents(endpoint, subscription);
+    await until(() => endpoint.streams.size >= 1);
+    // More than the machine takes on the way, less than may wait.
+    for (let sent = 0; sent < 120; sent += 1) {
+      endpoint.comment('x'.repeat(60_000));
+      await turn();
+    }
+    assert.equal(endpoint.streams.size, 1);
+    const began = performance.now();
+    await endpoint.stop();
+    assertWithin(5_000, performance.now() - began);
+    assert.deepEqual(endpoint.logged, []);
+  });
 });
 
-test('one stream more than the limit is refused with 503', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { CONNECTIONS_MAX: '12' } });
-  const open = await Promise.all(
-    Array.from({ length: 6 }, () => askEvents(endpoint, subscription)),
-  );
-  for (const reader of open) await reader.next();
-  const second = await askEvents(endpoint, subscription);
-  assert.equal(second.response.statusCode, 503);
-  second.response.resume();
-  for (const reader of open) reader.leave();
-});
+describe('of streams', { concurrency: 4 }, () => {
+  test('one more than the limit is 503, the others run, and a place gets free', async (t) => {
+    const endpoint = await startEndpoint(t, { env: { CONNECTIONS_MAX: '16' } });
+    const readers = [];
+    for (let count = 0; count < 8; count += 1) readers.push(await subscribe(endpoint));
+    const refused = await refusal(endpoint, subscription);
+    assert.deepEqual([refused.status, refused.code], [503, 'overloaded']);
+    assert.match(String(refused.headers['retry-after']), /^[0-9]+$/);
+    endpoint.comment('for all');
+    for (const reader of readers) assert.equal(await reader.next(), eventOf('for all'));
+    readers.pop()?.leave();
+    await until(() => endpoint.streams.size <= 7);
+    await subscribe(endpoint);
+  });
 
-test('a clean stop ends streams without complete', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const reader = await askEvents(endpoint, subscription);
-  await reader.next();
-  const stopped = endpoint.stop();
-  assert.equal(await reader.next(), undefined);
-  await stopped;
-  assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
+  test('one different subscription more than the limit is refused, the same is not', async (t) => {
+    const endpoint = await startEndpoint(t, { distinctMax: 1 });
+    for (let count = 0; count < 2; count += 1) await subscribe(endpoint);
+    const refused = await refusal(endpoint, 'subscription { commentAdded { id } }');
+    assert.deepEqual([refused.status, refused.code], [503, 'overloaded']);
+    assert.equal(endpoint.streams.size, 2);
+  });
+
+  test('all share one budget for what waits: the more streams, the smaller each', async (t) => {
+    const env = { WAITING_BYTES_MAX: String(1024 * 1024), IDLE_TIMEOUT_SECONDS: '300' };
+    const endpoint = await startEndpoint(t, { env });
+    for (let count = 0; count < 16; count += 1) await askEvents(endpoint, subscription);
+    await until(() => endpoint.subscriptions.count().subscribers >= 16);
+    for (let sent = 0; endpoint.streams.size > 0 && sent < 2_000; sent += 1) {
+      endpoint.comment('x'.repeat(50_000));
+      await turn();
+    }
+    assert.equal(endpoint.streams.size, 0);
+    assert.deepEqual(endpoint.subscriptions.count(), none);
+  });
 });
 
 test('events are answered where the client likes them best', () => {
-  const accepting = (accept: string | undefined) => ({ header: () => accept });
-  for (const accept of ['text/event-stream', 'text/event-stream, application/json']) {
-    assert.equal(wantsEvents(accepting(accept)), true);
-  }
-  for (const accept of [undefined, '*/*', 'application/json', 'text/event-stream;q=0']) {
-    assert.equal(wantsEvents(accepting(accept)), false);
-  }
   const urql =
     'application/graphql-response+json, application/graphql+json, application/json, ' +
     'text/event-stream, multipart/mixed';
-  for (const accept of ['application/json, text/event-stream;q=0.5', urql]) {
-    assert.equal(wantsEvents(accepting(accept)), false);
+  const preferring = urql.replace('stream', 'stream;q=1').replaceAll('json,', 'json;q=0.9,');
+  const likes = ['text/event-stream', 'text/event-stream, application/json', preferring];
+  for (const accept of [...likes, '*/*, text/event-stream', 'text/event-stream, */*']) {
+    assert.equal(wantsEvents({ header: () => accept }), true, accept);
   }
-  const preferring = urql
-    .replace('event-stream', 'event-stream;q=1')
-    .replaceAll('json,', 'json;q=0.9,');
-  for (const accept of [preferring, '*/*, text/event-stream', 'text/event-stream, */*']) {
-    assert.equal(wantsEvents(accepting(accept)), true);
+  const others = [undefined, '*/*', 'application/json', 'text/event-stream;q=0', urql];
+  for (const accept of [...others, 'application/json, text/event-stream;q=0.5']) {
+    assert.equal(wantsEvents({ header: () => accept }), false, accept);
   }
 });

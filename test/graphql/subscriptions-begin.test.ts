@@ -16,7 +16,7 @@ const query = 'subscription { commentAdded { content } }';
 type Subscribe = (context: TestContext, port: number) => Promise<() => Promise<unknown>>;
 
 const overWebSocket: Subscribe = async (context, port) => {
-  const client = await connectReady(port, { protocols: ['graphql-transport-ws'] });
+  const client = await connectReady(port);
   context.after(() => client.close());
   client.send({ id: '1', type: 'subscribe', payload: { query } });
   client.send({ id: '2', type: 'subscribe', payload: { query: '{ __typename }' } });

@@ -5,10 +5,9 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type GraphqlEndpoint, startEndpoint } from '../support/graphql-endpoint.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
-import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
 import { until } from '../support/until.js';
 
-const protocols = ['graphql-transport-ws'];
 const short = 'subscription { commentAdded { id } }';
 const long = `subscription { commentAdded { ${aliases('content')} } }`;
 
@@ -17,14 +16,10 @@ function aliases(field: string): string {
   return Array.from({ length: 10 }, (_, index) => `f${index}: ${field}`).join(' ');
 }
 
-function subscribe(id: string, query: string): object {
-  return { id, type: 'subscribe', payload: { query } };
-}
-
 /** A socket whose subscription runs. */
 async function listen(endpoint: GraphqlEndpoint, query: string): Promise<HandClient> {
   const { subscribers } = endpoint.subscriptions.count();
-  const client = await connectReady(endpoint.port, { protocols });
+  const client = await connectReady(endpoint.port);
   client.send(subscribe('s', query));
   await until(() => endpoint.subscriptions.count().subscribers !== subscribers);
   return client;
@@ -37,11 +32,10 @@ async function assertNothingHeld(endpoint: GraphqlEndpoint): Promise<void> {
 
 test('a response beyond a quarter of the memory refuses its operation, the socket stays', async (t) => {
   const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
-  const client = await connectReady(endpoint.port, { protocols });
+  const client = await connectReady(endpoint.port);
   endpoint.comment('x'.repeat(150_000));
   const ask = async (query: string): Promise<string> => {
-    client.send(subscribe('q', query));
-    const { type, payload } = await client.next();
+    const { type, payload } = await client.ask(subscribe('q', query));
     if (type === 'next') assert.equal((await client.next()).type, 'complete');
     return type === 'next' ? type : JSON.stringify(payload);
   };
@@ -121,7 +115,7 @@ test('clients that are behind with large events are ended, the others are not', 
 
 test('an operation that runs does not keep the message that it came with', async (t) => {
   const endpoint = await startEndpoint(t);
-  const client = await connectReady(endpoint.port, { protocols });
+  const client = await connectReady(endpoint.port);
   for (let count = 0; count < 50; count += 1) {
     const extensions = { filler: 'x'.repeat(50_000) };
     client.send({ id: `${count}`, type: 'subscribe', payload: { query: short, extensions } });
@@ -138,27 +132,24 @@ test('an operation needs an id of at most 128 characters', async (t) => {
   const start = (length: number, type: string) => {
     return { id: 'i'.repeat(length), type, payload: { query: '{ __typename }' } };
   };
-  const older = await connectReady(port);
+  const older = await connectReady(port, { protocols: [] });
   older.send(start(129, 'start'));
   older.send(start(129, 'subscribe'));
   for (let count = 0; count < 2; count += 1) {
     assert.equal((await older.next()).type, 'connection_error');
   }
-  older.send(start(128, 'start'));
-  assert.equal((await older.next()).id, 'i'.repeat(128));
-  const newer = await connectReady(port, { protocols });
-  newer.send(start(128, 'subscribe'));
-  assert.equal((await newer.next()).id, 'i'.repeat(128));
+  assert.equal((await older.ask(start(128, 'start'))).id, 'i'.repeat(128));
+  const newer = await connectReady(port);
+  assert.equal((await newer.ask(start(128, 'subscribe'))).id, 'i'.repeat(128));
   newer.send(start(129, 'subscribe'));
   assert.equal((await newer.closed).code, 4400);
 });
 
 test('of an Authorization no more is stored than a token can have, and it stays invalid', async (t) => {
   const endpoint = await startEndpoint(t);
-  const client = await connectByHand(endpoint.port, { protocols });
+  const client = await connectByHand(endpoint.port);
   const token = 'x'.repeat(10_000);
-  client.send({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } });
-  await client.next();
+  await client.ask({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } });
   client.send(
     subscribe('1', 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }'),
   );
@@ -169,12 +160,11 @@ test('of an Authorization no more is stored than a token can have, and it stays 
 
 test('operations that wait for the acknowledgement are counted, and given back', async (t) => {
   const endpoint = await startEndpoint(t);
-  const client = await connectByHand(endpoint.port);
+  const client = await connectByHand(endpoint.port, { protocols: [] });
   const query = `{ __typename } #${'x'.repeat(60_000)}`;
   for (const id of ['a', 'b', 'c']) client.send({ id, type: 'start', payload: { query } });
   await until(() => endpoint.pool.bytes >= 360_000);
-  client.send({ type: 'connection_init' });
-  assert.equal((await client.next()).type, 'connection_ack');
+  assert.equal((await client.ask({ type: 'connection_init' })).type, 'connection_ack');
   for (let count = 0; count < 6; count += 1) await client.next();
   assert.equal(endpoint.pool.bytes, 0);
   await client.close();
@@ -191,7 +181,7 @@ test('of the variables of a subscription only those that it declares are kept', 
 
 test('a long result is counted until it is read, and given back', async (t) => {
   const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '67108864' } });
-  const client = await connectReady(endpoint.port, { protocols });
+  const client = await connectReady(endpoint.port);
   endpoint.comment('x'.repeat(1_000_000));
   client.socket.pause();
   // More than the machine takes on the way.

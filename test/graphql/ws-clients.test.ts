@@ -1,18 +1,20 @@
-/** The library's own client of the newer protocol, and whose account an operation runs under. */
+/** Clients of both protocols: the library's own, whose account they use, hashes, and silence. */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
-import { useEndpoint } from '../support/graphql-endpoint.js';
-import { connectByHand, connectReady, modernClient } from '../support/ws-clients.js';
+import { createHash } from 'node:crypto';
+import { describe, test, type TestContext } from 'node:test';
+import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.js';
+import {
+  connectByHand,
+  connectReady,
+  type HandOptions,
+  modernClient,
+  subscribe,
+} from '../support/ws-clients.js';
 import { until } from '../support/until.js';
 
-const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content postId } }';
-const introspection = '{ __typename }';
-
-const subscribe = (id: string, query: string): object => {
-  return { id, type: 'subscribe', payload: { query } };
-};
+const typename = '{ __typename }';
 
 describe('clients of graphql-transport-ws', () => {
   const endpoint = useEndpoint();
@@ -54,38 +56,108 @@ describe('clients of graphql-transport-ws', () => {
 
     test('comes from the upgrade request, and is asked for only where it is needed', async () => {
       const headers = { Authorization: 'Bearer header' };
-      const client = await connectReady(endpoint().port, { protocols, headers });
+      const client = await connectReady(endpoint().port, { headers });
       const asked = endpoint().authorizations.length;
-      client.send(subscribe('1', introspection));
-      await client.next();
+      await client.ask(subscribe('1', typename));
       await client.next();
       assert.equal(endpoint().authorizations.length, asked);
-      client.send(subscribe('2', create));
-      await client.next();
+      await client.ask(subscribe('2', create));
       assert.equal(endpoint().authorizations.at(-1), 'Bearer header');
-      await client.close();
     });
 
     test('comes from the payload of connection_init before the header', async () => {
       const headers = { Authorization: 'Bearer header' };
-      const client = await connectByHand(endpoint().port, { protocols, headers });
-      client.send({ type: 'connection_init', payload: { Authorization: 'Bearer payload' } });
-      await client.next();
-      client.send(subscribe('2', create));
-      await client.next();
+      const client = await connectByHand(endpoint().port, { headers });
+      await client.ask({ type: 'connection_init', payload: { Authorization: 'Bearer payload' } });
+      await client.ask(subscribe('2', create));
       assert.equal(endpoint().authorizations.at(-1), 'Bearer payload');
-      await client.close();
     });
 
     test('with a bad token makes the operation fail, not the socket', async () => {
-      const client = await connectByHand(endpoint().port, { protocols });
-      client.send({ type: 'connection_init', payload: { Authorization: 'Bearer bad' } });
-      await client.next();
-      client.send(subscribe('2', create));
-      const { payload } = await client.next();
+      const client = await connectByHand(endpoint().port);
+      await client.ask({ type: 'connection_init', payload: { Authorization: 'Bearer bad' } });
+      const { payload } = await client.ask(subscribe('2', create));
       const { errors } = payload as { errors: { extensions: unknown }[] };
       assert.deepEqual(errors[0]?.extensions, { code: 'UNAUTHENTICATED' });
-      await client.close();
     });
   });
+});
+
+const sha256Hash = createHash('sha256').update(typename).digest('hex');
+const extensions = { persistedQuery: { version: 1, sha256Hash } };
+const data = { data: { __typename: 'Query' } };
+
+for (const [verb, protocol, result] of [
+  ['subscribe', 'graphql-transport-ws', 'next'],
+  ['start', 'graphql-ws', 'data'],
+  ['subscribe', 'graphql-ws', 'next'],
+] as const) {
+  describe(`persisted queries by ${verb} over ${protocol}`, () => {
+    const endpoint = useEndpoint();
+
+    test('a hash is unknown at first, then sent with its text, then enough', async () => {
+      const client = await connectReady(endpoint().port, { protocols: [protocol] });
+      const { type, payload } = await client.ask({ id: '1', type: verb, payload: { extensions } });
+      assert.equal(type, 'error');
+      assert.match(JSON.stringify(payload), /"PersistedQueryNotFound".*PERSISTED_QUERY_NOT_FOUND/);
+      for (const text of [typename, undefined, null]) {
+        client.send({ id: '1', type: verb, payload: { query: text, extensions } });
+        assert.deepEqual(await client.next(), { id: '1', type: result, payload: data });
+        assert.equal((await client.next()).type, 'complete');
+      }
+    });
+
+    test('a hash that is not that of the text is refused, and the socket stays open', async () => {
+      const client = await connectReady(endpoint().port, { protocols: [protocol] });
+      client.send({ id: '1', type: verb, payload: { query: '{ allPosts { id } }', extensions } });
+      assert.match(JSON.stringify((await client.next()).payload), /BAD_USER_INPUT/);
+      client.send({ id: '2', type: verb, payload: { query: typename } });
+      assert.equal((await client.next()).type, result);
+    });
+  });
+}
+
+const older = { 'the sub-protocol graphql-ws': ['graphql-ws'], 'no sub-protocol': [] };
+
+async function connect(t: TestContext, options?: HandOptions) {
+  const { port } = await startEndpoint(t);
+  return connectByHand(port, options);
+}
+
+describe('a client that says nothing', { concurrency: true }, () => {
+  test('without connection_init the socket closes with 4408 after 5 seconds', async (t) => {
+    const timers = t.mock.method(globalThis, 'setTimeout');
+    const client = await connect(t);
+    assert.ok(timers.mock.calls.some(({ arguments: [, milliseconds] }) => milliseconds === 5_000));
+    assert.deepEqual(await client.closed, {
+      code: 4408,
+      reason: 'Connection initialisation timeout',
+    });
+  });
+
+  test('without connection_init the socket closes with 4408 though pings come', async (t) => {
+    const client = await connect(t);
+    assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' });
+    assert.equal((await client.closed).code, 4408);
+    assert.deepEqual(client.received, []);
+  });
+
+  for (const [name, protocols] of Object.entries(older)) {
+    test(`with ${name} and without connection_init the socket closes with 4408`, async (t) => {
+      const client = await connect(t, { protocols });
+      assert.equal((await client.closed).code, 4408);
+    });
+
+    test(`with ${name} ka comes at an interval, and not right after the acknowledgement`, async (t) => {
+      const { port } = await startEndpoint(t, { constants: { wsPingSeconds: 1 } });
+      const often = await connectReady(port, { protocols, keepAlives: true });
+      for (let count = 0; count < 2; count += 1) {
+        assert.deepEqual(await often.next(), { type: 'ka' });
+      }
+      await often.close();
+      const { port: other } = await startEndpoint(t);
+      const seldom = await connectReady(other, { protocols, keepAlives: true });
+      assert.deepEqual(await seldom.ask({ type: 'ping' }), { type: 'pong' });
+    });
+  }
 });

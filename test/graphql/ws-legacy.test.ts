@@ -3,12 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { useEndpoint } from '../support/graphql-endpoint.js';
-import {
-  connectByHand,
-  connectReady,
-  type HandClient,
-  type Message,
-} from '../support/ws-clients.js';
+import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
 
 const subscription = 'subscription { commentAdded { content } }';
 const typename = '{ __typename }';
@@ -25,91 +20,70 @@ describe('the older protocol', { concurrency: 2 }, () => {
       const endpoint = useEndpoint();
       const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
       const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
-      /** The next message that is no keep-alive. */
-      const next = async (client: HandClient): Promise<Message> => {
-        for (;;) {
-          const message = await client.next();
-          if (message.type !== 'ka') return message;
-        }
-      };
-      /** Resolves once what was sent before has been dealt with. */
-      const settle = async (client: HandClient): Promise<void> => {
-        client.send({ type: 'ping', payload: { settled: true } });
-        assert.deepEqual(await next(client), { type: 'pong', payload: { settled: true } });
-      };
 
       test('the response names the sub-protocol where one was asked for', async () => {
         const client = await connect();
         assert.equal(client.socket.protocol, protocols[0] ?? '');
-        await client.close();
       });
 
       test('start, data, complete', async () => {
         const client = await ready();
-        client.send(start('1', typename));
-        assert.deepEqual(await next(client), {
+        assert.deepEqual(await client.ask(start('1', typename)), {
           type: 'data',
           id: '1',
           payload: { data: { __typename: 'Query' } },
         });
-        assert.deepEqual(await next(client), { type: 'complete', id: '1' });
-        await client.close();
+        assert.deepEqual(await client.next(), { type: 'complete', id: '1' });
       });
 
       test('a subscription gets each event as data', async () => {
         const client = await ready();
         client.send(start('s', subscription));
-        await settle(client);
+        await client.settle();
         for (const content of ['one', 'two', 'é'.repeat(3_000)]) {
           endpoint().comment(content);
           const payload = { data: { commentAdded: { content } } };
-          assert.deepEqual(await next(client), { type: 'data', id: 's', payload });
+          assert.deepEqual(await client.next(), { type: 'data', id: 's', payload });
         }
-        await client.close();
       });
 
       test('stop is confirmed by complete, and nothing comes after it', async () => {
         const client = await ready();
         client.send(start('s', subscription));
-        client.send({ type: 'stop', id: 's' });
-        assert.deepEqual(await next(client), { type: 'complete', id: 's' });
+        assert.deepEqual(await client.ask({ type: 'stop', id: 's' }), {
+          type: 'complete',
+          id: 's',
+        });
         endpoint().comment('unheard');
-        await settle(client);
-        await client.close();
+        await client.settle();
       });
 
       test('stop of an unknown id is ignored', async () => {
         const client = await ready();
         client.send({ type: 'stop', id: 'nobody' });
-        await settle(client);
-        await client.close();
+        await client.settle();
       });
 
       test('binary frames are read as text', async () => {
         const client = await connect();
         client.sendBinary('{"type":"connection_init","payload":{}}');
-        assert.deepEqual(await next(client), { type: 'connection_ack' });
+        assert.deepEqual(await client.next(), { type: 'connection_ack' });
         client.sendBinary(JSON.stringify(start('1', typename)));
-        assert.equal((await next(client)).type, 'data');
-        await client.close();
+        assert.equal((await client.next()).type, 'data');
       });
 
       test('an operation before the acknowledgement waits for it', async () => {
         const client = await connect();
         client.send(start('1', typename));
-        client.send({ type: 'connection_init' });
-        assert.deepEqual(await next(client), { type: 'connection_ack' });
-        assert.equal((await next(client)).type, 'data');
-        await client.close();
+        assert.deepEqual(await client.ask({ type: 'connection_init' }), { type: 'connection_ack' });
+        assert.equal((await client.next()).type, 'data');
       });
 
       test('an operation in the newer words waits for connection_init too', async () => {
         const client = await connect();
         client.send({ id: '1', type: 'subscribe', payload: { query: typename } });
-        client.send({ type: 'connection_init' });
-        assert.deepEqual(await next(client), { type: 'connection_ack' });
-        assert.equal((await next(client)).type, 'next');
-        await client.close();
+        assert.deepEqual(await client.ask({ type: 'connection_init' }), { type: 'connection_ack' });
+        assert.equal((await client.next()).type, 'next');
       });
 
       test('an operation stopped before the acknowledgement never runs', async () => {
@@ -119,7 +93,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         client.send({ type: 'connection_init' });
         client.send(start('2', typename));
         const types = [];
-        for (let count = 0; count < 4; count += 1) types.push(await next(client));
+        for (let count = 0; count < 4; count += 1) types.push(await client.next());
         assert.deepEqual(
           types.map(({ id, type }) => [id, type]),
           [
@@ -129,14 +103,11 @@ describe('the older protocol', { concurrency: 2 }, () => {
             ['2', 'complete'],
           ],
         );
-        await client.close();
       });
 
       test('a second connection_init is acknowledged again', async () => {
         const client = await ready();
-        client.send({ type: 'connection_init' });
-        assert.deepEqual(await next(client), { type: 'connection_ack' });
-        await client.close();
+        assert.deepEqual(await client.ask({ type: 'connection_init' }), { type: 'connection_ack' });
       });
 
       for (const [value, message] of [
@@ -148,7 +119,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
           const client = await connect();
           client.send({ type: 'connection_init', id: 'i', payload: { rejectMessage: value } });
           const expected = { type: 'connection_error', id: 'i', payload: { message } };
-          assert.deepEqual(await next(client), expected);
+          assert.deepEqual(await client.next(), expected);
           const { code, reason } = await client.closed;
           assert.equal(code, 1011);
           assert.equal(reason, message.slice(0, 61));
@@ -159,7 +130,7 @@ describe('the older protocol', { concurrency: 2 }, () => {
         const client = await connect();
         client.send({ type: 'connection_init', payload: { rejectMessage: 'no' } });
         const message = { type: 'connection_error', payload: { message: 'no' } };
-        assert.deepEqual(await next(client), message);
+        assert.deepEqual(await client.next(), message);
         await client.closed;
       });
 
@@ -176,15 +147,13 @@ describe('the older protocol', { concurrency: 2 }, () => {
         test(`a ${fault} error answers its operation and leaves the socket open`, async () => {
           const client = await ready();
           client.send(start('good', subscription));
-          client.send(start('bad', query));
-          const { type, id, payload } = await next(client);
+          const { type, id, payload } = await client.ask(start('bad', query));
           assert.deepEqual([type, id], ['error', 'bad']);
           const errors = [payload].flat() as { message: string }[];
           assert.ok(errors.every(({ message }) => message.length > 0));
-          await settle(client);
+          await client.settle();
           endpoint().comment('still here');
-          assert.equal((await next(client)).id, 'good');
-          await client.close();
+          assert.equal((await client.next()).id, 'good');
         });
       }
 
@@ -200,11 +169,10 @@ describe('the older protocol', { concurrency: 2 }, () => {
         test(`${fault} is a connection_error and leaves the socket open`, async () => {
           const client = await ready();
           client.sendText(text);
-          const { type, payload } = await next(client);
+          const { type, payload } = await client.next();
           assert.equal(type, 'connection_error');
           assert.equal(typeof (payload as { message: unknown }).message, 'string');
-          await settle(client);
-          await client.close();
+          await client.settle();
         });
       }
 
@@ -218,10 +186,8 @@ describe('the older protocol', { concurrency: 2 }, () => {
       ] as const) {
         test(`${fault} with an id is an error of that operation`, async () => {
           const client = await ready();
-          client.send(message);
-          const { type, id } = await next(client);
+          const { type, id } = await client.ask(message);
           assert.deepEqual([type, id], ['error', '7']);
-          await client.close();
         });
       }
 
@@ -229,38 +195,40 @@ describe('the older protocol', { concurrency: 2 }, () => {
         const client = await ready();
         client.send(start('s', subscription));
         client.send(start('s', 'subscription { commentAdded { postId } }'));
-        await settle(client);
+        await client.settle();
         endpoint().comment('once');
         const payload = { data: { commentAdded: { postId: endpoint().postId } } };
-        assert.deepEqual(await next(client), { type: 'data', id: 's', payload });
-        await settle(client);
-        await client.close();
+        assert.deepEqual(await client.next(), { type: 'data', id: 's', payload });
+        await client.settle();
       });
 
       test('each operation is answered in the words that it was asked in', async () => {
         const client = await ready();
         client.send(start('old', subscription));
         client.send({ id: 'new', type: 'subscribe', payload: { query: subscription } });
-        await settle(client);
+        await client.settle();
         endpoint().comment('to both');
-        const seen = [await next(client), await next(client)].map(
+        const seen = [await client.next(), await client.next()].map(
           ({ id, type }) => `${id} ${type}`,
         );
         assert.deepEqual(seen.toSorted(), ['new next', 'old data']);
         client.send({ id: 'new', type: 'complete' });
-        client.send({ id: 'old', type: 'complete' });
-        assert.deepEqual(await next(client), { type: 'complete', id: 'old' });
-        await settle(client);
-        await client.close();
+        assert.deepEqual(await client.ask({ id: 'old', type: 'complete' }), {
+          type: 'complete',
+          id: 'old',
+        });
+        await client.settle();
       });
 
       test('an error of a newer verb has the newer form', async () => {
         const client = await ready();
-        client.send({ id: 'new', type: 'subscribe', payload: { query: '{' } });
-        const { type, payload } = await next(client);
+        const { type, payload } = await client.ask({
+          id: 'new',
+          type: 'subscribe',
+          payload: { query: '{' },
+        });
         assert.equal(type, 'error');
         assert.ok(Array.isArray(payload));
-        await client.close();
       });
 
       test('subscribe under an id in use closes with 4409', async () => {

@@ -1,20 +1,18 @@
 /** Every limit of a WebSocket, crossed; and what a hostile or dead client cannot do to others. */
 
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
-import { askUpgrade, connectByHand, connectReady, upgradeLines } from '../support/ws-clients.js';
+import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
-import { assertWithin } from '../support/pace.js';
 import { until } from '../support/until.js';
 
 keepOthersServed();
 
-const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content } }';
-const subscribe = (id: string, query: string) => ({ id, type: 'subscribe', payload: { query } });
 const big = { data: { big: 'x'.repeat(200_000) } };
 function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engine) => Engine {
   const execute: Engine['execute'] = async () => {
@@ -24,10 +22,16 @@ function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engi
   return (engine) => ({ ...engine, execute });
 }
 
+function sendInFragments({ socket }: HandClient, text: string): void {
+  for (let at = 0; at < text.length; at += 1) {
+    socket.send(text.charAt(at), { fin: at === text.length - 1 });
+  }
+}
+
 describe('messages', { concurrency: 4 }, () => {
   test('one at the limit is read, one byte more closes with 1009', async (t) => {
     const { port } = await startEndpoint(t);
-    const client = await connectByHand(port, { protocols });
+    const client = await connectByHand(port);
     client.sendText('{"type":"connection_init"}'.padEnd(65_536));
     assert.equal((await client.next()).type, 'connection_ack');
     client.sendText('{"type":"ping"}'.padEnd(65_537));
@@ -36,7 +40,7 @@ describe('messages', { concurrency: 4 }, () => {
 
   test('text that is not UTF-8 closes with 1007', async (t) => {
     const { port } = await startEndpoint(t);
-    const client = await connectByHand(port, { protocols });
+    const client = await connectByHand(port);
     client.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
     assert.equal((await client.closed).code, 1007);
   });
@@ -58,29 +62,51 @@ describe('messages', { concurrency: 4 }, () => {
   for (const kind of ['ping', 'pong'] as const) {
     test(`a ${kind} of WebSocket itself that nobody asked for counts too`, async (t) => {
       const { port } = await startEndpoint(t, { now: () => 7_000 });
-      const client = await connectReady(port, { protocols });
+      const client = await connectReady(port);
       for (let count = 0; count < 201; count += 1) client.socket[kind]();
       assert.deepEqual(await client.closed, { code: 4429, reason: 'Too many messages' });
     });
   }
+
+  // Each piece takes memory beside its bytes.
+  test('a message in 32 fragments is read, one more closes with 1008', async (t) => {
+    const { port } = await startEndpoint(t);
+    const client = await connectByHand(port);
+    sendInFragments(client, '{"type":"connection_init"}'.padEnd(32));
+    assert.equal((await client.next()).type, 'connection_ack');
+    sendInFragments(client, '{"type":"ping"}'.padEnd(33));
+    assert.equal((await client.closed).code, 1008);
+  });
+
+  test('a frame that comes byte by byte closes with 1008', async (t) => {
+    const { port } = await startEndpoint(t);
+    const client = await connectReady(port);
+    const { _socket: raw } = client.socket as unknown as { readonly _socket: Socket };
+    raw.setNoDelay(true);
+    // A text of 60,000 bytes, with a mask that changes nothing.
+    raw.write(Buffer.from([0x81, 0xfe, 60_000 >> 8, 60_000 & 0xff, 0, 0, 0, 0]));
+    for (let sent = 0; sent < 59_999 && client.socket.readyState === 1; sent += 1) {
+      raw.write(' ');
+      await turn();
+    }
+    assert.equal((await client.closed).code, 1008);
+  });
 });
 
 describe('operations', { concurrency: 4 }, () => {
   test('one more than 100 is refused, the others run, and a place gets free', async (t) => {
     const endpoint = await startEndpoint(t);
-    const client = await connectReady(endpoint.port, { protocols });
+    const client = await connectReady(endpoint.port);
     for (let id = 0; id <= 100; id += 1) client.send(subscribe(`${id}`, subscription));
     const { type, id } = await client.next();
     assert.deepEqual([type, id], ['error', '100']);
     client.send({ type: 'complete', id: '0' });
-    client.send(subscribe('d', '{ __typename }'));
-    assert.equal((await client.next()).type, 'next');
+    assert.equal((await client.ask(subscribe('d', '{ __typename }'))).type, 'next');
     assert.equal((await client.next()).type, 'complete');
     endpoint.comment('for the others');
     for (let other = 1; other < 100; other += 1) {
       assert.equal((await client.next()).id, `${other}`);
     }
-    await client.close();
   });
 
   // On the newer protocol nothing waits for `connection_init` (R28).
@@ -88,14 +114,12 @@ describe('operations', { concurrency: 4 }, () => {
     const { port } = await startEndpoint(t);
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     for (let id = 0; id <= 100; id += 1) client.send(subscribe(`${id}`, '{ __typename }'));
-    client.send({ type: 'connection_init' });
-    assert.equal((await client.next()).id, '100');
+    assert.equal((await client.ask({ type: 'connection_init' })).id, '100');
     assert.equal((await client.next()).type, 'connection_ack');
     for (let id = 0; id < 100; id += 1) {
       assert.equal((await client.next()).id, `${id}`);
       assert.equal((await client.next()).type, 'complete');
     }
-    await client.close();
   });
 
   test('what waits for the acknowledgement is bounded in bytes', async (t) => {
@@ -103,12 +127,10 @@ describe('operations', { concurrency: 4 }, () => {
     const client = await connectByHand(port, { protocols: ['graphql-ws'] });
     const query = `{ __typename }${' '.repeat(60_000)}`;
     for (let id = 0; id < 9; id += 1) client.send(subscribe(`${id}`, query));
-    client.send({ type: 'connection_init' });
-    assert.equal((await client.next()).id, '8');
+    assert.equal((await client.ask({ type: 'connection_init' })).id, '8');
     assert.equal((await client.next()).type, 'connection_ack');
     const ids = [(await client.next()).id, (await client.next()).id];
     assert.deepEqual(ids, ['0', '0']);
-    await client.close();
   });
 
   test('answers that are not read stop new queries, and reading lets them go on', async (t) => {
@@ -118,7 +140,7 @@ describe('operations', { concurrency: 4 }, () => {
       return big;
     });
     const { port } = await startEndpoint(t, { wrap, env: { WAITING_BYTES_MAX: '8388608' } });
-    const client = await connectReady(port, { protocols });
+    const client = await connectReady(port);
     client.socket.pause();
     for (let count = 0; count < 90; count += 1) {
       client.send(subscribe(`q${count}`, '{ __typename }'));
@@ -134,20 +156,18 @@ describe('operations', { concurrency: 4 }, () => {
       assert.deepEqual((await client.next()).payload, big);
       assert.equal((await client.next()).id, `q${count}`);
     }
-    await client.close();
   });
 
   test('queries that take long run ten at a time, and one that was stopped says nothing', async (t) => {
     const waiting: ((result: typeof big) => void)[] = [];
     const wrap = withExecute(() => new Promise((resolve) => void waiting.push(resolve)));
     const { port } = await startEndpoint(t, { wrap });
-    const client = await connectReady(port, { protocols });
+    const client = await connectReady(port);
     for (let count = 0; count < 12; count += 1) {
       client.send(subscribe(`q${count}`, '{ __typename }'));
     }
     client.send({ type: 'complete', id: 'q0' });
-    client.send({ type: 'ping' });
-    assert.equal((await client.next()).type, 'pong');
+    assert.equal((await client.ask({ type: 'ping' })).type, 'pong');
     assert.equal(waiting.length, 10);
     for (const finish of waiting.splice(0)) finish(big);
     for (let count = 1; count < 10; count += 1) {
@@ -157,19 +177,16 @@ describe('operations', { concurrency: 4 }, () => {
     await until(() => waiting.length >= 2);
     for (const finish of waiting) finish(big);
     assert.equal((await client.next()).id, 'q10');
-    await client.close();
   });
 
   test('a fault of the service in an execution is masked, logged, and leaves the socket open', async (t) => {
     const wrap = withExecute(() => Promise.reject(new Error('secret')));
     const { port, logged } = await startEndpoint(t, { wrap });
-    const client = await connectReady(port, { protocols });
-    client.send(subscribe('1', '{ __typename }'));
-    const message = await client.next();
+    const client = await connectReady(port);
+    const message = await client.ask(subscribe('1', '{ __typename }'));
     assert.equal(message.type, 'error');
     assert.doesNotMatch(JSON.stringify(message), /secret/);
     assert.deepEqual(logged, ['graphql operation failed']);
-    await client.close();
   });
 
   test('a fault of the service elsewhere closes one socket with 1011', async (t) => {
@@ -180,14 +197,12 @@ describe('operations', { concurrency: 4 }, () => {
       return { ...engine, prepare };
     };
     const { port, logged } = await startEndpoint(t, { wrap });
-    const other = await connectReady(port, { protocols });
-    const client = await connectReady(port, { protocols });
+    const other = await connectReady(port);
+    const client = await connectReady(port);
     client.send(subscribe('1', '{ __typename }'));
     assert.deepEqual(await client.closed, { code: 1011, reason: 'The server failed' });
     assert.deepEqual(logged, ['websocket failed']);
-    other.send({ type: 'ping' });
-    assert.equal((await other.next()).type, 'pong');
-    await other.close();
+    assert.equal((await other.ask({ type: 'ping' })).type, 'pong');
   });
 });
 
@@ -195,20 +210,18 @@ describe('peers', { concurrency: 4 }, () => {
   test('one that answers no ping is ended, one that does is kept', async (t) => {
     // Long enough for a loaded machine to bring the answer to a ping.
     const { port, sockets } = await startEndpoint(t, { constants: { wsPingSeconds: 3 } });
-    const dead = await connectReady(port, { protocols, autoPong: false });
-    const alive = await connectReady(port, { protocols });
+    const dead = await connectReady(port, { autoPong: false });
+    const alive = await connectReady(port);
     assert.equal((await dead.closed).code, 1006);
     await until(() => sockets.size === 1);
-    alive.send({ type: 'ping' });
-    assert.equal((await alive.next()).type, 'pong');
-    await alive.close();
+    assert.equal((await alive.ask({ type: 'ping' })).type, 'pong');
   });
 
   test('one that does not read is closed with 1013, and a reader gets all in order', async (t) => {
     const env = { WAITING_BYTES_MAX: '8388608' };
     const endpoint = await startEndpoint(t, { env, constants: { wsPingSeconds: 60 } });
-    const silent = await connectReady(endpoint.port, { protocols });
-    const reader = await connectReady(endpoint.port, { protocols });
+    const silent = await connectReady(endpoint.port);
+    const reader = await connectReady(endpoint.port);
     silent.send(subscribe('s', subscription));
     reader.send(subscribe('r', subscription));
     reader.send(subscribe('r2', 'subscription { commentAdded { postId } }'));
@@ -225,7 +238,6 @@ describe('peers', { concurrency: 4 }, () => {
     silent.socket.resume();
     assert.equal((await silent.closed).code, 1013);
     assert.ok(silent.received.length < sent);
-    await reader.close();
   });
 
   test('queues share one budget: the more sockets, the smaller each', async (t) => {
@@ -233,7 +245,7 @@ describe('peers', { concurrency: 4 }, () => {
     const endpoint = await startEndpoint(t, { env });
     const clients = [];
     for (let count = 0; count < 16; count += 1) {
-      const client = await connectReady(endpoint.port, { protocols });
+      const client = await connectReady(endpoint.port);
       client.send(subscribe('s', subscription));
       client.socket.pause();
       clients.push(client);
@@ -244,15 +256,14 @@ describe('peers', { concurrency: 4 }, () => {
       await turn();
     }
     assert.equal(endpoint.subscriptions.count().subscribers, 0);
-    for (const client of clients) client.socket.terminate();
   });
 
   test('a reset in the middle of everything harms nobody', async (t) => {
     const endpoint = await startEndpoint(t);
-    const reader = await connectReady(endpoint.port, { protocols });
+    const reader = await connectReady(endpoint.port);
     reader.send(subscribe('r', subscription));
     for (let count = 0; count < 10; count += 1) {
-      const client = await connectReady(endpoint.port, { protocols });
+      const client = await connectReady(endpoint.port);
       client.send(subscribe('s', subscription));
       client.socket.terminate();
     }
@@ -260,38 +271,5 @@ describe('peers', { concurrency: 4 }, () => {
     endpoint.comment('hello');
     assert.equal((await reader.next()).id, 'r');
     assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
-    await reader.close();
-  });
-});
-
-describe('a clean stop', { concurrency: 4 }, () => {
-  test('says 1001 to everybody', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const clients = [
-      await connectByHand(endpoint.port, { protocols }),
-      await connectReady(endpoint.port, { protocols }),
-      await connectReady(endpoint.port),
-    ];
-    clients[1]?.send(subscribe('s', subscription));
-    const stopped = endpoint.stop();
-    for (const client of clients) assert.equal((await client.closed).code, 1001);
-    await stopped;
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
-  });
-
-  test('does not wait for those who do not answer', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const client = await connectReady(endpoint.port, { protocols });
-    client.socket.pause();
-    const began = performance.now();
-    await endpoint.stop();
-    assertWithin(4_000, performance.now() - began);
-    client.socket.terminate();
-  });
-
-  test('lets nobody in any more', async (t) => {
-    const { port, sockets } = await startEndpoint(t);
-    await sockets.close();
-    assert.equal((await askUpgrade(port, upgradeLines())).status, 503);
   });
 });

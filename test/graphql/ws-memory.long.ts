@@ -9,10 +9,9 @@ const subscription = 'subscription { commentAdded { id content postId } }';
 
 /** Subscribed: the answer to the ping behind the subscription has come. */
 async function subscribe(port: number): Promise<HandClient> {
-  const client = await connectReady(port, { protocols: ['graphql-transport-ws'] });
+  const client = await connectReady(port);
   client.send({ type: 'subscribe', id: '1', payload: { query: subscription } });
-  client.send({ type: 'ping' });
-  await client.next();
+  await client.ask({ type: 'ping' });
   return client;
 }
 

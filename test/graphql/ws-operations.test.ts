@@ -4,60 +4,45 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { useEndpoint } from '../support/graphql-endpoint.js';
 import { askEvents, nextEvent } from '../support/sse-client.js';
-import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
 import { until } from '../support/until.js';
 
 keepOthersServed();
 
-const protocols = ['graphql-transport-ws'];
 const subscription = 'subscription { commentAdded { content postId } }';
 const introspection = '{ __typename }';
 
-const subscribe = (id: string, query: string, more: object = {}): object => {
-  return { id, type: 'subscribe', payload: { query, ...more } };
-};
-
 describe('operations over graphql-transport-ws', () => {
   const endpoint = useEndpoint();
-  const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
-  const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
-  /** Resolves once what was sent before has been dealt with. */
-  const settle = async (client: HandClient): Promise<void> => {
-    client.send({ type: 'ping', payload: { settled: true } });
-    assert.deepEqual(await client.next(), { type: 'pong', payload: { settled: true } });
-  };
+  const connect = (): Promise<HandClient> => connectByHand(endpoint().port);
+  const ready = (): Promise<HandClient> => connectReady(endpoint().port);
 
   describe('queries and mutations', () => {
     test('a query is answered by next and complete', async () => {
       const client = await ready();
-      client.send(subscribe('q', introspection));
-      assert.deepEqual(await client.next(), {
+      assert.deepEqual(await client.ask(subscribe('q', introspection)), {
         id: 'q',
         type: 'next',
         payload: { data: { __typename: 'Query' } },
       });
       assert.deepEqual(await client.next(), { id: 'q', type: 'complete' });
-      await client.close();
     });
 
     test('an id may hold any character', async () => {
       const client = await ready();
       const id = '"\\\u0000 \u2028 é 😀';
-      client.send(subscribe(id, introspection));
+      assert.equal((await client.ask(subscribe(id, introspection))).id, id);
       assert.equal((await client.next()).id, id);
-      assert.equal((await client.next()).id, id);
-      await client.close();
     });
 
     test('an id is free again once its operation is complete', async () => {
       const client = await ready();
       for (const round of [1, 2, 3]) {
-        client.send(subscribe('same', introspection));
-        assert.equal((await client.next()).type, 'next', `round ${round}`);
+        const { type } = await client.ask(subscribe('same', introspection));
+        assert.equal(type, 'next', `round ${round}`);
         assert.equal((await client.next()).type, 'complete');
       }
-      await client.close();
     });
 
     test('variables and operationName choose what runs', async () => {
@@ -68,15 +53,12 @@ describe('operations over graphql-transport-ws', () => {
       client.send(subscribe('1', query, { variables, operationName: 'a' }));
       const { payload } = await client.next();
       assert.deepEqual(payload, { data: { postById: { id: endpoint().postId } } });
-      await client.close();
     });
 
     test('null as variables, operationName and extensions counts as absent', async () => {
       const client = await ready();
       const nulls = { variables: null, operationName: null, extensions: null };
-      client.send(subscribe('1', introspection, nulls));
-      assert.equal((await client.next()).type, 'next');
-      await client.close();
+      assert.equal((await client.ask(subscribe('1', introspection, nulls))).type, 'next');
     });
 
     test('a mutation runs, and its comment reaches a subscription made just before', async () => {
@@ -92,7 +74,6 @@ describe('operations over graphql-transport-ws', () => {
         types.add(`${id} ${type}`);
       }
       assert.deepEqual([...types].toSorted(), ['add complete', 'add next', 'events next']);
-      await client.close();
     });
 
     test('operations sent before the acknowledgement run after it, in their order', async () => {
@@ -100,23 +81,19 @@ describe('operations over graphql-transport-ws', () => {
       client.send({ type: 'connection_init' });
       client.send(subscribe('events', subscription));
       const add = `mutation { addComment(commentInput: {postId: "${endpoint().postId}", content: "y"}) }`;
-      client.send(subscribe('add', add));
-      assert.deepEqual(await client.next(), { type: 'connection_ack' });
+      assert.deepEqual(await client.ask(subscribe('add', add)), { type: 'connection_ack' });
       const seen = [await client.next(), await client.next(), await client.next()];
       assert.ok(seen.some(({ id, type }) => id === 'events' && type === 'next'));
       assert.ok(seen.some(({ id, type }) => id === 'add' && type === 'complete'));
-      await client.close();
     });
 
     test('an unexpected field error comes in next, with data', async () => {
       const client = await ready();
       const add = 'mutation { addComment(commentInput: {postId: "none", content: "y"}) }';
-      client.send(subscribe('1', add));
-      const message = await client.next();
+      const message = await client.ask(subscribe('1', add));
       const { errors } = message.payload as { errors: { extensions: unknown }[] };
       assert.equal(message.type, 'next');
       assert.deepEqual(errors[0]?.extensions, { code: 'NOT_FOUND' });
-      await client.close();
     });
   });
 
@@ -135,17 +112,15 @@ describe('operations over graphql-transport-ws', () => {
       test(name, async () => {
         const client = await ready();
         client.send(subscribe('good', subscription));
-        client.send(subscribe('bad', query));
-        const message = await client.next();
+        const message = await client.ask(subscribe('bad', query));
         assert.equal(message.type, 'error');
         assert.equal(message.id, 'bad');
         const [error] = message.payload as { message: string; extensions: object }[];
         assert.deepEqual(error?.extensions, { code });
         assert.ok(error.message.length > 0);
-        await settle(client);
+        await client.settle();
         endpoint().comment(`still there after ${name}`);
         assert.equal((await client.next()).id, 'good');
-        await client.close();
       });
     }
   });
@@ -154,32 +129,29 @@ describe('operations over graphql-transport-ws', () => {
     test('each event comes in order, with the fields selected', async () => {
       const client = await ready();
       client.send(subscribe('s', subscription));
-      await settle(client);
+      await client.settle();
       for (const content of ['one', 'two', 'three']) endpoint().comment(content);
       for (const content of ['one', 'two', 'three']) {
         const commentAdded = { content, postId: endpoint().postId };
         const payload = { data: { commentAdded } };
         assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
       }
-      await client.close();
     });
 
     test('after complete nothing comes any more, not even complete', async () => {
       const client = await ready();
       client.send(subscribe('s', subscription));
       client.send({ id: 's', type: 'complete' });
-      await settle(client);
+      await client.settle();
       endpoint().comment('unheard');
-      await settle(client);
+      await client.settle();
       assert.deepEqual(client.received, []);
-      await client.close();
     });
 
     test('complete of an unknown id is ignored', async () => {
       const client = await ready();
       client.send({ id: 'nobody', type: 'complete' });
-      await settle(client);
-      await client.close();
+      await client.settle();
     });
 
     test('an id in use closes with 4409', async () => {
@@ -211,7 +183,7 @@ describe('operations over graphql-transport-ws', () => {
       ask('of another', '019a0000-0000-7000-8000-000000000000');
       ask('of none', 'no id');
       ask('of all', null);
-      await settle(client);
+      await client.settle();
       assert.equal(endpoint().subscriptions.count().groups, groups + 4);
       const reader = await askEvents(
         endpoint(),
@@ -228,26 +200,23 @@ describe('operations over graphql-transport-ws', () => {
       }
       assert.deepEqual(ids, new Set(['of it', 'of it too', 'of all']));
       assert.equal(await reader.next(), nextEvent({ data }));
-      await settle(client);
-      reader.leave();
-      await client.close();
+      await client.settle();
     });
 
     test('several on one socket each get every event', async () => {
       const client = await ready();
       client.send(subscribe('a', subscription));
       client.send(subscribe('b', 'subscription { commentAdded { id } }'));
-      await settle(client);
+      await client.settle();
       endpoint().comment('for both');
       const ids = new Set([(await client.next()).id, (await client.next()).id]);
       assert.deepEqual(ids, new Set(['a', 'b']));
-      await client.close();
     });
 
     test('an event longer than one short frame arrives whole', async () => {
       const client = await ready();
       client.send(subscribe('long', subscription));
-      await settle(client);
+      await client.settle();
       for (const length of [1, 100, 125, 2_000, 2_048, 60_000, 70_000]) {
         const content = 'é'.repeat(length);
         endpoint().comment(content);
@@ -256,13 +225,12 @@ describe('operations over graphql-transport-ws', () => {
           data: { commentAdded: { content, postId: endpoint().postId } },
         });
       }
-      await client.close();
     });
 
     test('a socket that closes leaves nothing behind', async () => {
       const client = await ready();
       client.send(subscribe('s', 'subscription gone { commentAdded { id } }'));
-      await settle(client);
+      await client.settle();
       const { subscribers } = endpoint().subscriptions.count();
       client.socket.terminate();
       await client.closed;

@@ -2,30 +2,28 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { useEndpoint } from '../support/graphql-endpoint.js';
-import { connectByHand, connectReady, type HandClient } from '../support/ws-clients.js';
+import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.js';
+import { assertWithin } from '../support/pace.js';
+import {
+  askUpgrade,
+  connectByHand,
+  connectReady,
+  type HandClient,
+  subscribe,
+  upgradeLines,
+} from '../support/ws-clients.js';
 
-const protocols = ['graphql-transport-ws'];
+const subscription = 'subscription { commentAdded { content } }';
 const introspection = '{ __typename }';
-
-const subscribe = (id: string, query: string, more: object = {}): object => {
-  return { id, type: 'subscribe', payload: { query, ...more } };
-};
 
 describe('graphql-transport-ws', () => {
   const endpoint = useEndpoint();
-  const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
-  const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
-  /** Resolves once what was sent before has been dealt with. */
-  const settle = async (client: HandClient): Promise<void> => {
-    client.send({ type: 'ping', payload: { settled: true } });
-    assert.deepEqual(await client.next(), { type: 'pong', payload: { settled: true } });
-  };
+  const connect = (): Promise<HandClient> => connectByHand(endpoint().port);
+  const ready = (): Promise<HandClient> => connectReady(endpoint().port);
 
   test('the chosen sub-protocol is named in the response', async () => {
     const client = await connect();
     assert.equal(client.socket.protocol, 'graphql-transport-ws');
-    await client.close();
   });
 
   describe('connection_init', () => {
@@ -37,9 +35,7 @@ describe('graphql-transport-ws', () => {
     ] as const) {
       test(`${name} is acknowledged`, async () => {
         const client = await connect();
-        client.send(message);
-        assert.deepEqual(await client.next(), { type: 'connection_ack' });
-        await client.close();
+        assert.deepEqual(await client.ask(message), { type: 'connection_ack' });
       });
     }
 
@@ -47,7 +43,6 @@ describe('graphql-transport-ws', () => {
       const client = await connect();
       client.sendBinary('{"type":"connection_init"}');
       assert.deepEqual(await client.next(), { type: 'connection_ack' });
-      await client.close();
     });
 
     test('that comes after an operation is too late: 4401 (R28)', async () => {
@@ -134,31 +129,29 @@ describe('graphql-transport-ws', () => {
   describe('ping and pong', () => {
     test('a ping is answered before the acknowledgement too', async () => {
       const client = await connect();
-      client.send({ type: 'ping' });
-      assert.deepEqual(await client.next(), { type: 'pong' });
-      await client.close();
+      assert.deepEqual(await client.ask({ type: 'ping' }), { type: 'pong' });
     });
 
     test('a pong brings the payload of its ping back', async () => {
       const client = await ready();
-      client.send({ type: 'ping', payload: { n: 1 } });
-      assert.deepEqual(await client.next(), { type: 'pong', payload: { n: 1 } });
-      await client.close();
+      assert.deepEqual(await client.ask({ type: 'ping', payload: { n: 1 } }), {
+        type: 'pong',
+        payload: { n: 1 },
+      });
     });
 
     test('a pong that nobody asked for is ignored', async () => {
       const client = await ready();
       client.send({ type: 'pong', payload: { n: 1 } });
-      await settle(client);
-      await client.close();
+      await client.settle();
     });
   });
 
   test('comments of one moment come whole and in order, long among short ones', async () => {
     const clients = [await ready(), await ready()];
     for (const client of clients) {
-      client.send(subscribe('s', 'subscription { commentAdded { content } }'));
-      await settle(client);
+      client.send(subscribe('s', subscription));
+      await client.settle();
     }
     // Short ones fill more than one write; the longest one is sent without a copy.
     const lengths = [1, 500, 3_000, 2, ...Array<number>(40).fill(700), 20_000, 3, 2_100, 4];
@@ -170,8 +163,40 @@ describe('graphql-transport-ws', () => {
         assert.deepEqual(await client.next(), { id: 's', type: 'next', payload });
       }
       client.send({ id: 's', type: 'complete' });
-      await settle(client);
+      await client.settle();
       await client.close();
     }
+  });
+});
+
+describe('a clean stop', { concurrency: 4 }, () => {
+  test('says 1001 to everybody', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const clients = [
+      await connectByHand(endpoint.port),
+      await connectReady(endpoint.port),
+      await connectReady(endpoint.port, { protocols: [] }),
+    ];
+    clients[1]?.send(subscribe('s', subscription));
+    const stopped = endpoint.stop();
+    for (const client of clients) assert.equal((await client.closed).code, 1001);
+    await stopped;
+    assert.deepEqual(endpoint.subscriptions.count(), { groups: 0, subscribers: 0 });
+  });
+
+  test('does not wait for those who do not answer', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const client = await connectReady(endpoint.port);
+    client.socket.pause();
+    const began = performance.now();
+    await endpoint.stop();
+    assertWithin(4_000, performance.now() - began);
+    client.socket.terminate();
+  });
+
+  test('lets nobody in any more', async (t) => {
+    const { port, sockets } = await startEndpoint(t);
+    await sockets.close();
+    assert.equal((await askUpgrade(port, upgradeLines())).status, 503);
   });
 });

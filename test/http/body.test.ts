@@ -77,8 +77,7 @@ for (const [what, first, rest] of [
       client.send(start);
       await asked.opened;
       sent += rest.length;
-      client.send(rest);
-      assert.equal((await client.response()).body.toString(), 'body');
+      assert.equal((await client.ask(rest)).body.toString(), 'body');
     }
   });
 
@@ -98,8 +97,7 @@ for (const [what, first, rest] of [
     const start = `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(first)}`;
     sent = start.length;
     client.send(start);
-    client.send(`${chunk(rest)}0\r\n\r\n`);
-    assert.equal((await client.response()).status, 413);
+    assert.equal((await client.ask(`${chunk(rest)}0\r\n\r\n`)).status, 413);
     // Its rest was read, and the connection is kept.
     client.socket.end();
     await client.ended();
@@ -122,8 +120,7 @@ test('a body that came with its head is read as a value, any other as a promise'
   assert.equal((await client.response()).body.toString(), 'true body');
   client.send(`${head}Content-Length: 4\r\nExpect: 100-continue\r\n\r\n`);
   assert.equal((await client.response()).status, 100);
-  client.send('body');
-  assert.equal((await client.response()).body.toString(), 'false body');
+  assert.equal((await client.ask('body')).body.toString(), 'false body');
 });
 
 test('a body of no bytes is read, however its length is written', async (t) => {
@@ -145,8 +142,7 @@ test('a body that is not read does not hold up the request behind it', async (t)
   const client = await connectRaw(t, port);
   const head = 'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n';
   for (const early of [0, 100, 20_000, 59_999]) {
-    client.send(head + 'x'.repeat(early));
-    assert.equal((await client.response()).status, 404);
+    assert.equal((await client.ask(head + 'x'.repeat(early))).status, 404);
     client.send(`${'x'.repeat(60_000 - early)}${get('/hello')}`);
     assert.equal((await client.response()).body.toString(), 'hello');
   }
@@ -169,8 +165,7 @@ test('a large body that comes while a store is asked is read whole', async (t) =
   await asked.opened;
   for (let turns = 0; turns < 20; turns += 1) await turn();
   open.open();
-  client.send('x'.repeat(100_000));
-  assert.equal((await client.response()).body.toString(), '500000');
+  assert.equal((await client.ask('x'.repeat(100_000))).body.toString(), '500000');
 });
 
 test('a client that leaves after its upload was refused harms nobody', async (t) => {
@@ -186,13 +181,11 @@ test('a client that leaves after its upload was refused harms nobody', async (t)
   for (let count = 0; count < 5; count += 1) {
     const client = await connectRaw(t, port);
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9000\r\n\r\n--b\r\nbad`);
-    client.send(`\r\n\r\n${'x'.repeat(1_000)}`);
-    assert.equal((await client.response()).status, 400);
+    assert.equal((await client.ask(`\r\n\r\n${'x'.repeat(1_000)}`)).status, 400);
     client.socket.resetAndDestroy();
   }
   const other = await connectRaw(t, port);
-  other.send(get('/hello'));
-  assert.equal((await other.response()).status, 200);
+  assert.equal((await other.ask(get('/hello'))).status, 200);
 });
 
 /** How a handler leaves a body alone for the time being. */

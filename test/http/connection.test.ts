@@ -49,8 +49,7 @@ test('Connection: close is kept, and HTTP/1.0 closes by itself', async (t) => {
   const { port } = await startHttp(t, { routes: { 'GET /hello': hello } });
   for (const text of [get('/hello', 'Connection: close'), 'GET /hello HTTP/1.0\r\n\r\n']) {
     const client = await connectRaw(t, port);
-    client.send(text);
-    assert.equal((await client.response()).headers.get('connection'), 'close');
+    assert.equal((await client.ask(text)).headers.get('connection'), 'close');
     await client.ended();
   }
 });
@@ -69,28 +68,22 @@ test('HEAD has the headers of GET and no body, for texts and for streams (R9)', 
   });
   const client = await connectRaw(t, port);
   const head = (path: string): string => get(path).replace('GET', 'HEAD');
-  client.send(head('/text'));
-  assert.equal((await client.response('HEAD')).headers.get('content-length'), '5');
-  client.send(head('/stream'));
-  assert.equal((await client.response('HEAD')).headers.get('content-type'), 'a/b');
-  client.send(head('/nowhere'));
-  assert.equal((await client.response('HEAD')).status, 404);
-  client.send(get('/text'));
-  assert.equal((await client.response()).body.toString(), 'fünf');
+  assert.equal((await client.ask(head('/text'), 'HEAD')).headers.get('content-length'), '5');
+  assert.equal((await client.ask(head('/stream'), 'HEAD')).headers.get('content-type'), 'a/b');
+  assert.equal((await client.ask(head('/nowhere'), 'HEAD')).status, 404);
+  assert.equal((await client.ask(get('/text'))).body.toString(), 'fünf');
   assert.equal(destroyed, 1);
 });
 
 test('OPTIONS tells what a path allows, and is 404 where nothing is (R9)', async (t) => {
   const { port } = await startHttp(t, { routes: { 'GET /a': hello, 'PUT /a': hello } });
   const client = await connectRaw(t, port);
-  client.send(get('/a').replace('GET', 'OPTIONS'));
-  const response = await client.response();
+  const response = await client.ask(get('/a').replace('GET', 'OPTIONS'));
   assert.deepEqual(
     [response.status, response.headers.get('allow'), response.headers.get('content-length')],
     [204, 'GET, PUT, HEAD, OPTIONS', undefined],
   );
-  client.send(get('/b').replace('GET', 'OPTIONS'));
-  assert.equal((await client.response()).status, 404);
+  assert.equal((await client.ask(get('/b').replace('GET', 'OPTIONS'))).status, 404);
 });
 
 test('a failure of the service is a masked 500 with one log record of the same id', async (t) => {
@@ -105,8 +98,7 @@ test('a failure of the service is a masked 500 with one log record of the same i
   });
   const client = await connectRaw(t, port);
   for (const path of ['/throws', '/rejects', '/header']) {
-    client.send(get(path));
-    const response = await client.response();
+    const response = await client.ask(get(path));
     assert.equal(response.status, 500, path);
     assert.doesNotMatch(response.body.toString(), /secret|\.js|TypeError/);
     const record = logged.at(-1);

@@ -75,8 +75,7 @@ describe('a client that is too slow', { concurrency: true }, () => {
       const { port, pool } = await startHttp(t, { env, routes: { 'POST /': reader } });
       const client = await connectRaw(t, port);
       client.send(`${head}900000\r\n\r\n--${boundary}\r\nContent-Disposition: form-data; name="a"`);
-      client.send(`\r\n\r\n${'x'.repeat(200_000)}`);
-      const { status, headers } = await client.response();
+      const { status, headers } = await client.ask(`\r\n\r\n${'x'.repeat(200_000)}`);
       assert.deepEqual([status, headers.get('connection')], [408, 'close']);
       await client.ended();
       await until(() => pool.bytes === 0);
@@ -86,8 +85,7 @@ describe('a client that is too slow', { concurrency: true }, () => {
   test('with a body that nobody reads loses its connection', async (t) => {
     const { port } = await startHttp(t, { env, routes: {} });
     const client = await connectRaw(t, port);
-    client.send(`${head}1000\r\n\r\n`);
-    assert.equal((await client.response()).status, 404);
+    assert.equal((await client.ask(`${head}1000\r\n\r\n`)).status, 404);
     await client.ended();
   });
 
@@ -121,8 +119,7 @@ describe('while memory is short', { concurrency: true }, () => {
       client.send(piece);
       await wait(100);
     }
-    client.send(end);
-    const { status, body } = await client.response();
+    const { status, body } = await client.ask(end);
     assert.deepEqual([status, body.toString()], [200, `${30 * piece.length}`]);
   });
 });

@@ -25,8 +25,7 @@ test('a stop waits for a response under way, then ends its connection at once', 
     Array.from({ length: 5 }, () => connectRaw(t, port)),
   );
   assert.ok(idle && half && silent && streaming && waiting);
-  idle.send(get('/hello'));
-  await idle.response();
+  await idle.ask(get('/hello'));
   half.send('GET /hello HTTP/1.1\r\nHo');
   body.push('first ');
   streaming.send(get('/stream'));
@@ -68,15 +67,13 @@ test('connections that wait have one more answer while a server settles, and end
   const { port, settle, stop } = await startHttp(t, { routes: {} });
   const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(t, port)));
   for (const client of clients.slice(1)) {
-    client.send(get('/hello'));
-    const { headers } = await client.response();
+    const { headers } = await client.ask(get('/hello'));
     assert.equal(headers.get('connection'), 'keep-alive');
   }
   const settled = settle(3_600_000);
   await assert.rejects(connectRaw(t, port), { code: 'ECONNREFUSED' });
   for (const client of clients) {
-    client.send(get('/hello'));
-    const { status, headers } = await client.response();
+    const { status, headers } = await client.ask(get('/hello'));
     assert.deepEqual([status, headers.get('connection')], [200, 'close']);
     await client.ended();
   }

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startHttp } from '../support/http-kit.js';
 import { keepOthersServed } from '../support/prober.js';
-import { connectRaw, type RawClient } from '../support/raw-client.js';
+import { connectRaw, get, type RawClient } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
 import { testAtLength } from '../support/long.js';
 import { assertWithin } from '../support/pace.js';
@@ -56,8 +56,7 @@ describe('time limits', { concurrency: true }, () => {
   test('the headers of a second request on a connection have the same limit', async (t) => {
     const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '60' } });
     const client = await connectRaw(t, port);
-    client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-    assert.equal((await client.response()).status, 200);
+    assert.equal((await client.ask(get('/hello'))).status, 200);
     client.send('GET /hello HTTP/1.1\r\n');
     const [took, response] = await Promise.all([drip(client, 'a: b\r\n', 100), client.response()]);
     assert.equal(response.status, 408);
@@ -82,8 +81,7 @@ describe('time limits', { concurrency: true }, () => {
     const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '2' } });
     const client = await connectRaw(t, port);
     for (let count = 0; count < 3; count += 1) {
-      client.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-      assert.equal((await client.response()).status, 200);
+      assert.equal((await client.ask(get('/hello'))).status, 200);
       await wait(700);
     }
     const took = await client.ended();
@@ -112,8 +110,7 @@ describe('time limits', { concurrency: true }, () => {
         },
       });
       const client = await connectRaw(t, port);
-      client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      assert.equal((await client.response()).body.length, pieces);
+      assert.equal((await client.ask(get('/'))).body.length, pieces);
     },
   );
 
@@ -124,7 +121,7 @@ describe('time limits', { concurrency: true }, () => {
       routes: { 'GET /': () => ({ status: 200, headers: [], body }) },
     });
     const client = await connectRaw(t, port);
-    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send(get('/'));
     let received = 0;
     client.socket.on('data', (chunk) => {
       const before = Math.floor(received / 4_000_000);
@@ -143,7 +140,7 @@ describe('time limits', { concurrency: true }, () => {
       routes: { 'GET /': () => new Promise(() => undefined) },
     });
     const client = await connectRaw(t, port);
-    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send(get('/'));
     assertWithin(6_000, await client.ended());
     const started = performance.now();
     await stop();
@@ -183,8 +180,7 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
       client.send(
         `POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: ${length}\r\n\r\n`,
       );
-      client.send(Buffer.alloc(config.bodyBytesMax, ' '));
-      assert.equal((await client.response()).status, 413);
+      assert.equal((await client.ask(Buffer.alloc(config.bodyBytesMax, ' '))).status, 413);
       assertWithin(2_000, await client.ended());
     }
   });
@@ -231,14 +227,13 @@ test('connections beyond the limit are dropped, and one that ends makes room', a
   await beyond.ended();
   const [first] = clients;
   assert.ok(first);
-  first.send('GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  first.send(get('/hello', 'Connection: close'));
   assert.equal((await first.response()).status, 200);
   first.halfClose();
   await first.ended();
   for (;;) {
     const next = await connectRaw(t, port);
-    next.send('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
-    const response = await next.response().catch(() => undefined);
+    const response = await next.ask(get('/hello')).catch(() => undefined);
     if (response?.status === 200) break;
   }
 });

@@ -96,8 +96,7 @@ test('refused bytes and handshakes are counted too', async (t) => {
   const { port, valueOf } = await start(t);
   for (const bytes of ['nonsense\r\n\r\n', `GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`]) {
     const client = await connectRaw(t, port);
-    client.send(bytes);
-    await client.response();
+    await client.ask(bytes);
   }
   await askUpgrade(port, upgradeLines({ 'Sec-WebSocket-Version': '8' }));
   await askUpgrade(port, upgradeLines({ Origin: 'https://evil.example' }));
@@ -143,7 +142,7 @@ test('what is under way and open is shown, and is nothing in the end', async (t)
     '',
     '',
   ]);
-  const socket = await connectReady(port, { protocols: ['graphql-transport-ws'] });
+  const socket = await connectReady(port);
   socket.send({ type: 'subscribe', id: '1', payload: { query } });
   for (const [at, value] of [2, 3, 1, 1, 2].entries()) await reaches(gauges[at] ?? '', value);
   assert.equal(await valueOf(countOf('GET', '/graphql', 101)), 1);
@@ -178,7 +177,7 @@ test('operations are counted by type and outcome, over HTTP and sockets', async 
   assert.equal(await valueOf(operationsOf('query', 'ok')), 1);
   assert.equal(await valueOf(operationsOf('mutation', 'error')), 2);
   assert.equal(await valueOf('inkwell_graphql_cached_responses_total{type="query"}'), 1);
-  const socket = await connectReady(port, { protocols: ['graphql-transport-ws'] });
+  const socket = await connectReady(port);
   socket.send({ type: 'subscribe', id: '1', payload: { query: '{ __typename }' } });
   await reaches(operationsOf('query', 'ok'), 2);
   socket.send({ type: 'subscribe', id: '2', payload: { query: '{ secret' } });

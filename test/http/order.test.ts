@@ -116,8 +116,7 @@ describe(
         // What follows is nested, so that it is a request wherever it is read from.
         const behind = send('POST /count', send('DELETE /count'));
         client.send(first + behind);
-        client.send(behind);
-        assert.equal((await client.response()).headers.get('connection'), 'close');
+        assert.equal((await client.ask(behind)).headers.get('connection'), 'close');
         await client.ended();
         assert.equal(asked(), 0);
       });
@@ -197,8 +196,7 @@ describe('requests that wait', () => {
     client.socket.pause();
     client.send(get('/large') + get('/count').repeat(500));
     const other = await connectRaw(t, port);
-    other.send(get('/count'));
-    assert.equal((await other.response()).body.toString(), '1');
+    assert.equal((await other.ask(get('/count'))).body.toString(), '1');
     assert.ok(pool.bytes > 0, 'what waits is counted');
     client.socket.resume();
     assert.equal((await client.response()).body.length, 8_000_000);
@@ -217,8 +215,7 @@ describe('requests that wait', () => {
     assert.equal(asked(), 0);
     await until(() => pool.bytes <= 0);
     const other = await connectRaw(t, port);
-    other.send(get('/count'));
-    assert.equal((await other.response()).body.toString(), '1');
+    assert.equal((await other.ask(get('/count'))).body.toString(), '1');
   });
 
   test('with a body are read whole in their turn, also where it comes later', async (t) => {
@@ -230,8 +227,7 @@ describe('requests that wait', () => {
     await turn();
     slow.open();
     assert.equal((await client.response()).body.toString(), 'slow');
-    client.send(whole.slice(1_000) + get('/count'));
-    assert.equal((await client.response()).body.toString(), body);
+    assert.equal((await client.ask(whole.slice(1_000) + get('/count'))).body.toString(), body);
     assert.equal((await client.response()).body.toString(), '1');
   });
 
@@ -240,8 +236,7 @@ describe('requests that wait', () => {
     const client = await connectRaw(t, port);
     client.send(get('/count').repeat(2_000));
     const other = await connectRaw(t, port);
-    other.send(get('/count'));
-    const seen = Number((await other.response()).body.toString());
+    const seen = Number((await other.ask(get('/count'))).body.toString());
     assert.ok(seen < 2_000, `${seen} requests came first`);
     for (let count = 0; count < 2_000; count += 1)
       assert.equal((await client.response()).status, 200);

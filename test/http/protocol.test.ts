@@ -124,8 +124,7 @@ describe('refused, and the connection ends', { concurrency: true }, () => {
     test(`${name}: ${status}, then the end of the connection`, async (t) => {
       const { port } = await startServer(t);
       const client = await connectRaw(t, port);
-      client.send(text);
-      const response = await client.response();
+      const response = await client.ask(text);
       assert.equal(response.status, status);
       assert.equal(response.headers.get('connection'), 'close');
       assert.equal(response.headers.get('content-type'), 'application/problem+json');
@@ -175,10 +174,8 @@ describe('refused, and the connection goes on', { concurrency: true }, () => {
     test(`${name}: ${status}, and the connection goes on`, async (t) => {
       const { port } = await startServer(t);
       const client = await connectRaw(t, port);
-      client.send(text);
-      assert.equal((await client.response()).status, status);
-      client.send(request('GET /hello HTTP/1.1'));
-      assert.equal((await client.response()).status, 200);
+      assert.equal((await client.ask(text)).status, status);
+      assert.equal((await client.ask(request('GET /hello HTTP/1.1'))).status, 200);
     });
   }
 });
@@ -276,8 +273,7 @@ test('a body at the limit is asked for with 100 Continue, one byte more is refus
   const length = `Content-Length: ${body.length}`;
   client.send(request('POST /posts HTTP/1.1', type, length, 'Expect: 100-continue'));
   assert.equal((await client.response()).status, 100);
-  client.send(body);
-  assert.equal((await client.response()).status, 201);
+  assert.equal((await client.ask(body)).status, 201);
   const chunked = post('Transfer-Encoding: chunked', `401\r\n${body} \r\n0\r\n\r\n`);
   assert.equal((await ask(t, port, chunked)).status, 413);
 });

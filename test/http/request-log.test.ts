@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { connectRaw } from '../support/raw-client.js';
+import { connectRaw, get } from '../support/raw-client.js';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
 import { AppError } from '../../dist/errors.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
@@ -160,7 +160,7 @@ test('a client that leaves before its response is logged as 499', async (t) => {
   };
   const server = await startLogged(t, 'all', { 'GET /slow': refusing });
   const client = await connectRaw(t, server.port);
-  client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
+  client.send(get('/slow'));
   await asked.opened;
   client.socket.resetAndDestroy(); // one that only ends its side is still answered
   await until(() => server.active() <= 0);
@@ -234,8 +234,7 @@ test('bytes that are no request are a line', async (t) => {
     [server, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 405],
   ] as const) {
     const client = await connectRaw(t, to.port);
-    client.send(bytes);
-    assert.equal((await client.response()).status, status);
+    assert.equal((await client.ask(bytes)).status, status);
   }
   const lines = [...(await requestsOf(server, 3)), ...(await requestsOf(hasty, 1))];
   assert.deepEqual(

@@ -31,13 +31,13 @@ function textOf(response: HttpResponse): string {
 const isNotFound = (error: unknown): boolean =>
   error instanceof AppError && error.code === 'not_found';
 
+const parent = await mkdtemp(join(tmpdir(), 'inkwell-static-'));
+const folder = join(parent, 'shipped');
+
 describe('static files', () => {
-  let folder = '';
   const files = () => createStaticFiles(folder, ['X-Test', 'yes']);
 
   before(async () => {
-    const parent = await mkdtemp(join(tmpdir(), 'inkwell-static-'));
-    folder = join(parent, 'shipped');
     await mkdir(join(folder, 'deep', 'er'), { recursive: true });
     await writeFile(join(parent, 'secret.txt'), 'secret');
     await writeFile(join(folder, 'app.js.gz'), gzipSync(text));
@@ -45,9 +45,7 @@ describe('static files', () => {
     await writeFile(join(folder, 'strange.xyz'), 'xyz');
   });
 
-  after(async () => {
-    await rm(join(folder, '..'), { recursive: true, force: true });
-  });
+  after(() => rm(parent, { recursive: true, force: true }));
 
   it('sends a file with its type, its tag and the headers of the endpoint', async () => {
     const response = await files()(requestWith(), 'deep/er/logo.png');
@@ -122,7 +120,7 @@ describe('static files', () => {
   });
 
   it('reads nothing until it is asked, and each file once', async () => {
-    const late = join(folder, '..', 'late');
+    const late = join(parent, 'late');
     const endpoint = createStaticFiles(late, []);
     await mkdir(late);
     await writeFile(join(late, 'a.txt'), 'first');
@@ -137,7 +135,7 @@ describe('static files', () => {
   });
 
   it('tries again after a file that could not be read', async () => {
-    const flaky = join(folder, '..', 'flaky');
+    const flaky = join(parent, 'flaky');
     await mkdir(flaky);
     await writeFile(join(flaky, 'a.txt'), 'now');
     const endpoint = createStaticFiles(flaky, []);

@@ -31,12 +31,10 @@ test('a response is counted until it is taken, and a second one is refused meanw
   const slow = await askSlowly(t, port);
   assert.equal(pool.bytes, responseBytes);
   const other = await connectRaw(t, port);
-  other.send(get('/large'));
-  const refused = await other.response();
+  const refused = await other.ask(get('/large'));
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
   slow.socket.resume();
   assert.equal((await slow.response()).body.length, responseBytes);
   await until(() => pool.bytes <= 0);
-  other.send(get('/large'));
-  assert.equal((await other.response()).status, 200);
+  assert.equal((await other.ask(get('/large'))).status, 200);
 });

@@ -133,9 +133,7 @@ async function write(
 }
 
 async function subscribe(url: string, onDelay: (delay: number) => void): Promise<Subscriber> {
-  const { socket } = await connectReady(Number(new URL(url).port), {
-    protocols: ['graphql-transport-ws'],
-  });
+  const { socket } = await connectReady(Number(new URL(url).port));
   const ids: string[] = [];
   const arrivals: number[] = [];
   const subscriber = { socket, ids, arrivals, warm: false };

@@ -4,12 +4,12 @@ import { after, before, type TestContext } from 'node:test';
 import type { Config } from '../../dist/config.js';
 import { AppError } from '../../dist/errors.js';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { createEventStreams, type EventStreams } from '../../dist/graphql/http/sse.js';
+import { createEventStreams } from '../../dist/graphql/http/sse.js';
 import {
   createSubscriptions,
   type Subscriptions,
 } from '../../dist/graphql/events/subscriptions.js';
-import { createWebSocketEndpoint, type WebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
+import { createWebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
@@ -19,25 +19,7 @@ import type { MemoryPool } from '../../dist/memory-pool.js';
 import { announce } from './announce.js';
 import { startGraphql } from './graphql.js';
 
-export interface GraphqlEndpoint {
-  readonly port: number;
-  readonly config: Config;
-  readonly engine: Engine;
-  readonly subscriptions: Subscriptions;
-  readonly sockets: WebSocketEndpoint;
-  readonly streams: EventStreams;
-  readonly pool: MemoryPool;
-  readonly logged: readonly string[];
-  /** Why subscribers were ended. */
-  readonly dropped: readonly string[];
-  /** The post that comments go to. */
-  readonly postId: string;
-  /** Adds a comment as REST would. */
-  comment(content: string): void;
-  /** What an `Authorization` was seen with, in the order asked. */
-  readonly authorizations: readonly (string | undefined)[];
-  stop(): Promise<void>;
-}
+export type GraphqlEndpoint = Awaited<ReturnType<typeof startEndpoint>>;
 
 export interface EndpointOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -77,7 +59,7 @@ export async function startEndpoint(
     distinctMax = 1_000,
     placed,
   }: EndpointOptions = {},
-): Promise<GraphqlEndpoint> {
+) {
   const logged: string[] = [];
   const log: Log = (_level, event) => void logged.push(event);
   const address = { HOST: '127.0.0.1', PORT: '0' };
@@ -91,6 +73,7 @@ export async function startEndpoint(
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };
   const subscriptions = createSubscriptions({ engine, log, pool, distinctMax, placed, metrics });
+  /** What an `Authorization` was seen with, in the order asked. */
   const authorizations: (string | undefined)[] = [];
   const viewerOf = (authorization: string | undefined): undefined => {
     authorizations.push(authorization);
@@ -117,10 +100,13 @@ export async function startEndpoint(
     port,
     stop,
     logged,
+    /** Why subscribers were ended. */
     dropped,
     authorizations,
+    /** The post that comments go to. */
     postId,
-    comment: (content) => void addComment(postId, content),
+    /** Adds a comment as REST would. */
+    comment: (content: string) => void addComment(postId, content),
   };
 }
 

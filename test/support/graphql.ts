@@ -1,14 +1,9 @@
 /** An engine over a small store, without HTTP: for tests of what GraphQL does by itself. */
 
 import { type Config, readConfig } from '../../dist/config.js';
-import {
-  type AddComment,
-  createAddComment,
-  createTopic,
-  type Topic,
-} from '../../dist/domain/comments.js';
+import { createAddComment, createTopic, type Topic } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/scalars.js';
-import { createEngine, type Engine } from '../../dist/graphql/engine.js';
+import { createEngine } from '../../dist/graphql/engine.js';
 import { decodeRequest } from '../../dist/graphql/http/params.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
@@ -21,22 +16,7 @@ import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { unweighed } from './topic.js';
 
-export interface TestGraphql {
-  readonly engine: Engine;
-  readonly store: Store;
-  readonly topic: Topic<Comment>;
-  readonly config: Config;
-  readonly pool: MemoryPool;
-  /** Newest last. */
-  readonly posts: readonly Post[];
-  readonly authors: readonly Author[];
-  readonly logged: readonly (LogFacts & { readonly event: string })[];
-  /** Adds a comment as REST would. */
-  readonly addComment: AddComment;
-  readonly scope: () => RequestScope;
-  /** Prepares and executes; a refused request gives its errors. */
-  readonly run: (query: string, variables?: Record<string, unknown>) => MaybePromise<GraphqlResult>;
-}
+export type TestGraphql = ReturnType<typeof startGraphql>;
 
 export interface TestGraphqlOptions {
   readonly posts?: number;
@@ -60,7 +40,7 @@ export interface TestGraphqlOptions {
 const createId = createIdSource(() => new Date());
 const createdAt = '2026-01-05T09:00:00';
 
-export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
+export function startGraphql(options: TestGraphqlOptions = {}) {
   const authors = times(options.authors ?? 2, (number): Author => {
     return { id: createId(), name: `Author ${number}`, email: `a${number}@example.org`, createdAt };
   });
@@ -88,6 +68,7 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
   const logged: (LogFacts & { readonly event: string })[] = [];
   const note: Log = (_level, event, facts) => void logged.push({ ...facts, event });
   const log = options.log ?? note;
+  /** Adds a comment as REST would. */
   const addComment = createAddComment(store, (comment) => topic.publish(comment));
   const engine = createEngine({
     store,
@@ -105,12 +86,13 @@ export function startGraphql(options: TestGraphqlOptions = {}): TestGraphql {
   const scope = (): RequestScope => {
     return { requestId: 'r-1', viewer, budget: engine.createBudget() };
   };
-  const run: TestGraphql['run'] = (query, variables) => {
+  /** Prepares and executes; a refused request gives its errors. */
+  const run = (query: string, variables?: unknown): MaybePromise<GraphqlResult> => {
     const prepared = engine.prepare(decodeRequest({ query, variables }));
     if (prepared.kind === 'refused') return { errors: prepared.errors };
     return andThen(engine.execute(prepared, scope()), ({ result }) => result);
   };
-  return { ...parts, engine, posts, authors, scope, run };
+  return { ...parts, engine, /** Newest last. */ posts, authors, scope, run };
 }
 
 /** What can be read of a result without knowing its selection. */

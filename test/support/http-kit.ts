@@ -15,16 +15,6 @@ import { createRouter } from '../../dist/router.js';
 import { announce } from './announce.js';
 import type { LogRecord } from './server.js';
 
-export interface HttpKit {
-  readonly port: number;
-  readonly logged: readonly LogRecord[];
-  readonly pool: MemoryPool;
-  /** Answers under way. */
-  readonly active: () => number;
-  readonly settle: (millisecondsMax: number) => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
-
 export interface HttpKitOptions {
   /** Handlers by method and path, `GET /slow`. There is a `GET /hello` beside them. */
   readonly routes: Readonly<Record<string, Handler>>;
@@ -39,7 +29,7 @@ const hello: Handler = () => textResponse(200, 'hello');
 export async function startHttp(
   context: Pick<TestContext, 'after'>,
   { routes, env = {}, observer, drainSeconds = 8 }: HttpKitOptions,
-): Promise<HttpKit> {
+) {
   const config = readConfig(env);
   const logged: LogRecord[] = [];
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
@@ -52,13 +42,7 @@ export async function startHttp(
     }),
   );
   const pool = new MemoryPool(config.waitingBytesMax);
-  const listener = createListener({
-    ...router,
-    pool,
-    log,
-    idPrefix: 'test',
-    observer,
-  });
+  const listener = createListener({ ...router, pool, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();
   const server = createHttpServer({
     listener: {
@@ -83,16 +67,16 @@ export async function startHttp(
     return (stopped ??= server.close(() => Promise.resolve()));
   };
   context.after(stop);
-  return { port, logged, pool, active: () => due.size, settle: (max) => server.settle(max), stop };
+  const settle = (millisecondsMax: number): Promise<void> => server.settle(millisecondsMax);
+  /** How many answers are under way. */
+  const active = (): number => due.size;
+  return { port, logged, pool, active, settle, stop };
 }
 
-export interface Gate {
-  readonly opened: Promise<void>;
-  readonly open: () => void;
-}
+type Gate = ReturnType<typeof gate>;
 
 /** A promise and the function that fulfils it. */
-export function gate(): Gate {
+export function gate() {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;

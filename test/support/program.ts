@@ -1,7 +1,7 @@
 /** The program itself as a process of its own: what is measured and killed is the server alone. */
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,22 +9,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { announce } from './announce.js';
 import { patient } from './pace.js';
+import type { Ending } from './server.js';
 
 const program = fileURLToPath(new URL('../../dist/server.js', import.meta.url));
 
-export interface Program {
-  readonly child: ChildProcess;
-  /** Where it uploads to. */
-  readonly folder: string;
-  readonly output: () => string;
-  readonly errors: () => string;
-  /** The exit code and how long it took, from now on. */
-  ended(): Promise<{ readonly code: number | null; readonly milliseconds: number }>;
-  /** The line that says where it listens, and the port in it. */
-  listening(): Promise<{ readonly line: string; readonly port: number }>;
-  /** What it holds now, with its garbage collected. Needs `measured`. */
-  measure(): Promise<Measure>;
-}
+export type Program = Awaited<ReturnType<typeof runProgram>>;
 
 export interface Measure {
   /** Resident memory in bytes. */
@@ -75,15 +64,8 @@ const probe = `
 `;
 const probeFlags = ['--expose-gc', '--import', `data:text/javascript,${encodeURIComponent(probe)}`];
 
-export interface StartContext {
-  after(end: () => Promise<void>): unknown;
-}
-
 /** Killed with the test that asked for it. */
-export async function runProgram(
-  context: StartContext,
-  options: ProgramOptions = {},
-): Promise<Program> {
+export async function runProgram(context: Ending, options: ProgramOptions = {}) {
   const { env = {}, flags = [], folder: given, measured = false, file = program } = options;
   const folder = given ?? (await mkdtemp(join(tmpdir(), 'inkwell-server-')));
   // Nodes of one database would need one folder.
@@ -112,9 +94,11 @@ export async function runProgram(
   stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
   return {
     child,
+    /** Where it uploads to. */
     folder,
     output: () => output,
     errors: () => errors,
+    /** The exit code and how long it took, from now on. */
     async ended() {
       const started = performance.now();
       await exited;
@@ -122,6 +106,7 @@ export async function runProgram(
       const [code] = await closed;
       return { code, milliseconds };
     },
+    /** The line that says where it listens, and the port in it. */
     async listening() {
       for (;;) {
         const line = output.split('\n').find((one) => one.includes('"listening"'));
@@ -134,6 +119,7 @@ export async function runProgram(
         assert.equal(child.exitCode, null, errors);
       }
     },
+    /** What it holds now, with its garbage collected. Needs `measured`. */
     async measure() {
       child.send('measure');
       const answer = once(child, 'message') as Promise<[Measure]>;
@@ -145,31 +131,23 @@ export async function runProgram(
 }
 
 /** One of several nodes. */
-export interface NodeProcess {
-  /** `http://127.0.0.1:port`, without a slash at its end. */
-  readonly url: string;
-  readonly pid: number;
-  /** The lines of its log so far. */
-  readonly logged: readonly Readonly<Record<string, unknown>>[];
-  /** Sends a signal; SIGKILL and SIGTERM resolve when the process is gone. */
-  signal(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void>;
-}
+export type NodeProcess = Awaited<ReturnType<typeof startNode>>;
 
 /** Resolves once it listens. */
-export async function startNode(
-  context: StartContext,
-  env: Readonly<Record<string, string>>,
-): Promise<NodeProcess> {
+export async function startNode(context: Ending, env: Readonly<Record<string, string>>) {
   const { child, output, ended, listening } = await runProgram(context, { env });
   const { port } = await listening();
   return {
+    /** Without a slash at its end. */
     url: `http://127.0.0.1:${port}`,
     pid: child.pid ?? 0,
+    /** The lines of its log so far. */
     get logged() {
       const lines = output().split('\n').slice(0, -1);
       return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     },
-    async signal(signal) {
+    /** Sends a signal; SIGKILL and SIGTERM resolve when the process is gone. */
+    async signal(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill(signal);
       if (signal === 'SIGKILL' || signal === 'SIGTERM') await ended();

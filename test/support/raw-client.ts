@@ -1,7 +1,7 @@
 /** HTTP by hand over a TCP socket: for bytes that no client library would send. */
 
 import { EventEmitter, once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 
 export interface RawResponse {
@@ -11,27 +11,15 @@ export interface RawResponse {
   readonly body: Buffer;
 }
 
-export interface RawClient {
-  readonly socket: Socket;
-  /** Writes text (as latin1) or bytes; lines of an array are ended by CR LF. */
-  send(bytes: string | Buffer | readonly string[]): void;
-  /** The next answer; `HEAD` has no body whatever its headers say. Rejects where none comes. */
-  response(method?: string): Promise<RawResponse>;
-  /** Resolves with the milliseconds since it was asked for once the server has ended it. */
-  ended(): Promise<number>;
-  /** No more bytes from this side; answers still come. */
-  halfClose(): void;
-  destroy(): void;
-}
+export type RawClient = Awaited<ReturnType<typeof connectRaw>>;
+/** Text (written as latin1), bytes, or header lines. */
+type Sent = string | Buffer | readonly string[];
 
 /** A connection that says nothing for so long has been forgotten. */
 const waitMilliseconds = 120_000;
 
 /** A connection that ends with the test. */
-export async function connectRaw(
-  context: Pick<TestContext, 'after'>,
-  port: number,
-): Promise<RawClient> {
+export async function connectRaw(context: Pick<TestContext, 'after'>, port: number) {
   // The server may have taken it long before the client hears of that.
   const opened = performance.now();
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -71,20 +59,30 @@ export async function connectRaw(
     }
   };
 
+  const send = (bytes: Sent): void => {
+    if (Buffer.isBuffer(bytes)) socket.write(bytes);
+    else socket.write(typeof bytes === 'string' ? bytes : toLines(bytes), 'latin1');
+  };
+  /** The next answer; `HEAD` has no body whatever its headers say. Rejects where none comes. */
+  const response = (method = 'GET'): Promise<RawResponse> =>
+    wait('response', () => {
+      const read = readResponse(received, method, closed);
+      if (read !== undefined) received = received.subarray(read.end);
+      else if (closed) throw new Error(`The connection ended: ${describe(received)}`);
+      return read?.response;
+    });
   return {
     socket,
-    send(bytes) {
-      if (Buffer.isBuffer(bytes)) socket.write(bytes);
-      else socket.write(typeof bytes === 'string' ? bytes : toLines(bytes), 'latin1');
+    send,
+    response,
+    /** Sends it, and gives the next answer. */
+    ask(bytes: Sent, method?: string): Promise<RawResponse> {
+      send(bytes);
+      return response(method);
     },
-    response: (method = 'GET') =>
-      wait('response', () => {
-        const read = readResponse(received, method, closed);
-        if (read !== undefined) received = received.subarray(read.end);
-        else if (closed) throw new Error(`The connection ended: ${describe(received)}`);
-        return read?.response;
-      }),
+    /** Resolves with the milliseconds since it was asked for once the server has ended it. */
     ended: () => wait('end', () => (closed ? performance.now() - opened : undefined)),
+    /** No more bytes from this side; answers still come. */
     halfClose: () => void socket.end(),
     destroy: () => void socket.destroy(),
   };
@@ -94,11 +92,9 @@ export async function connectRaw(
 export async function ask(
   context: Pick<TestContext, 'after'>,
   port: number,
-  request: string | Buffer | readonly string[],
+  request: Sent,
 ): Promise<RawResponse> {
-  const client = await connectRaw(context, port);
-  client.send(request);
-  return client.response();
+  return (await connectRaw(context, port)).ask(request);
 }
 
 /** A request without a body, as `send` writes it; several of them can be sent as one text. */
@@ -115,12 +111,8 @@ function describe(bytes: Buffer): string {
   return JSON.stringify(bytes.subarray(0, 200).toString('latin1'));
 }
 
-interface Read {
-  readonly response: RawResponse;
-  readonly end: number;
-}
-
-function readResponse(bytes: Buffer, method: string, closed: boolean): Read | undefined {
+/** The response at the start of the bytes, and where it ends; undefined while it is not whole. */
+function readResponse(bytes: Buffer, method: string, closed: boolean) {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd === -1) return undefined;
   const [first = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
@@ -134,7 +126,7 @@ function readResponse(bytes: Buffer, method: string, closed: boolean): Read | un
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
   const start = headEnd + 4;
-  const found = (body: Buffer, end: number): Read => ({ response: { status, headers, body }, end });
+  const found = (body: Buffer, end: number) => ({ response: { status, headers, body }, end });
   if (method === 'HEAD' || status < 200 || status === 204 || status === 304) {
     return found(Buffer.alloc(0), start);
   }

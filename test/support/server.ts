@@ -15,23 +15,7 @@ export interface LogRecord extends Record<string, unknown> {
   readonly event: string;
 }
 
-export interface TestServer {
-  /** `http://127.0.0.1:port`, without a slash at its end. */
-  readonly url: string;
-  readonly port: number;
-  /** Where `/metrics` is, if ADMIN_PORT is set. */
-  readonly adminUrl: string;
-  readonly config: Config;
-  /** The folder in which the run's folder of uploads is made. */
-  readonly folder: string;
-  /** What the service logged. */
-  readonly logged: readonly LogRecord[];
-  fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** As `fetch`, with a JSON body. */
-  send(method: string, path: string, body: unknown): Promise<Response>;
-  /** The clean stop that SIGTERM starts. */
-  stop(): Promise<void>;
-}
+export type TestServer = Awaited<ReturnType<typeof startServer>>;
 
 export interface ServerOptions {
   /** Settings by their names in the environment. */
@@ -46,11 +30,13 @@ export interface ServerOptions {
   readonly probed?: boolean;
 }
 
+/** What ends with a test, or a suite. */
+export interface Ending {
+  after(end: () => Promise<void>): unknown;
+}
+
 /** Stops with the test, or the suite, that asked for it. */
-export async function startServer(
-  context: { after(end: () => Promise<void>): unknown },
-  options: ServerOptions = {},
-): Promise<TestServer> {
+export async function startServer(context: Ending, options: ServerOptions = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-test-'));
   const logged: LogRecord[] = [];
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
@@ -84,26 +70,28 @@ export async function startServer(
   });
 
   return {
+    /** `http://127.0.0.1:port`, without a slash at its end. */
     url,
     port,
+    /** Where `/metrics` is, if ADMIN_PORT is set. */
     adminUrl,
     config,
+    /** The folder in which the run's folder of uploads is made. */
     folder,
+    /** What the service logged. */
     logged,
+    /** The clean stop that SIGTERM starts. */
     stop,
-    fetch: (path, init) => fetch(url + path, init),
-    send: (method, path, body) => {
+    fetch: (path: string, init?: RequestInit) => fetch(url + path, init),
+    /** As `fetch`, with a JSON body. */
+    send: (method: string, path: string, body: unknown) => {
       const headers = { 'Content-Type': 'application/json' };
       return fetch(url + path, { method, body: JSON.stringify(body), headers });
     },
   };
 }
 
-async function startAdmin(
-  context: { after(end: () => Promise<void>): unknown },
-  app: App,
-  config: Config,
-): Promise<string> {
+async function startAdmin(context: Ending, app: App, config: Config): Promise<string> {
   const { adminListener: listener, adminPool: pool, upgrade } = app;
   const server = createHttpServer({ listener, upgrade, pool, config });
   const { port } = await server.listen(0, config.host);

@@ -4,19 +4,14 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { GraphqlEndpoint } from './graphql-endpoint.js';
 
-export interface EventReader {
-  readonly response: IncomingMessage;
-  /** The next event or comment, without the empty line at its end; undefined after the last. */
-  next(): Promise<string | undefined>;
-  leave(): void;
-}
+export type EventReader = Awaited<ReturnType<typeof askEvents>>;
 
 /** Asks for the query; `body` is sent in its place where it is given. */
 export async function askEvents(
   { port }: Pick<GraphqlEndpoint, 'port'>,
   query: string,
   body: string | Buffer = JSON.stringify({ query }),
-): Promise<EventReader> {
+) {
   const asking = request({
     port,
     path: '/graphql',
@@ -32,7 +27,8 @@ export async function askEvents(
   return {
     response,
     leave: () => asking.destroy(),
-    async next() {
+    /** The next event or comment, without the empty line at its end; undefined after the last. */
+    async next(): Promise<string | undefined> {
       for (;;) {
         const end = text.indexOf('\n\n');
         if (end !== -1) {

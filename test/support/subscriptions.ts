@@ -6,31 +6,15 @@ import type { ReadyOperation, Subscription } from '../../dist/graphql/engine.js'
 import type { Ending, Subscriber } from '../../dist/graphql/events/subscriber.js';
 import type { GraphqlResult } from '../../dist/graphql/result.js';
 import type { SharedEvent } from '../../dist/graphql/events/shared-event.js';
-import {
-  createSubscriptions,
-  type Subscriptions,
-} from '../../dist/graphql/events/subscriptions.js';
+import { createSubscriptions } from '../../dist/graphql/events/subscriptions.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { unweighed } from './topic.js';
 
-export interface Bench {
-  readonly subscriptions: Subscriptions;
-  readonly source: Topic<GraphqlResult>;
-  readonly pool: MemoryPool;
-  /** Why members were ended. */
-  readonly dropped: readonly string[];
-  /** Events that were made, by all groups. */
-  readonly made: () => number;
-  readonly logged: string[];
-  /** Times that a source was opened. */
-  readonly opened: () => number;
-}
-
 export function createBench(
   open?: () => Promise<Subscription>,
   { distinctMax = 10, queueMax = 100, poolBytesMax = 1_000_000 } = {},
-): Bench {
+) {
   const source = createTopic<GraphqlResult>({ ...unweighed, queueMax });
   const pool = new MemoryPool(poolBytesMax);
   let made = 0;

@@ -1,8 +1,9 @@
 /** WebSocket clients for tests: the real one of the newer protocol, and one that speaks by hand. */
 
+import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { type Client, type ClientOptions, createClient } from 'graphql-ws';
+import { connect } from 'node:net';
+import { type ClientOptions, createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
 
 /** A message of the server; `payload` is whatever came. */
@@ -12,14 +13,16 @@ export interface Message {
   readonly payload?: unknown;
 }
 
-export interface ModernClient {
-  readonly client: Client;
-  /** Runs to the end; rejects with what the `error` message held. */
-  readonly run: (query: string, variables?: Record<string, unknown>) => Promise<unknown[]>;
-}
+/** The message of the newer protocol that begins an operation. */
+export const subscribe = (id: string, query: string, more: object = {}): object => {
+  return { id, type: 'subscribe', payload: { query, ...more } };
+};
 
-/** `graphql-ws`'s own client. Never connects again by itself. */
-export function modernClient(port: number, options: Partial<ClientOptions> = {}): ModernClient {
+/**
+ * `graphql-ws`'s own client. Never connects again by itself. `run` runs an operation to its end; it
+ * rejects with what the `error` message held.
+ */
+export function modernClient(port: number, options: Partial<ClientOptions> = {}) {
   const client = createClient({
     url: `ws://127.0.0.1:${port}/graphql`,
     webSocketImpl: WebSocket,
@@ -28,7 +31,7 @@ export function modernClient(port: number, options: Partial<ClientOptions> = {})
   });
   return {
     client,
-    async run(query, variables = {}) {
+    async run(query: string, variables: Record<string, unknown> = {}): Promise<unknown[]> {
       const results: unknown[] = [];
       for await (const result of client.iterate({ query, variables })) results.push(result);
       return results;
@@ -36,36 +39,27 @@ export function modernClient(port: number, options: Partial<ClientOptions> = {})
   };
 }
 
-export interface HandClient {
-  readonly socket: WebSocket;
-  /** What came so far and was not asked for with `next`. */
-  readonly received: Message[];
-  send(message: unknown): void;
-  sendText(text: string): void;
-  sendBinary(bytes: string | Buffer): void;
-  /** The next message. Rejects where the socket closes instead. */
-  next(): Promise<Message>;
-  /** Code and reason, once it is closed. */
-  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  close(): Promise<void>;
-}
+export type HandClient = Awaited<ReturnType<typeof connectByHand>>;
 
 export interface HandOptions {
+  /** The newer one where left out; none where empty. */
   readonly protocols?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  readonly path?: string;
   readonly autoPong?: boolean;
+  /** Whether `ka` messages are handed out too. */
+  readonly keepAlives?: boolean;
 }
 
-/** A client that sends what it is told; resolves once it is connected. */
-export async function connectByHand(port: number, options: HandOptions = {}): Promise<HandClient> {
-  const { protocols = [], headers = {}, path = '/graphql', autoPong = true } = options;
-  const url = `ws://127.0.0.1:${port}${path}`;
+/** A client that sends what it is told; resolves once it is connected. Its server may end it. */
+export async function connectByHand(port: number, options: HandOptions = {}) {
+  const { protocols = ['graphql-transport-ws'], headers = {}, autoPong = true } = options;
+  const url = `ws://127.0.0.1:${port}/graphql`;
   const socket = new WebSocket(url, [...protocols], { headers, autoPong });
   const received: Message[] = [];
   const waiting: ((message: Message) => void)[] = [];
   socket.on('message', (data: Buffer) => {
     const message = JSON.parse(data.toString()) as Message;
+    if (message.type === 'ka' && options.keepAlives !== true) return;
     const wake = waiting.shift();
     if (wake === undefined) received.push(message);
     else wake(message);
@@ -74,23 +68,41 @@ export async function connectByHand(port: number, options: HandOptions = {}): Pr
     socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
   });
   await once(socket, 'open');
+  const send = (message: unknown): void => socket.send(JSON.stringify(message));
+  /** Rejects where the socket closes instead. */
+  const next = (): Promise<Message> => {
+    const message = received.shift();
+    if (message !== undefined) return Promise.resolve(message);
+    const later = new Promise<Message>((resolve) => waiting.push(resolve));
+    const early = closed.then(({ code, reason }) => {
+      throw new Error(`closed with ${code} ${reason}`);
+    });
+    return Promise.race([later, early]);
+  };
+  /** Sends it, and gives the next message. */
+  const ask = (message: unknown): Promise<Message> => {
+    send(message);
+    return next();
+  };
   return {
     socket,
+    /** What came so far and was not asked for with `next`. */
     received,
+    /** Code and reason, once it is closed. */
     closed,
-    send: (message) => socket.send(JSON.stringify(message)),
-    sendText: (text) => socket.send(text),
-    sendBinary: (bytes) => socket.send(Buffer.from(bytes as string), { binary: true }),
-    next() {
-      const message = received.shift();
-      if (message !== undefined) return Promise.resolve(message);
-      const next = new Promise<Message>((resolve) => waiting.push(resolve));
-      const early = closed.then(({ code, reason }) => {
-        throw new Error(`closed with ${code} ${reason}`);
-      });
-      return Promise.race([next, early]);
+    send,
+    next,
+    ask,
+    sendText: (text: string) => socket.send(text),
+    sendBinary: (bytes: string | Buffer) => {
+      socket.send(Buffer.from(bytes as string), { binary: true });
     },
-    async close() {
+    /** Resolves once what was sent before has been dealt with, and nothing came of it. */
+    async settle(): Promise<void> {
+      const payload = { settled: true };
+      assert.deepEqual(await ask({ type: 'ping', payload }), { type: 'pong', payload });
+    },
+    async close(): Promise<void> {
       socket.close();
       await closed;
     },
@@ -100,9 +112,7 @@ export async function connectByHand(port: number, options: HandOptions = {}): Pr
 /** Connected, initialised and acknowledged. */
 export async function connectReady(port: number, options: HandOptions = {}): Promise<HandClient> {
   const client = await connectByHand(port, options);
-  client.send({ type: 'connection_init' });
-  const ack = await client.next();
-  if (ack.type !== 'connection_ack') throw new Error(`no ack but ${JSON.stringify(ack)}`);
+  assert.deepEqual(await client.ask({ type: 'connection_init' }), { type: 'connection_ack' });
   return client;
 }
 
@@ -113,19 +123,14 @@ export async function askUpgrade(
 ): Promise<{ readonly status: number; readonly text: string }> {
   const socket = connect(port, '127.0.0.1');
   socket.write(`${lines.join('\r\n')}\r\n\r\n`);
-  const text = await readAll(socket);
-  return { status: Number(text.slice(9, 12)), text };
-}
-
-/** Reads until the other side ends, or until a socket is open (101). */
-async function readAll(socket: Socket): Promise<string> {
   let text = '';
+  // Until the other side ends, or a socket is open.
   for await (const chunk of socket) {
     text += String(chunk);
     if (text.startsWith('HTTP/1.1 101')) break;
   }
   socket.destroy();
-  return text;
+  return { status: Number(text.slice(9, 12)), text };
 }
 
 /** Header lines of a good upgrade request; `changes` replaces or (undefined) drops some. */
