@@ -2,32 +2,29 @@
 
 import { randomBytes } from 'node:crypto';
 import { loadAccounts } from './auth/accounts.ts';
-import { type Bearer, createBearer } from './auth/bearer.ts';
+import { createAccess } from './auth/access.ts';
 import { createTokens } from './auth/jwt.ts';
-import { createLoginLimiter } from './auth/login-limiter.ts';
-import { createLogin, type Login } from './auth/login.ts';
+import { createLogin, createLoginLimiter } from './auth/login.ts';
 import { createPasswordChecker } from './auth/password.ts';
 import type { Config } from './config.ts';
-import { createAddComment, createTopic, type Topic } from './domain/comments.ts';
+import { createComments } from './domain/comments.ts';
 import { createIdSource, createLocalClock } from './domain/scalars.ts';
 import { readTrustedDocuments } from './graphql/documents/trusted-documents.ts';
-import { createAccess } from './handlers/access.ts';
 import { createGraphqlHandlers } from './handlers/graphql.ts';
-import { createPages } from './handlers/pages.ts';
 import { createHealthHandlers } from './handlers/health.ts';
+import { createPages } from './handlers/pages.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
 import { createCors } from './http/cors.ts';
-import { createListener, type Listener, type ExchangeDeps } from './http/server/exchange.ts';
-import type { UpgradeListener } from './http/server/server.ts';
+import { createListener, type ExchangeDeps, type Listener } from './http/server/exchange.ts';
 import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';
 import { createToListResponse } from './records/list-response.ts';
 import { createRecordTexts } from './records/record-texts.ts';
-import { createRecordResponses, type RecordResponses } from './records/records.ts';
-import { createResponseCache, type ResponseCache } from './records/response-cache.ts';
+import { createRecordResponses } from './records/records.ts';
+import { createResponseCache } from './records/response-cache.ts';
 import { createRouter } from './router.ts';
 import { openUploads } from './store/files/open.ts';
-import type { Account, Comment } from './store/model.ts';
+import type { Account } from './store/model.ts';
 import { openStore } from './store/open.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
@@ -46,29 +43,10 @@ export interface AppDeps {
   readonly monotonicNow: () => number;
 }
 
-export interface App {
-  readonly listener: Listener;
-  readonly pool: MemoryPool;
-  /** Serves ADMIN_PORT. */
-  readonly adminListener: Listener;
-  readonly adminPool: MemoryPool;
-  /** False in a build without pages, such as dist/inkwell.mjs alone. */
-  readonly hasUi: boolean;
-  readonly upgrade: UpgradeListener;
-  /** From now on `/readyz` answers 503. Requests are still served. */
-  announceStop(): void;
-  /** Ends event streams, closes every WebSocket with 1001 and waits for them. */
-  endSockets(): Promise<void>;
-  /** Removes the run's folder and closes the store. Call it when no request is in flight. */
-  close(): Promise<void>;
-}
+export type App = Awaited<ReturnType<typeof createApp>>;
 
-/** Comments queued for one subscription before they become events; sockets have limits too. */
-const commentQueueMax = 4_096;
-/** The share of WAITING_BYTES_MAX that these queues may use. */
+/** The share of WAITING_BYTES_MAX for comments that are queued before they become events. */
 const commentShare = 1 / 8;
-/** Approximate memory of a comment without its text, in bytes. */
-const commentBytes = 512;
 
 /** The share of ANSWER_CACHE_BYTES_MAX for whole responses; texts of records get the rest. */
 const responseShare = 1 / 2;
@@ -79,7 +57,7 @@ const readPageBytes = 2 * 1024 * 1024;
 /** Logins that may wait while two are checked; the last of them waits about half a second. */
 const loginsWaitingMax = 16;
 
-export async function createApp(config: Config, deps: AppDeps): Promise<App> {
+export async function createApp(config: Config, deps: AppDeps) {
   const { log, now, monotonicNow } = deps;
   const createUuid = createIdSource(now);
   const accounts = await loadAccounts(config);
@@ -106,40 +84,38 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
     createName: createUuid,
     log,
   });
-  const commentAdded = createCommentTopic(store, config.waitingBytesMax * commentShare);
-  const { bearer, login } = createLogins(store, config, { ...deps, accounts, security });
-  const { responses, records } = createResponses(config, store, pool);
-  const shared = { log, config, observer, pool, metrics, store, responses, createUuid };
+  const shared = { log, config, observer, pool, metrics, store, createUuid, uploads };
   const parts = {
     ...shared,
-    uploads,
-    commentAdded,
-    addComment: createAddComment(store, (comment) => commentAdded.publish(comment)),
-    viewerOf: bearer.authenticateIfSent,
-    access: createAccess(bearer, config),
-    writesNeedToken: config.requireAuth !== 'none',
-    readsNeedToken: config.requireAuth === 'members',
+    ...createComments(store, config.waitingBytesMax * commentShare),
+    ...createLogins(config, store, { ...deps, accounts, security }),
+    ...createResponses(config, store, pool),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   };
   const graphql = createGraphqlHandlers(parts);
-  const health = createHealthHandlers({ store, monotonicNow });
+  const health = createHealthHandlers(store, monotonicNow);
   const pages = createPages(new URL('.', import.meta.url));
-  const routes = createRoutes({ ...parts, records, login, bearer, graphql, health, pages });
+  const routes = createRoutes({ ...parts, graphql, health, pages });
   const adminRoutes = createAdminRoutes({ health }, metrics?.handler);
   const listener = listenTo(routes, { ...parts, cors: createCors(config.allowedOrigins) });
   return {
     listener,
     pool,
+    /** Serves ADMIN_PORT. */
     adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
     adminPool,
+    /** False in a build without pages, such as dist/inkwell.mjs alone. */
     hasUi: pages.home !== undefined,
     upgrade: graphql.upgrade,
-    announceStop() {
+    /** From now on `/readyz` answers 503. Requests are still served. */
+    announceStop(): void {
       health.announceStop();
       listener.announceStop();
     },
-    endSockets: () => graphql.close(),
-    async close() {
+    /** Ends event streams, closes every WebSocket with 1001 and waits for them. */
+    endSockets: (): Promise<void> => graphql.close(),
+    /** Removes the run's folder and closes the store. Call it when no request is in flight. */
+    async close(): Promise<void> {
       metrics?.close();
       await uploads.close();
       await store.close();
@@ -148,11 +124,7 @@ export async function createApp(config: Config, deps: AppDeps): Promise<App> {
 }
 
 /** The cache of responses, and how responses with records are made. */
-function createResponses(
-  { answerCacheBytesMax }: Config,
-  store: Store,
-  pool: MemoryPool,
-): { readonly responses: ResponseCache; readonly records: RecordResponses } {
+function createResponses({ answerCacheBytesMax }: Config, store: Store, pool: MemoryPool) {
   const run = randomBytes(9).toString('base64url');
   const bytesMax = answerCacheBytesMax * responseShare;
   const responses = createResponseCache({ store, run, bytesMax });
@@ -170,46 +142,24 @@ function listenTo(
   return createListener({ ...createRouter(routes), ...deps, idPrefix });
 }
 
-interface AccessDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
+interface LoginsDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
   readonly security: LogSecurity;
+  /** Of USERS_FILE, or for the demo. */
   readonly accounts: readonly Account[];
 }
 
-function createCommentTopic({ comments }: Store, queueBytesMax: number): Topic<Comment> {
-  return createTopic({
-    follow: comments.watch,
-    queueMax: commentQueueMax,
-    queueBytesMax,
-    bytesOf: ({ content }) => commentBytes + content.length * 2,
-  });
-}
-
 /** Who may do what (Spec §5). */
-function createLogins(
-  store: Store,
-  config: Config,
-  { log, now, monotonicNow, accounts, security }: AccessDeps,
-): { readonly bearer: Bearer; readonly login: Login } {
-  const tokens = createTokens({
-    secrets: getSecrets(config, log),
-    ttlSeconds: config.tokenTtlSeconds,
-    now,
-  });
-  const bearer = createBearer({ tokens, store });
+function createLogins(config: Config, { accounts }: Store, deps: LoginsDeps) {
+  const secrets = getSecrets(config, deps.log);
+  const tokens = createTokens({ secrets, ttlSeconds: config.tokenTtlSeconds, now: deps.now });
   const login = createLogin({
-    store,
-    security,
+    accounts,
+    security: deps.security,
     tokens,
-    limiter: createLoginLimiter({
-      failuresMax: config.loginFailuresMax,
-      now: monotonicNow,
-    }),
-    checkPassword: createPasswordChecker({
-      queueMax: loginsWaitingMax,
-      decoyHash: accounts[0]?.passwordHash,
-    }),
+    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: deps.monotonicNow }),
+    checkPassword: createPasswordChecker(loginsWaitingMax, deps.accounts[0]?.passwordHash),
   });
-  return { bearer, login };
+  return { login, ...createAccess({ tokens, accounts, requireAuth: config.requireAuth }) };
 }
 
 /** R20: without JWT_SECRET, the tokens are signed with a random key that ends with this process. */

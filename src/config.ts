@@ -6,27 +6,8 @@
 
 import { readFileSync } from 'node:fs';
 import { toReason } from './errors.ts';
-import {
-  baseUrl,
-  bytes,
-  choice,
-  flag,
-  integer,
-  listenUrl,
-  list,
-  MiB,
-  network,
-  optionalPort,
-  origin,
-  readSettings,
-  seconds,
-  secret,
-  type Setting,
-  type SettingValues,
-  shareOfMemory,
-  storeUrl,
-  text,
-} from './settings.ts';
+import * as setting from './settings.ts';
+import { MiB } from './settings.ts';
 
 /**
  * Memory of a connection that is not counted elsewhere, in bytes: its objects, a head of 16 KiB,
@@ -54,113 +35,117 @@ const constants = {
 /** In the order in which docs/settings.md lists them. */
 export const settings = {
   // Listening
-  host: text('HOST', { meaning: 'Address to listen on; empty: all.' }),
-  port: integer('PORT', {
+  host: setting.text('HOST', { meaning: 'Address to listen on; empty: all.' }),
+  port: setting.integer('PORT', {
     fallback: 8080,
     max: 65_535,
     meaning: 'Port to listen on; 0: a free one.',
   }),
-  adminPort: optionalPort('ADMIN_PORT', {
+  adminPort: setting.optionalPort('ADMIN_PORT', {
     meaning: 'A second port, for health checks and metrics; empty: no metrics.',
   }),
-  publicUrl: baseUrl('PUBLIC_URL', {
+  publicUrl: setting.text('PUBLIC_URL', {
+    check: setting.baseUrl,
     meaning: 'Base URL of absolute links; empty: scheme and host of the request.',
   }),
-  allowedOrigins: list('ALLOWED_ORIGINS', {
+  allowedOrigins: setting.list('ALLOWED_ORIGINS', {
     unit: 'origins, by comma',
     meaning:
       'Other origins whose pages may send requests and read responses; `*`: all. Empty: none.',
-    check: origin,
+    check: setting.origin,
   }),
-  trustedProxies: list('TRUSTED_PROXIES', {
+  trustedProxies: setting.list('TRUSTED_PROXIES', {
     unit: 'networks, by comma',
     meaning:
       'Proxies whose `Forwarded` or `X-Forwarded-For` is used for the address of the client.',
-    check: network,
+    check: setting.network,
   }),
   // Logging
-  logRequests: choice('LOG_REQUESTS', {
+  logRequests: setting.choice('LOG_REQUESTS', {
     words: ['none', 'errors', 'all'],
     fallback: 'errors',
     meaning: 'Requests to log; `errors`: those with a status from 500, or that took over a second.',
   }),
-  logFormat: choice('LOG_FORMAT', {
+  logFormat: setting.choice('LOG_FORMAT', {
     words: ['auto', 'json', 'pretty'],
     fallback: 'auto',
     meaning: '`auto`: `pretty` on a terminal, JSON lines elsewhere.',
   }),
   // Records and files
-  environment: text('NODE_ENV', { meaning: '`production`: no demo accounts.' }),
-  demoData: flag('DEMO_DATA', {
+  environment: setting.text('NODE_ENV', { meaning: '`production`: no demo accounts.' }),
+  demoData: setting.flag('DEMO_DATA', {
     fallback: true,
     meaning: 'Creates demo authors, posts, comments and accounts.',
   }),
-  memoryStoreBytesMax: shareOfMemory('MEMORY_STORE_BYTES_MAX', {
+  memoryStoreBytesMax: setting.shareOfMemory('MEMORY_STORE_BYTES_MAX', {
     share: 5,
     min: MiB,
     fallbackMax: 1_024 * MiB,
     meaning:
       'Maximum size of records in memory; beyond it 507. Empty: a fifth of the heap, up to 1 GiB.',
   }),
-  storeUrl: text('STORE_URL', {
+  storeUrl: setting.text('STORE_URL', {
     unit: 'URL',
     meaning: 'Where records are stored: `sqlite:///path` or `postgres://…`; empty: in memory.',
-    check: storeUrl,
+    check: setting.matching(
+      /^(?:memory:|sqlite:\/\/\/.+|postgres(?:ql)?:\/\/.+)$/,
+      'must be memory:, sqlite:///path/to/file or postgres://user@host/database',
+    ),
   }),
-  storeListenUrl: text('STORE_LISTEN_URL', {
+  storeListenUrl: setting.text('STORE_LISTEN_URL', {
     unit: 'URL',
     meaning: 'A direct connection to PostgreSQL for LISTEN, if `STORE_URL` is a pooler.',
-    check: listenUrl,
+    check: setting.matching(/^postgres(?:ql)?:\/\/.+$/, 'must be postgres://user@host/database'),
   }),
-  storeConnectionsMax: integer('STORE_CONNECTIONS_MAX', {
+  storeConnectionsMax: setting.integer('STORE_CONNECTIONS_MAX', {
     fallback: 10,
     min: 1,
     meaning: 'Maximum number of connections to PostgreSQL, besides the one for LISTEN.',
   }),
-  storeTimeoutSeconds: seconds('STORE_TIMEOUT_SECONDS', {
+  storeTimeoutSeconds: setting.seconds('STORE_TIMEOUT_SECONDS', {
     fallback: 5,
     meaning: 'Maximum duration of a statement on PostgreSQL; beyond it 503.',
   }),
-  uploadDir: text('UPLOAD_DIR', {
+  uploadDir: setting.text('UPLOAD_DIR', {
     unit: 'folder',
     meaning:
       'Where uploads are stored: permanently with a database; empty: until the process ends.',
   }),
   // Accounts and tokens
-  jwtSecret: text('JWT_SECRET', {
+  jwtSecret: setting.text('JWT_SECRET', {
     unit: '32 bytes or more',
     meaning: 'Key that signs access tokens; empty: a random one at each start.',
-    check: secret,
+    check: setting.secret,
   }),
-  jwtSecretPrevious: text('JWT_SECRET_PREVIOUS', {
+  jwtSecretPrevious: setting.text('JWT_SECRET_PREVIOUS', {
     unit: '32 bytes or more',
     meaning: 'A previous key, whose tokens are still accepted.',
-    check: secret,
+    check: setting.secret,
   }),
-  tokenTtlSeconds: seconds('TOKEN_TTL_SECONDS', {
+  tokenTtlSeconds: setting.seconds('TOKEN_TTL_SECONDS', {
     fallback: 60,
     max: 31_536_000,
     meaning: 'Lifetime of an access token.',
   }),
-  usersFile: text('USERS_FILE', {
+  usersFile: setting.text('USERS_FILE', {
     unit: 'file',
     meaning:
       'JSON array of `{username, email, roles, passwordHash}`, in place of the demo accounts.',
   }),
-  requireAuth: choice('REQUIRE_AUTH', {
+  requireAuth: setting.choice('REQUIRE_AUTH', {
     words: ['none', 'writes', 'owners', 'members'],
     fallback: 'none',
     meaning:
       '`writes`: changes need a token; `owners`: of the author; `members`: reading needs one too.',
   }),
-  loginFailuresMax: integer('LOGIN_FAILURES_MAX', {
+  loginFailuresMax: setting.integer('LOGIN_FAILURES_MAX', {
     fallback: 10,
     min: 1,
     unit: 'per account and minute',
     meaning: 'Maximum number of failed logins from one address; beyond it 429.',
   }),
   // HTTP limits
-  connectionsMax: shareOfMemory('CONNECTIONS_MAX', {
+  connectionsMax: setting.shareOfMemory('CONNECTIONS_MAX', {
     share: 8,
     bytesEach: connectionBytes,
     min: 1,
@@ -168,60 +153,60 @@ export const settings = {
     unit: '',
     meaning: 'Maximum number of connections; WebSockets: half. Empty: by the heap, at most 10,000.',
   }),
-  bodyBytesMax: bytes('BODY_BYTES_MAX', {
+  bodyBytesMax: setting.bytes('BODY_BYTES_MAX', {
     fallback: MiB,
     min: 1024,
     meaning: 'Maximum size of a JSON body, and of an article.',
   }),
-  idleTimeoutSeconds: seconds('IDLE_TIMEOUT_SECONDS', {
+  idleTimeoutSeconds: setting.seconds('IDLE_TIMEOUT_SECONDS', {
     fallback: 30,
     meaning: 'Time that a request or response may stand still; less while memory is short.',
   }),
-  keepAliveSeconds: seconds('KEEP_ALIVE_SECONDS', {
+  keepAliveSeconds: setting.seconds('KEEP_ALIVE_SECONDS', {
     fallback: 5,
     meaning: 'Maximum idle time between two requests of a connection.',
   }),
-  drainDelaySeconds: integer('DRAIN_DELAY_SECONDS', {
+  drainDelaySeconds: setting.integer('DRAIN_DELAY_SECONDS', {
     fallback: 0,
     max: 3_600,
     unit: 'seconds',
     meaning: 'Time after SIGTERM in which requests are still served and `/readyz` answers 503.',
   }),
-  answerCacheBytesMax: bytes('ANSWER_CACHE_BYTES_MAX', {
+  answerCacheBytesMax: setting.bytes('ANSWER_CACHE_BYTES_MAX', {
     fallback: 16 * MiB,
     meaning: 'Maximum size of the response cache; 0: no cache.',
   }),
-  waitingBytesMax: shareOfMemory('WAITING_BYTES_MAX', {
+  waitingBytesMax: setting.shareOfMemory('WAITING_BYTES_MAX', {
     share: 8,
     min: MiB,
     fallbackMax: 128 * MiB,
     meaning: 'Maximum memory of requests in progress. Empty: an eighth of the heap, up to 128 MiB.',
   }),
   // Uploads
-  uploadBytesMax: bytes('UPLOAD_BYTES_MAX', {
+  uploadBytesMax: setting.bytes('UPLOAD_BYTES_MAX', {
     fallback: 4_096 * MiB,
     min: 1024,
     meaning: 'Maximum size of a multipart body.',
   }),
-  storedBytesMax: bytes('STORED_BYTES_MAX', {
+  storedBytesMax: setting.bytes('STORED_BYTES_MAX', {
     fallback: 65_536 * MiB,
     min: 1024,
     meaning: 'Maximum size of all stored files together; beyond it 507.',
   }),
   // GraphQL
-  graphqlObjectsMax: integer('GRAPHQL_OBJECTS_MAX', {
+  graphqlObjectsMax: setting.integer('GRAPHQL_OBJECTS_MAX', {
     fallback: 25_000,
     min: 100,
     meaning: 'Maximum number of objects in the result of a request, batch or event.',
   }),
-  trustedDocuments: text('TRUSTED_DOCUMENTS', {
+  trustedDocuments: setting.text('TRUSTED_DOCUMENTS', {
     unit: 'file',
     meaning: 'JSON object of hash → document; if set, only these documents can run.',
   }),
-} as const satisfies Record<string, Setting<unknown>>;
+} as const satisfies Record<string, setting.Setting<unknown>>;
 
 /** The value of every setting under its key in the table, and the constants. */
-export type Config = SettingValues<typeof settings> &
+export type Config = setting.SettingValues<typeof settings> &
   Readonly<Record<keyof typeof constants, number>>;
 
 /** Lists every faulty setting, one line each. */
@@ -247,7 +232,7 @@ export function readConfig(
 ): Config {
   const environment = { ...given };
   const fileFaults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
-  const { values, faults } = readSettings(settings, environment, memoryBytes);
+  const { values, faults } = setting.readSettings(settings, environment, memoryBytes);
   const config = Object.freeze({ ...constants, ...values });
   const all = [...fileFaults, ...faults, ...secretFaults(config)];
   if (all.length > 0) throw new ConfigError(all.join('\n'));

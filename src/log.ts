@@ -14,14 +14,12 @@ export interface Log {
   (level: LogLevel, event: string, facts?: LogFacts): void;
 }
 
-export type LogFormat = 'json' | 'pretty';
-
 export interface LogOptions {
   /** Lines written in one second; further lines are counted, and the count is logged. */
   readonly linesPerSecondMax: number;
   readonly now: () => Date;
   /** `pretty` is for terminals. */
-  readonly format?: LogFormat;
+  readonly format?: 'json' | 'pretty';
 }
 
 /** Receives each line with its line feed. Returns false if the line was dropped. */
@@ -155,18 +153,17 @@ export function createLogOutput(output: Writable): LogOutput & { readonly flush:
     isOpen = false;
   });
   const canTake = (): boolean => isOpen && output.writableLength <= unreadLengthMax;
-  const put = (line: string): void => {
-    const lines = held + line;
+  const flush = (): void => {
+    if (isOpen && held !== '') output.write(held);
     held = '';
-    if (isOpen && lines !== '') output.write(lines);
   };
-  const flush = (): void => put('');
   return {
     flush,
     write(line) {
-      const isTaken = canTake();
-      if (isTaken) put(line);
-      return isTaken;
+      if (!canTake()) return false;
+      output.write(held + line);
+      held = '';
+      return true;
     },
     hold(line) {
       if (!canTake()) return false;

@@ -20,16 +20,6 @@ export interface RouteOf<E> {
   readonly endpoint: E;
 }
 
-export interface Router<E> {
-  /**
-   * `path` is percent-encoded. HEAD matches what GET matches (R9). Throws `malformed_request` for
-   * an invalid percent-escape.
-   */
-  find(method: string, path: string): Found<E>;
-  /** Returns the methods of a path for OPTIONS (R9); undefined if no route matches. */
-  allowed(path: string): string | undefined;
-}
-
 interface Leaf<E> {
   readonly methods: Map<string, E>;
   allow: string;
@@ -50,13 +40,13 @@ interface Match<E> {
   readonly params: Params;
 }
 
-export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
+export function createRouter<E>(routes: readonly RouteOf<E>[]) {
   const root = createNode<E>();
   for (const route of routes) insert(root, route);
   // Paths without parameters are looked up at once, without a walk.
   const fixed = new Map<string, Match<E>>();
   for (const { path } of routes) {
-    const found = isFixed(path) ? walk(root, path.split('/'), 1) : undefined;
+    const found = /[{*]/.test(path) ? undefined : walk(root, path.split('/'), 1);
     if (found !== undefined) fixed.set(path, found);
   }
 
@@ -64,7 +54,11 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
     fixed.get(path) ?? walk(root, path.includes('%') ? decodeSegments(path) : path.split('/'), 1);
 
   return {
-    find(method, path) {
+    /**
+     * `path` is percent-encoded. HEAD matches what GET matches (R9). Throws `malformed_request` for
+     * an invalid percent-escape.
+     */
+    find(method: string, path: string): Found<E> {
       const found = match(path);
       if (found === undefined) return { kind: 'not_found' };
       const { methods, allow } = found.leaf;
@@ -72,12 +66,9 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]): Router<E> {
       if (endpoint === undefined) return { kind: 'method_not_allowed', allow };
       return { kind: 'match', endpoint, params: found.params };
     },
-    allowed: (path) => match(path)?.leaf.allow,
+    /** Returns the methods of a path for OPTIONS (R9); undefined if no route matches. */
+    allowed: (path: string): string | undefined => match(path)?.leaf.allow,
   };
-}
-
-function isFixed(pattern: string): boolean {
-  return !pattern.includes('{') && !pattern.includes('*');
 }
 
 function createNode<E>(): Node<E> {

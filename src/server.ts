@@ -45,9 +45,7 @@ function refuseStart(reason: unknown): never {
   process.exit(1);
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
-async function start(environment: Environment): Promise<void> {
+async function start(environment: NodeJS.ProcessEnv): Promise<void> {
   const memoryBytes = getMemoryBytes();
   // Shares are computed from the memory that V8's new space leaves.
   const config = readConfig(environment, memoryBytes - newSpace);
@@ -102,8 +100,7 @@ function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'r
   const log = createLog(output.write, { ...options, linesPerSecondMax });
   if (config.logRequests !== 'all') return { log };
   // With a limit, most requests would not be logged.
-  const unlimited = { ...options, linesPerSecondMax: Infinity };
-  return { log, requestLog: createLog(output.hold, unlimited) };
+  return { log, requestLog: createLog(output.hold, { ...options, linesPerSecondMax: Infinity }) };
 }
 
 /** Starts the server of ADMIN_PORT, which runs until the process ends. Returns its port. */
@@ -124,16 +121,19 @@ async function openAdmin(app: App, config: Config): Promise<number | undefined> 
 async function listenOn(
   name: string,
   server: HttpServer,
-  { host, port }: ListenAddress,
+  { host, port }: Pick<Config, 'host' | 'port'>,
 ): Promise<AddressInfo> {
   try {
     return await server.listen(port, host);
   } catch (error) {
-    throw new Error(whyNotListening(error, name, { host, port }), { cause: error });
+    const code = codeOf(error) ?? '';
+    const place = host === '' ? `port ${port}` : `port ${port} of ${host}`;
+    let message = `HOST, ${name}: it is not possible to listen on ${place} (${code}).`;
+    if (code === 'EADDRINUSE') message = `${name}: ${place} is in use.`;
+    if (code === 'EACCES') message = `${name}: ${place} is not open to this user.`;
+    throw new Error(message, { cause: error });
   }
 }
-
-type ListenAddress = Pick<Config, 'host' | 'port'>;
 
 /** Defined by the bundler, because a bundle has no package.json beside it. */
 declare const bundledVersion: string | undefined;
@@ -161,14 +161,6 @@ function toHost(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }
 
-function whyNotListening(error: unknown, name: string, { port, host }: ListenAddress): string {
-  const code = codeOf(error) ?? '';
-  const place = host === '' ? `port ${port}` : `port ${port} of ${host}`;
-  if (code === 'EADDRINUSE') return `${name}: ${place} is in use.`;
-  if (code === 'EACCES') return `${name}: ${place} is not open to this user.`;
-  return `HOST, ${name}: it is not possible to listen on ${place} (${code}).`;
-}
-
 /** A connection in use sends its next request within this time. */
 const settleMilliseconds = 1_000;
 
@@ -179,25 +171,23 @@ function stopOnSignals(
   { config, log, fail }: { readonly config: Config; readonly log: Log; readonly fail: Fail },
 ): void {
   let stopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (stopping) process.exit(1);
     stopping = true;
     log('info', 'stopping', { signal });
     app.announceStop();
-    pause(config.drainDelaySeconds * 1000)
-      .then(() => server.settle(settleMilliseconds))
-      .then(() => server.close(() => app.endSockets()))
-      .then(() => app.close())
-      .then(
-        () => {
-          log('info', 'stopped');
-          process.exit(0);
-        },
-        (error: unknown) => fail('stop failed', error),
-      );
+    await pause(config.drainDelaySeconds * 1000);
+    await server.settle(settleMilliseconds);
+    await server.close(() => app.endSockets());
+    await app.close();
+    log('info', 'stopped');
+    process.exit(0);
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  for (const name of ['SIGTERM', 'SIGINT']) {
+    process.on(name, (signal: NodeJS.Signals) => {
+      stop(signal).catch((error: unknown) => fail('stop failed', error));
+    });
+  }
 }
 
 type Fail = (event: string, reason: unknown) => never;

@@ -103,82 +103,63 @@ export function choice<const W extends string>(
   return { name, fallback, unit: words.join(' or '), meaning, parse };
 }
 
-/** Text. `check` returns what is wrong with it, or undefined. */
-export function text(
-  name: string,
-  options: Described & { check?: (given: string) => string | undefined },
-): Setting<string> {
-  const { unit = '', meaning, check } = options;
-  const parse = (given: string): string | Error => {
-    const fault = given === '' ? undefined : check?.(given);
-    return fault === undefined ? given : new Error(fault);
-  };
-  return { name, fallback: '', unit, meaning, parse };
-}
+/** Returns the value that a text stands for (in a list: the text), or what is wrong with it. */
+type Check = (given: string) => string | Error;
 
-/**
- * Scheme and host of a URL; empty by default. The value is normalised as browsers write an origin:
- * ASCII, in lower case, without a default port.
- */
-export function baseUrl(name: string, { meaning }: Described): Setting<string> {
-  const parse = (given: string): string | Error => {
-    if (given === '') return '';
-    return /^https?:\/\/[^/?#@\\]+$/i.test(given) && URL.canParse(given)
-      ? new URL(given).origin
-      : new Error('must be a base URL without a path, such as https://example.org');
-  };
-  return { name, fallback: '', unit: '', meaning, parse };
+/** Text; empty by default. */
+export function text(name: string, options: Described & { check?: Check }): Setting<string> {
+  const { unit = '', meaning, check } = options;
+  const parse = (given: string): string | Error =>
+    given === '' || check === undefined ? given : check(given);
+  return { name, fallback: '', unit, meaning, parse };
 }
 
 /** Values separated by commas; surrounding white space is ignored. */
 export function list(
   name: string,
-  options: Described & { check: (item: string) => string | undefined },
+  { unit = '', meaning, check }: Described & { check: Check },
 ): Setting<readonly string[]> {
   const parse = (given: string): readonly string[] | Error => {
     const items = given
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-    const fault = items.map(options.check).find((found) => found !== undefined);
-    return fault === undefined ? items : new Error(fault);
+    return items.map(check).find((checked) => checked instanceof Error) ?? items;
   };
-  return { name, fallback: '', unit: options.unit ?? '', meaning: options.meaning, parse };
+  return { name, fallback: '', unit, meaning, parse };
 }
 
-// Checks of a text: each returns what is wrong with it, or undefined.
+/** A text of this form. */
+export function matching(form: RegExp, fault: string): Check {
+  return (given) => (form.test(given) ? given : new Error(fault));
+}
+
+/** Scheme and host, as browsers write an origin: ASCII, in lower case, without a default port. */
+export function baseUrl(given: string): string | Error {
+  return /^https?:\/\/[^/?#@\\]+$/i.test(given) && URL.canParse(given)
+    ? new URL(given).origin
+    : new Error('must be a base URL without a path, such as https://example.org');
+}
 
 /** An origin as browsers write it, or `*` for every origin. */
-export function origin(value: string): string | undefined {
-  return value === '*' || (URL.canParse(value) && new URL(value).origin === value)
-    ? undefined
-    : 'must be an origin such as https://example.org, or *';
+export function origin(given: string): string | Error {
+  return given === '*' || (URL.canParse(given) && new URL(given).origin === given)
+    ? given
+    : new Error('must be an origin such as https://example.org, or *');
 }
 
 /** An address, or a network in CIDR notation. */
-export function network(value: string): string | undefined {
-  const found = /^([0-9A-Fa-f.:]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(value);
+export function network(given: string): string | Error {
+  const found = /^([0-9A-Fa-f.:]+)(?:\/(0|[1-9][0-9]{0,2}))?$/.exec(given);
   const version = isIP(found?.[1] ?? '');
   return version !== 0 && Number(found?.[2] ?? 0) <= (version === 4 ? 32 : 128)
-    ? undefined
-    : 'must be an address or a network, such as 192.0.2.1 or 2001:db8::/32';
+    ? given
+    : new Error('must be an address or a network, such as 192.0.2.1 or 2001:db8::/32');
 }
 
 /** As long as the output of SHA-256: HMAC is weaker with a shorter key (RFC 7518 §3.2). */
-export function secret(value: string): string | undefined {
-  return Buffer.byteLength(value) < 32 ? 'must be at least 32 bytes' : undefined;
-}
-
-export function storeUrl(value: string): string | undefined {
-  return /^(?:memory:|sqlite:\/\/\/.+|postgres(?:ql)?:\/\/.+)$/.test(value)
-    ? undefined
-    : 'must be memory:, sqlite:///path/to/file or postgres://user@host/database';
-}
-
-export function listenUrl(value: string): string | undefined {
-  return /^postgres(?:ql)?:\/\/.+$/.test(value)
-    ? undefined
-    : 'must be postgres://user@host/database';
+export function secret(given: string): string | Error {
+  return Buffer.byteLength(given) < 32 ? new Error('must be at least 32 bytes') : given;
 }
 
 /** The value of every setting under its key in the table. */

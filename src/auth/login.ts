@@ -1,24 +1,38 @@
-/** The rules of a login (Spec §5 rule 1, R21): name and password in, access token out. */
+/**
+ * Logins (Spec §5 rule 1, R21): name and password in, access token out, and the limits of failed
+ * ones. Too many failures of one account from one address lock that account for that address only.
+ * Many failures of one account, or from one address, lock nothing: further logins of it are then
+ * admitted one at a time, so that no client can lock out others. Each process counts for itself.
+ */
 
-import { AppError } from '../errors.ts';
+import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import { BoundedMap } from '../bounded-map.ts';
+import { AppError, overloaded } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import type { Tokens } from './jwt.ts';
-import type { LoginAttempt, LoginLimiter } from './login-limiter.ts';
-import type { CheckPassword } from './password.ts';
 import type { LogSecurity } from '../watch/service-metrics.ts';
+import type { Tokens } from './jwt.ts';
+import type { CheckPassword } from './password.ts';
+
+/** One attempt to log in. */
+export interface LoginAttempt {
+  readonly username: string;
+  /** The client's address in canonical form (R34). */
+  readonly address: string;
+}
 
 export type Login = ReturnType<typeof createLogin>;
 
 export interface LoginDeps {
-  readonly store: { readonly accounts: Pick<Store['accounts'], 'findForLogin'> };
-  readonly limiter: LoginLimiter;
+  readonly accounts: Pick<Store['accounts'], 'findForLogin'>;
+  readonly limiter: ReturnType<typeof createLoginLimiter>;
   readonly checkPassword: CheckPassword;
   readonly tokens: Tokens;
   readonly security: LogSecurity;
 }
 
 export function createLogin(deps: LoginDeps) {
-  const { store, limiter, checkPassword, tokens, security } = deps;
+  const { accounts, limiter, checkPassword, tokens, security } = deps;
   /**
    * Resolves with a token if the password is right. An unknown user and a wrong password are
    * refused alike, with `invalid_credentials` after the same work. Rejects with `too_many_requests`
@@ -26,7 +40,7 @@ export function createLogin(deps: LoginDeps) {
    */
   return async (credentials: LoginAttempt & { readonly password: string }): Promise<string> => {
     const failures = await limiter.enter(credentials);
-    const account = await store.accounts.findForLogin(credentials.username);
+    const account = await accounts.findForLogin(credentials.username);
     // Logins that are checked at the same time can all fail, so that the count can exceed its limit
     // by that number.
     const isRight = await checkPassword(credentials.password, account?.passwordHash);
@@ -39,4 +53,168 @@ export function createLogin(deps: LoginDeps) {
     if (failures > 0) limiter.succeed(credentials);
     return tokens.sign(account);
   };
+}
+
+export interface LoginLimiterOptions {
+  /** Failures of one account from one address that are allowed in a minute. */
+  readonly failuresMax: number;
+  /** Milliseconds of a monotonic clock: setting the system time back must not prolong a lock. */
+  readonly now: () => number;
+}
+
+/** Logins of an account or an address are queued after this many times `failuresMax` failures. */
+const wideFactor = 10;
+
+export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
+  const counts = new FailureCounts(now);
+  const waitInQueue = createLoginQueue();
+
+  /** Returns the failures of each key. Throws if the pair of account and address has too many. */
+  const check = (keys: ReturnType<typeof toKeys>) => {
+    const { count: pair, millisecondsLeft } = counts.find(keys.pair);
+    if (pair < failuresMax) {
+      const [account, network] = [counts.find(keys.account), counts.find(keys.network)];
+      return { pair, account: account.count, network: network.count };
+    }
+    throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
+      retryAfterSeconds: Math.ceil(millisecondsLeft / 1000),
+    });
+  };
+
+  return {
+    /**
+     * Resolves with the failures of this account from this address when the password may be
+     * checked. Rejects with `too_many_requests` if there were too many failures, and with
+     * `overloaded` if too many logins wait.
+     */
+    async enter(attempt: LoginAttempt): Promise<number> {
+      const keys = toKeys(attempt);
+      let failures = check(keys);
+      // The address comes first, so that a flood from it does not fill the account's queue.
+      for (const name of ['network', 'account'] as const) {
+        if (failures[name] < failuresMax * wideFactor) continue;
+        await waitInQueue(keys[name], keys.pair, failures.pair);
+        failures = check(keys);
+      }
+      return failures.pair;
+    },
+    fail(attempt: LoginAttempt): void {
+      for (const key of Object.values(toKeys(attempt))) counts.add(key);
+    },
+    /** Forgets the failures of this pair of account and address, not those of either alone. */
+    succeed(attempt: LoginAttempt): void {
+      counts.forget(toKeys(attempt).pair);
+    },
+  };
+}
+
+const windowMilliseconds = 60_000;
+
+/**
+ * Keys counted at the same time. A failure adds three keys and needs a password check, and a minute
+ * has time for about 3,000 checks: no client can push out a count before its window ends.
+ */
+export const countedMax = 32_768;
+
+/** Counts failures by key, each for one minute from its first failure, in bounded memory. */
+export class FailureCounts {
+  readonly #now: () => number;
+  // Every window has the same length, so the oldest entry ends first.
+  readonly #windows = new BoundedMap<{ readonly end: number; count: number }>(countedMax);
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Returns the failures of this key, and how long they still count. */
+  find(key: string): { readonly count: number; readonly millisecondsLeft: number } {
+    const { end, count } = this.#windows.get(key) ?? { end: 0, count: 0 };
+    const millisecondsLeft = Math.max(0, end - this.#now());
+    return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
+  }
+
+  add(key: string): void {
+    const found = this.#windows.get(key);
+    if (found !== undefined && found.end > this.#now()) found.count += 1;
+    else this.#windows.set(key, { end: this.#now() + windowMilliseconds, count: 1 });
+  }
+
+  forget(key: string): void {
+    this.#windows.delete(key);
+  }
+}
+
+/** The interval between two logins of one key. */
+const intervalMilliseconds = 500;
+
+/** Logins that may wait for one key: the last of them waits 20 seconds. */
+export const waitingMax = 40;
+
+interface Waiting {
+  readonly client: string;
+  readonly rank: number;
+  readonly admit: () => void;
+  readonly refuse: (error: unknown) => void;
+}
+
+/**
+ * Admits the logins of one key one at a time, at an interval; the client with the fewest failures
+ * goes first. Rejects with `overloaded` if too many wait: the last of the queue is then refused.
+ */
+function createLoginQueue(): (key: string, client: string, failures: number) => Promise<void> {
+  // A queue is removed when an interval ends without a waiting login.
+  const queues = new Map<string, Waiting[]>();
+
+  const open = (key: string): Waiting[] => {
+    const queue: Waiting[] = [];
+    queues.set(key, queue);
+    const admitNext = (): void => {
+      const next = queue.shift();
+      if (next !== undefined) {
+        next.admit();
+        return;
+      }
+      clearInterval(timer);
+      queues.delete(key);
+    };
+    const timer = setInterval(admitNext, intervalMilliseconds).unref();
+    queueMicrotask(admitNext);
+    return queue;
+  };
+
+  return (key, client, failures) => {
+    const queue = queues.get(key) ?? open(key);
+    return new Promise((resolve, reject) => {
+      // Logins of the same client that already wait count like failures.
+      const rank = failures + queue.filter((other) => other.client === client).length;
+      const place = queue.findIndex((other) => other.rank > rank);
+      const waiting = { client, rank, admit: resolve, refuse: reject };
+      queue.splice(place === -1 ? queue.length : place, 0, waiting);
+      if (queue.length > waitingMax) queue.pop()?.refuse(tooMany());
+    });
+  };
+}
+
+function tooMany(): AppError {
+  const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
+  return overloaded('Too many logins are waiting. Try again later.', seconds);
+}
+
+/** Account keys are hashes: their length is fixed, and none can equal an address. */
+function toKeys({ username, address }: LoginAttempt) {
+  const account = createHash('sha256').update(username).digest('base64');
+  const network = toNetwork(address);
+  return { account, network, pair: `${account} ${network}` };
+}
+
+/** A subscriber usually has a whole /64 of IPv6 (RFC 6177 §2), so it counts as one address. */
+function toNetwork(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [front = '', back] = address.split('::');
+  const groups = front === '' ? [] : front.split(':');
+  if (back !== undefined) {
+    const rear = back === '' ? [] : back.split(':');
+    groups.push(...Array<string>(8 - groups.length - rear.length).fill('0'), ...rear);
+  }
+  return groups.slice(0, 4).join(':');
 }

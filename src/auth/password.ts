@@ -67,49 +67,33 @@ export type CheckPassword = ReturnType<typeof createPasswordChecker>;
 /** Leaves two of libuv's four threads free for file system and DNS operations. */
 export const checksUnderWayMax = 2;
 
+/** The hash of random bytes that were not kept. */
+const defaultDecoyHash =
+  'scrypt$16384$8$1$mGIJ5RuHfGs6khJHn9OnYw$nITIG69x1SVuL55H3a-t7A5KYu5MLnecTMnR0Evvx7A';
+
 /**
  * `queueMax`: checks that may wait while others run. `decoyHash`: what a password is compared with
  * if there is no account; it must cost as much as the hashes of accounts.
  */
-export function createPasswordChecker({
-  queueMax,
-  decoyHash = defaultDecoyHash,
-}: {
-  readonly queueMax: number;
-  readonly decoyHash?: string | undefined;
-}) {
-  const withPermit = createSemaphore(queueMax);
+export function createPasswordChecker(queueMax: number, decoyHash = defaultDecoyHash) {
+  const waiting: (() => void)[] = [];
+  let underWay = 0;
   /**
    * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
    * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
-   * many checks are waiting.
+   * many checks are waiting: first come, first served.
    */
   return async (password: string, hash: string | undefined): Promise<boolean> => {
     const expected = parsePasswordHash(hash ?? decoyHash);
     // Account hashes were validated when they were read: an invalid one is an internal error.
     if (expected === undefined) throw new Error('The stored password hash is malformed.');
-    const isRight = await withPermit(() => verifyPassword(password, expected));
-    return isRight && hash !== undefined;
-  };
-}
-
-/** The hash of random bytes that were not kept. */
-const defaultDecoyHash =
-  'scrypt$16384$8$1$mGIJ5RuHfGs6khJHn9OnYw$nITIG69x1SVuL55H3a-t7A5KYu5MLnecTMnR0Evvx7A';
-
-/** Runs `checksUnderWayMax` tasks at a time; `queueMax` may wait: first come, first served. */
-function createSemaphore(queueMax: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let underWay = 0;
-
-  return async (work) => {
     if (underWay < checksUnderWayMax) underWay += 1;
     else if (waiting.length < queueMax) {
-      // A task that ends hands its permit to the next one, so that `underWay` does not change.
+      // A check that ends hands its place to the next one, so that `underWay` does not change.
       await new Promise<void>((resolve) => void waiting.push(resolve));
     } else throw overloaded('Too many logins are being checked. Try again soon.');
     try {
-      return await work();
+      return (await verifyPassword(password, expected)) && hash !== undefined;
     } finally {
       const next = waiting.shift();
       if (next === undefined) underWay -= 1;

@@ -1,18 +1,21 @@
 /**
  * `accounts add | passwd | remove | list`: manages the accounts in the store. Those that are
- * configured (R20) exist beside them. It starts no server and writes no other record.
+ * configured (R20) exist beside them. It starts no server and writes no other record. A password is
+ * asked for twice at a terminal, and not shown; otherwise it is the first line of the input. It is
+ * never an argument, because other users can see arguments.
  */
 
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { decodePerson, loadAccounts, type Person } from '../auth/accounts.ts';
-import { hashPassword } from '../auth/password.ts';
+import { hashPassword, passwordBytesMax } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createLocalClock } from '../domain/scalars.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import type { StoredAccounts } from '../store/store.ts';
-import { type CommandContext, type RunCommand, UsageError } from './command.ts';
-import { readPassword } from './password-input.ts';
+import { type CommandContext, type PasswordInput, UsageError } from './command.ts';
 
 const usage = [
   'usage: node dist/server.js accounts add <username> --email <address> [--role <role>]...',
@@ -23,15 +26,15 @@ const usage = [
   'has at least 12 characters and differs from the username.',
 ].join('\n');
 
-interface Arguments {
-  readonly kind: 'add' | 'passwd' | 'remove' | 'list';
-  /** Empty for `list`. */
-  readonly username: string;
-  readonly email: string | undefined;
-  readonly roles: readonly string[];
-}
+const kinds = ['add', 'passwd', 'remove', 'list'] as const;
 
-export const runAccounts: RunCommand = async (args, context) => {
+/** `username` is empty for `list`. */
+type Arguments = ReturnType<typeof parseArguments>;
+
+export async function runAccounts(
+  args: readonly string[],
+  context: CommandContext,
+): Promise<string> {
   if (args.includes('--help')) return usage;
   const { kind, username, ...given } = parseArguments(args);
   const config = readConfig(context.environment);
@@ -56,10 +59,10 @@ export const runAccounts: RunCommand = async (args, context) => {
   } finally {
     await opened.close();
   }
-};
+}
 
 /** Throws a UsageError for arguments that are not a command. */
-function parseArguments(args: readonly string[]): Arguments {
+function parseArguments(args: readonly string[]) {
   const options = { email: { type: 'string' }, role: { type: 'string', multiple: true } } as const;
   let parsed;
   try {
@@ -69,10 +72,9 @@ function parseArguments(args: readonly string[]): Arguments {
     throw wrongUsage(`${toReason(error).split(/\.\s/)[0] ?? ''}.`);
   }
   const { email, role: roles = [] } = parsed.values;
-  const [kind = '', username = '', ...others] = parsed.positionals;
-  if (kind !== 'add' && kind !== 'passwd' && kind !== 'remove' && kind !== 'list') {
-    throw wrongUsage(`There is no command accounts ${JSON.stringify(kind)}.`);
-  }
+  const [name = '', username = '', ...others] = parsed.positionals;
+  const kind = kinds.find((each) => each === name);
+  if (kind === undefined) throw wrongUsage(`There is no command accounts ${JSON.stringify(name)}.`);
   // An extra argument may be a password, so it is not repeated.
   if (others.length > 0 || (kind === 'list' && username !== '')) {
     throw wrongUsage(`${kind} takes fewer arguments.`);
@@ -145,4 +147,63 @@ async function askPassword(username: string, { input, errors }: CommandContext):
     throw new Error('The password must differ from the username.');
   }
   return password;
+}
+
+/** Limit for the input: the line editor gathers a line without one. */
+const inputBytesMax = 16_384;
+
+/**
+ * Consumes the input; `write` writes a prompt to the terminal. Throws an Error with a message of
+ * one line if there is no valid password. Five minutes are enough to look one up.
+ */
+export async function readPassword(
+  input: PasswordInput,
+  write: (text: string) => void,
+  secondsMax = 300,
+): Promise<string> {
+  const isTerminal = input.isTTY === true;
+  // The line editor shows what is typed on its output.
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = { terminal: isTerminal, historySize: 0, crlfDelay: Infinity };
+  const editor = createInterface({ input, output, ...terminal });
+  const timer = setTimeout(() => editor.close(), secondsMax * 1000);
+  let bytes = 0;
+  input.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > inputBytesMax) editor.close();
+  });
+  const lines = editor[Symbol.asyncIterator]();
+  const ask = async (prompt: string): Promise<string> => {
+    if (isTerminal) write(prompt);
+    const line: IteratorResult<string, unknown> = await lines.next();
+    if (isTerminal) write('\n');
+    if (line.done === true && bytes > inputBytesMax) throw tooLong();
+    // Ctrl+C, Ctrl+D, the end of the input, or no line in time.
+    if (line.done === true) throw new Error('No password was given: nothing has changed.');
+    return line.value;
+  };
+  try {
+    const password = await ask('Password: ');
+    if (isTerminal && (await ask('Repeat the password: ')) !== password) {
+      throw new Error('The two passwords differ.');
+    }
+    return checkPassword(password);
+  } finally {
+    clearTimeout(timer);
+    editor.close();
+    input.destroy();
+  }
+}
+
+function checkPassword(password: string): string {
+  if (password === '') throw new Error('A password must not be empty.');
+  if (Buffer.byteLength(password) > passwordBytesMax) throw tooLong();
+  if (password.includes('\ufffd')) throw new Error('A password must be UTF-8.');
+  // Control characters come from arrow keys or binary files, and cannot be typed at a login.
+  if (/\p{Cc}/u.test(password)) throw new Error('A password must not have control characters.');
+  return password;
+}
+
+function tooLong(): Error {
+  return new Error(`A password must have at most ${passwordBytesMax} bytes.`);
 }

@@ -12,10 +12,10 @@ import { type Config, readConfig } from '../config.ts';
 import { codeOf } from '../errors.ts';
 import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
 import { checkStore } from '../store/open.ts';
-import { type RunCommand, toLog } from './command.ts';
+import { type CommandContext, toLog } from './command.ts';
 import { findSettingWarnings } from './setting-warnings.ts';
 
-export const runCheck: RunCommand = async (_args, context) => {
+export async function runCheck(context: CommandContext): Promise<string> {
   const { environment } = context;
   const config = readConfig(environment);
   const accounts = await loadAccounts(config);
@@ -27,7 +27,7 @@ export const runCheck: RunCommand = async (_args, context) => {
   if (config.adminPort !== undefined) await checkPort('ADMIN_PORT', config.host, config.adminPort);
   const facts = describeStart(config, accounts.length);
   return [...facts, ...findSettingWarnings(config, environment)].join('\n');
-};
+}
 
 /** Returns one line for each fact. */
 function describeStart(config: Config, accounts: number): readonly string[] {

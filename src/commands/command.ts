@@ -1,8 +1,12 @@
 /** What all commands share. */
 
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { AccountsOptions } from '../store/driver.ts';
-import type { PasswordInput } from './password-input.ts';
+
+/** Standard input, as the process has it. */
+export interface PasswordInput extends Readable {
+  readonly isTTY?: boolean;
+}
 
 /** The streams, environment and clock of the process; the settings are those of the server. */
 export interface CommandContext {
@@ -14,16 +18,8 @@ export interface CommandContext {
   readonly version: () => string;
 }
 
-/** Acts on the arguments that follow its name, and returns the text to print on success. */
-export type RunCommand = (
-  args: readonly string[],
-  context: CommandContext,
-) => string | Promise<string>;
-
 /** Invalid arguments. The message is the usage text. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
+export class UsageError extends Error {}
 
 /** Writes what a command waits for as a line on standard error. */
 export function toLog({ errors }: CommandContext): AccountsOptions['log'] {

@@ -1,20 +1,27 @@
-/** What the program does with arguments, instead of serving. Each command is loaded when used. */
+/**
+ * What the program does with arguments, instead of serving. The longer commands are loaded when
+ * used.
+ */
 
-import { secretSettings, settings } from '../config.ts';
-import { toReason } from '../errors.ts';
-import { type CommandContext, type RunCommand, UsageError } from './command.ts';
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { type Config, readConfig, secretSettings, settings } from '../config.ts';
+import { createLocalClock } from '../domain/scalars.ts';
+import { codeOf, toReason } from '../errors.ts';
+import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
+import { type CommandContext, toLog, UsageError } from './command.ts';
 
-const commands: Readonly<Record<string, () => RunCommand | Promise<RunCommand>>> = {
-  accounts: async () => (await import('./accounts.ts')).runAccounts,
-  backup: async () => (await import('./store.ts')).runBackup,
-  migrate: async () => (await import('./store.ts')).runMigrate,
-  '--check': async () => (await import('./check.ts')).runCheck,
-  '--healthcheck': async () => (await import('./healthcheck.ts')).runHealthcheck,
-  '--help': () => helpText,
-  '--version':
-    () =>
-    (_args, { version }) =>
-      version(),
+/** Acts on the arguments that follow its name, and returns the text to print on success. */
+type RunCommand = (args: readonly string[], context: CommandContext) => string | Promise<string>;
+
+const commands: Readonly<Record<string, RunCommand>> = {
+  accounts: async (args, context) => (await import('./accounts.ts')).runAccounts(args, context),
+  backup: backUp,
+  migrate,
+  '--check': async (_args, context) => (await import('./check.ts')).runCheck(context),
+  '--healthcheck': (_args, { environment }) => askHealth(readConfig(environment)),
+  '--help': helpText,
+  '--version': (_args, { version }) => version(),
 };
 
 /**
@@ -29,13 +36,13 @@ export async function runCommand(
   // The reader of a pipe may close it early.
   for (const stream of [output, errors]) stream.on('error', () => undefined);
   try {
-    const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (load === undefined) throw new UsageError(`inkwell: ${notKnown(name)}. Try --help.`);
+    const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (run === undefined) throw new UsageError(`inkwell: ${notKnown(name)}. Try --help.`);
     if (name.startsWith('-') && args.length > 0) {
       throw new UsageError(`inkwell: ${name} takes no argument. Try --help.`);
     }
-    const text = await (await load())(args, context);
-    if (text !== '') output.write(`${text}\n`);
+    const result = await run(args, context);
+    if (result !== '') output.write(`${result}\n`);
     return 0;
   } catch (error) {
     const isUsage = error instanceof UsageError;
@@ -50,6 +57,56 @@ function notKnown(name: string): string {
   const names = Object.keys(commands).filter((known) => !known.startsWith('-'));
   return `there is no command ${JSON.stringify(name)}, only ${names.join(', ')}`;
 }
+
+/** Writes a copy of the store, as it is at one moment, to a new file, also while servers use it. */
+async function backUp(args: readonly string[], { environment }: CommandContext): Promise<string> {
+  const [file = '', ...others] = args;
+  if (file === '' || file.startsWith('-') || others.length > 0) {
+    throw new UsageError('usage: node dist/server.js backup <file>');
+  }
+  await backUpStore(readConfig(environment).storeUrl, file);
+  return `The store is in ${JSON.stringify(file)}.`;
+}
+
+/** Creates or migrates the tables. The initial records are left to the server. */
+async function migrate(args: readonly string[], context: CommandContext): Promise<string> {
+  if (args.length > 0) throw new UsageError('usage: node dist/server.js migrate');
+  const { storeUrl, storeTimeoutSeconds: timeoutSeconds } = readConfig(context.environment);
+  const now = createLocalClock(context.now);
+  const options = { now, timeoutSeconds, log: toLog(context), startSeconds, mayCreate: true };
+  // Opening the store also migrates it.
+  await (await openAccounts(storeUrl, options)).close();
+  return 'The tables of the store are of this version.';
+}
+
+/** The store may take a second to answer; the rest allows for a busy machine. */
+const healthMilliseconds = 3_000;
+
+/** Asks the server on this machine; resolves with the response of one that is ready. */
+function askHealth(config: Config): Promise<string> {
+  const port = config.adminPort ?? config.port;
+  if (port === 0) throw new Error('PORT is 0: the port is not known.');
+  const host = ownAddress[config.host] ?? config.host;
+  const signal = AbortSignal.timeout(healthMilliseconds);
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      const reason = codeOf(error) ?? 'timeout';
+      reject(new Error(`No response from port ${port} of ${host} (${reason}).`));
+    };
+    const request = get({ host, port, path: '/readyz', signal, agent: false }, (response) => {
+      const isReady = response.statusCode === 200;
+      text(response).then((body) => (isReady ? resolve(body) : reject(new Error(body))), fail);
+    });
+    request.once('error', fail);
+  });
+}
+
+/** Wildcard addresses cannot be connected to everywhere: the loopback address stands in. */
+const ownAddress: Readonly<Record<string, string>> = {
+  '': '127.0.0.1',
+  '0.0.0.0': '127.0.0.1',
+  '::': '::1',
+};
 
 const usage = [
   'usage: inkwell                  serves until SIGTERM',

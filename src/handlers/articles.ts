@@ -1,17 +1,15 @@
 /** Articles over REST (Spec §4.6). */
 
 import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
-import { toArticleId } from '../domain/scalars.ts';
 import type * as PatchModule from '../domain/patch.ts';
+import { toArticleId } from '../domain/scalars.ts';
 import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
-import type { ResponseCache } from '../records/response-cache.ts';
 import type { Article } from '../store/model.ts';
-import type { HandlerDeps } from './input.ts';
-import { getPatchType, jsonPatchType, mergePatchType } from './patches.ts';
+import { getPatchType, type HandlerDeps, jsonPatchType, mergePatchType } from './input.ts';
 
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
@@ -26,13 +24,10 @@ const route: ListRoute<Article> & RecordRoute<number, Article> = {
   hasText: true,
 };
 
-export interface ArticleDeps extends HandlerDeps {
-  readonly responses: ResponseCache;
-}
+type ArticleDeps = Pick<HandlerDeps, 'store' | 'responses' | 'records' | 'config'>;
 
 /** The parameter `id` is `{id}` of the path. */
-export function createArticleHandlers(deps: ArticleDeps) {
-  const { store, responses, records, config } = deps;
+export function createArticleHandlers({ store, responses, records, config }: ArticleDeps) {
   const { articles } = store;
   const { bodyBytesMax } = config;
   // Only patches need the two packages, so they are loaded with the first patch.
@@ -46,7 +41,7 @@ export function createArticleHandlers(deps: ArticleDeps) {
     request: HttpRequest,
     types: readonly string[],
   ): MaybePromise<PatchModule.Patch> => {
-    const type = getPatchType(request.header('content-type') ?? '', types);
+    const type = getPatchType(request, types);
     return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
       andThen(request.readBody(bodyBytesMax), (bytes) => {
         const body = parseJson(bytes);
@@ -55,22 +50,27 @@ export function createArticleHandlers(deps: ArticleDeps) {
     );
   };
 
+  /** The present tag of the list of all, which is short enough to be changed and to have one. */
+  const tagOf = (all: readonly Article[]): string => {
+    const reading = responses.read();
+    void reading.articles; // Reading the property makes the version include articles.
+    return createEtag(`[${all.map(route.toJson).join(',')}]`, reading.version);
+  };
+
   return {
     list: (request) => records.list(request, route),
     find: records.find(route),
 
     create: async (request) => {
-      const draft = await readJson(request, bodyBytesMax, (body) =>
-        decodeArticleDraft(body, bodyBytesMax),
-      );
-      const saved = await articles.save(draft);
-      return emptyResponse(201, ['Location', `/articles/${saved.id}`]);
+      const decode = (body: unknown) => decodeArticleDraft(body, bodyBytesMax);
+      const { id } = await articles.save(await readJson(request, bodyBytesMax, decode));
+      return emptyResponse(201, ['Location', `/articles/${id}`]);
     },
 
     patchAll: async (request) => {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
-        if (isConditional(request)) checkConditions(request, tagOf(responses, all));
+        if (isConditional(request)) checkConditions(request, tagOf(all));
         return patchArticles(all, patch, bodyBytesMax);
       });
       return emptyResponse(204);
@@ -92,15 +92,7 @@ export function createArticleHandlers(deps: ArticleDeps) {
     },
 
     /** `GET /articles/{id}`, where the `Location` of a new article points (R12). */
-    redirect: (request) => {
-      return emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]);
-    },
+    redirect: (request) =>
+      emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]),
   } satisfies Readonly<Record<string, Handler>>;
-}
-
-/** The present tag of the list `all`, which is short enough to be changed, and so to have one. */
-function tagOf({ read }: ResponseCache, all: readonly Article[]): string {
-  const reading = read();
-  void reading.articles; // Reading the property makes the version include articles.
-  return createEtag(`[${all.map(route.toJson).join(',')}]`, reading.version);
 }

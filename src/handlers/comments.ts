@@ -1,16 +1,19 @@
 /** Comments over REST (Spec §4.2, R7, R8, R11). */
 
-import type { AddComment } from '../domain/comments.ts';
 import { toId } from '../domain/scalars.ts';
 import { readJson } from '../http/json.ts';
-import { type Handler, jsonTextResponse } from '../http/message.ts';
-import { getFound, getId, type RecordRoute } from '../records/records.ts';
+import { type Handler, type HttpRequest, jsonTextResponse } from '../http/message.ts';
+import { getFound, getId, getRecord, type RecordRoute } from '../records/records.ts';
 import type { Comment, Post } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
-import type { Access } from './access.ts';
-import { decoderOf, type HandlerDeps, text } from './input.ts';
-import { changeRecord } from './patches.ts';
-import { getPost, postRoute } from './posts.ts';
+import { changeRecord, decoderOf, type HandlerDeps, text } from './input.ts';
+import { postRoute } from './posts.ts';
+
+interface CommentOfPost {
+  readonly id: string;
+  readonly content: string;
+  readonly post: Pick<Post, 'id' | 'title'>;
+}
 
 const commentRoute: RecordRoute<string, CommentOfPost> = {
   key: '/comments',
@@ -22,61 +25,50 @@ const commentRoute: RecordRoute<string, CommentOfPost> = {
 
 const decodeContent = decoderOf<{ content: string }>({ content: text });
 
-export interface CommentDeps extends HandlerDeps {
-  readonly addComment: AddComment;
-  readonly access: Pick<Access, 'checkOwner'>;
-}
+type CommentDeps = Pick<HandlerDeps, 'store' | 'addComment' | 'checkOwner' | 'records' | 'config'>;
 
 export function createCommentHandlers(deps: CommentDeps) {
-  const { store, addComment, access, records, config } = deps;
+  const { store, addComment, checkOwner, records, config } = deps;
+
+  /** R36: throws 403 for a comment on the post of another author. */
+  const get = async (request: HttpRequest): Promise<CommentOfPost> => {
+    const comment = await getRecord(store, request, commentRoute);
+    const post = await store.posts.find(comment.post.id);
+    await checkOwner(request, post?.authorId ?? null);
+    return comment;
+  };
+
   return {
     list: (request) => {
       const id = getId(request, postRoute);
       return records.list(request, {
         key: `/posts/${id}/comments`,
         list: async (read) => {
-          await getPost(read, request);
+          await getRecord(read, request, postRoute);
           return read.comments.ofPost(id);
         },
         toJson: toItem,
         toId,
       });
     },
-
     add: async (request) => {
-      const post = await getPost(store, request);
+      const post = await getRecord(store, request, postRoute);
       const { content } = await readJson(request, config.bodyBytesMax, decodeContent);
       // The post may have been deleted while the body was received.
       const comment = getFound(await addComment(post.id, content), postRoute.noun);
       const response = jsonTextResponse(201, '[]');
       return { ...response, headers: [...response.headers, 'Location', `/comments/${comment.id}`] };
     },
-
     find: records.find(commentRoute),
-
     remove: (request) =>
-      changeRecord(request, {
-        async get() {
-          const found = await findComment(store, getId(request, commentRoute));
-          const comment = getFound(found, commentRoute.noun);
-          const post = await store.posts.find(comment.post.id);
-          await access.checkOwner(request, post?.authorId ?? null);
-          return comment;
-        },
-        toJson: commentRoute.toJson,
-        apply: (id) => store.comments.remove(id),
-      }),
+      changeRecord(request, { get, toJson: commentRoute.toJson }, (id) =>
+        store.comments.remove(id),
+      ),
   } satisfies Readonly<Record<string, Handler>>;
 }
 
-interface CommentOfPost {
-  readonly id: string;
-  readonly content: string;
-  readonly post: Pick<Post, 'id' | 'title'>;
-}
-
 async function findComment(
-  { comments, posts }: Pick<Records, 'comments' | 'posts'>,
+  { comments, posts }: Records,
   commentId: string,
 ): Promise<CommentOfPost | undefined> {
   const comment = await comments.find(commentId);

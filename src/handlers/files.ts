@@ -13,23 +13,17 @@ import {
 import type * as MultipartModule from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
 import { toByteRange } from '../http/range.ts';
-import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
-import type { Snapshot, Uploads } from '../store/files/uploads.ts';
-
-export interface FileDeps {
-  readonly uploads: Pick<Uploads, 'begin' | 'open' | 'remove'>;
-  readonly config: MultipartModule.MultipartRules & { readonly bodyBytesMax: number };
-  readonly log: Log;
-  /** Names files that come without a name (Spec §4.4 rule 2). */
-  readonly createUuid: () => string;
-}
+import type { Snapshot } from '../store/files/uploads.ts';
+import type { HandlerDeps } from './input.ts';
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;
 /** And of each file in its list: the names, as long as they may be, and the size. */
 const listedFileBytes = 1_024;
+
+type FileDeps = Pick<HandlerDeps, 'uploads' | 'config' | 'log' | 'createUuid'>;
 
 export function createFileHandlers({ uploads, config, log, createUuid }: FileDeps) {
   // Loaded with the first upload, so that the server starts faster.
@@ -112,8 +106,7 @@ function isFile(partName: string): boolean {
 /** Closes the snapshot when the stream ends, also if it is never read. */
 function toStream(snapshot: Snapshot, content: AsyncIterable<Buffer>): Readable {
   const options = { objectMode: false, highWaterMark: downloadBytesMax / 4 };
-  const body = Readable.from(content, options);
-  return body.once('close', () => void snapshot.release());
+  return Readable.from(content, options).once('close', () => void snapshot.release());
 }
 
 interface Opened {
@@ -132,22 +125,22 @@ async function toFileResponse(
   try {
     const conditional = toConditional({ ...emptyResponse(200, headers), etag }, request);
     if (conditional.status === 304) return emptyResponse(304, headers);
-    const isAsked = request.method === 'GET' && (request.header('if-range') ?? etag) === etag;
+    const isGet = request.method === 'GET';
+    const isAsked = isGet && (request.header('if-range') ?? etag) === etag;
     const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
     const { start, end } = range ?? { start: 0, end: file.size };
     headers.push('Content-Type', mediaTypeOf(file.storedName));
     headers.push('Content-Disposition', toDisposition(file.storedName));
-    if (range !== undefined)
-      headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
-    const streamBytes = end - start;
-    if (request.method === 'GET') {
-      // Opened before the head is sent: 500 if it is missing.
-      body = toStream(snapshot, await snapshot.read(file, { start, end }));
-    }
-    const facts = { streamBytes, streamBytesMax: Math.min(downloadBytesMax, streamBytes) };
-    const status = range === undefined ? 200 : 206;
-    // A response to HEAD has the headers of a stream.
-    return { status, headers, body: body ?? Readable.from([]), ...facts };
+    if (range) headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
+    // Opened before the head is sent: 500 if it is missing.
+    if (isGet) body = toStream(snapshot, await snapshot.read(file, { start, end }));
+    return {
+      status: range ? 206 : 200,
+      headers,
+      body: body ?? Readable.from([]), // a response to HEAD has the headers of a stream
+      streamBytes: end - start,
+      streamBytesMax: Math.min(downloadBytesMax, end - start),
+    };
   } finally {
     if (body === undefined) void snapshot.release();
   }
@@ -178,14 +171,9 @@ async function* toParts(
       await missing(file);
     });
     if (content === undefined) continue;
-    const { storedName } = file;
+    const { storedName: name } = file;
     try {
-      yield {
-        name: storedName,
-        fileName: storedName,
-        contentType: mediaTypeOf(storedName),
-        content,
-      };
+      yield { name, fileName: name, contentType: mediaTypeOf(name), content };
     } finally {
       // The reader may stop before it reads the content.
       await content.return();

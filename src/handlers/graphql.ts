@@ -8,7 +8,7 @@ import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
-import type { Access } from './access.ts';
+import type { HandlerDeps } from './input.ts';
 
 export interface GraphqlHandlers extends Pick<GraphqlEndpoint, 'get' | 'count' | 'close'> {
   /** One operation, a batch, or a multipart request. */
@@ -19,9 +19,9 @@ export interface GraphqlHandlers extends Pick<GraphqlEndpoint, 'get' | 'count' |
 }
 
 export function createGraphqlHandlers(
-  deps: EndpointDeps & { readonly access: Access },
+  deps: EndpointDeps & Pick<HandlerDeps, 'writing'>,
 ): GraphqlHandlers {
-  const { log, access } = deps;
+  const { log, writing } = deps;
   let endpoint: GraphqlEndpoint | undefined;
   let loading: Promise<GraphqlEndpoint> | undefined;
   let isClosed = false;
@@ -42,7 +42,7 @@ export function createGraphqlHandlers(
   const open = (): GraphqlEndpoint | Promise<GraphqlEndpoint> => endpoint ?? (loading ??= load());
 
   /** R23: a token is checked before the first byte of an upload is stored. */
-  const postMultipart = access.writing(async (request) => (await open()).postMultipart(request));
+  const postMultipart = writing(async (request) => (await open()).postMultipart(request));
 
   return {
     async post(request) {

@@ -4,15 +4,36 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { uncachedResponse } from '../http/message.ts';
 import type { Store } from '../store/store.ts';
 
-export interface HealthDeps {
-  readonly store: Pick<Store, 'ping'>;
-  /** Milliseconds of a monotonic clock. */
-  readonly monotonicNow: () => number;
-}
+/** How long the store may take, and how long its answer counts. */
+const patienceMilliseconds = 1_000;
 
-export function createHealthHandlers(deps: HealthDeps) {
+/** `monotonicNow`: milliseconds of a monotonic clock. */
+export function createHealthHandlers(store: Pick<Store, 'ping'>, monotonicNow: () => number) {
   let isStopping = false;
-  const storeAnswers = createProbe(deps);
+  let isAsking = false;
+  let askedAt = -Infinity;
+  let answer = Promise.resolve(true);
+
+  const ask = async (): Promise<boolean> => {
+    try {
+      await store.ping();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      isAsking = false;
+    }
+  };
+  /** Asks at most once a second, and once at a time, so that probes cause no load. */
+  const storeAnswers = (): Promise<boolean> => {
+    const now = monotonicNow();
+    if (isAsking || now - askedAt < patienceMilliseconds) return answer;
+    isAsking = true;
+    askedAt = now;
+    answer = Promise.race([ask(), pause(patienceMilliseconds, false, { ref: false })]);
+    return answer;
+  };
+
   return {
     /** `GET /livez`: 200 while the event loop runs, whatever the state of the store. */
     live: () => uncachedResponse(200, { status: 'live' }),
@@ -30,33 +51,5 @@ export function createHealthHandlers(deps: HealthDeps) {
     announceStop: () => {
       isStopping = true;
     },
-  };
-}
-
-const patienceMilliseconds = 1_000;
-
-/** Asks the store at most once a second, and one probe at a time, so that probes cause no load. */
-function createProbe({ store, monotonicNow }: HealthDeps): () => Promise<boolean> {
-  let isAsking = false;
-  let askedAt = -Infinity;
-  let probe = Promise.resolve(true);
-
-  const ask = async (): Promise<boolean> => {
-    try {
-      await store.ping();
-      return true;
-    } catch {
-      return false;
-    } finally {
-      isAsking = false;
-    }
-  };
-  return () => {
-    const now = monotonicNow();
-    if (isAsking || now - askedAt < patienceMilliseconds) return probe;
-    isAsking = true;
-    askedAt = now;
-    probe = Promise.race([ask(), pause(patienceMilliseconds, false, { ref: false })]);
-    return probe;
   };
 }

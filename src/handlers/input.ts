@@ -1,19 +1,36 @@
 /**
- * What the handlers of records need, and decoding of request bodies: unknown → typed, or one 422
- * that names every fault (R5, R8).
+ * What handlers share: the parts of the app that they use, request bodies as typed values or one
+ * 422 that names every fault (R5, R8), and changes of records under conditions.
  */
 
+import type { Access } from '../auth/access.ts';
+import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
+import type { AddComment } from '../domain/comments.ts';
 import { isBlank } from '../domain/scalars.ts';
-import { type FieldError, invalidBody } from '../errors.ts';
-import { isObject } from '../http/json.ts';
+import { AppError, type FieldError, invalidBody } from '../errors.ts';
+import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
+import { isObject, parseJson } from '../http/json.ts';
+import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
+import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
+import type { Log } from '../log.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { RecordResponses } from '../records/records.ts';
+import type { ResponseCache } from '../records/response-cache.ts';
+import type { Uploads } from '../store/files/uploads.ts';
 import type { Store } from '../store/store.ts';
 
-export interface HandlerDeps {
+export interface HandlerDeps extends Access {
+  readonly config: Config;
   readonly store: Store;
   readonly records: RecordResponses;
-  readonly config: Pick<Config, 'bodyBytesMax' | 'publicUrl'>;
+  readonly responses: ResponseCache;
+  readonly uploads: Pick<Uploads, 'begin' | 'open' | 'remove'>;
+  readonly addComment: AddComment;
+  readonly login: Login;
+  readonly log: Log;
+  /** Names files that come without a name (Spec §4.4 rule 2). */
+  readonly createUuid: () => string;
 }
 
 /** Returns what is wrong with the value of a member, or undefined. */
@@ -61,4 +78,52 @@ export function oneOf(words: readonly string[]): Rule {
 
 export function optional(rule: Rule): Rule {
   return (value) => (value === undefined ? undefined : rule(value));
+}
+
+export const jsonPatchType = 'application/json-patch+json';
+export const mergePatchType = 'application/merge-patch+json';
+
+/** Reads a merge patch, and returns what `decode` makes of it. 415 for another media type. */
+export async function readMergePatch<T>(
+  request: HttpRequest,
+  bytesMax: number,
+  decode: (body: unknown) => T,
+): Promise<T> {
+  getPatchType(request, [mergePatchType]);
+  return decode(parseJson(await request.readBody(bytesMax)));
+}
+
+/** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */
+export function getPatchType(request: HttpRequest, types: readonly string[]): string {
+  const contentType = request.header('content-type') ?? '';
+  if (types.includes(contentType)) return contentType;
+  const type = parseMediaType(contentType);
+  if (type !== undefined && types.includes(type.essence) && hasUtf8Charset(type)) {
+    return type.essence;
+  }
+  const message = `The patch must be ${types.join(' or ')} in UTF-8.`;
+  throw new AppError('unsupported_media_type', message, { acceptPatch: types.join(', ') });
+}
+
+interface Changed<T> {
+  /** Returns the record of the request, or throws. */
+  readonly get: (request: HttpRequest) => Promise<T>;
+  readonly toJson: (record: T) => string;
+}
+
+/**
+ * Changes or removes a record, or throws 404 or 412. `apply` returns false if the record was
+ * removed, or has not the members of `expected` any more: then the tag is compared again.
+ */
+export async function changeRecord<T extends { readonly id: string }>(
+  request: HttpRequest,
+  { get, toJson }: Changed<T>,
+  apply: (id: string, expected: T | undefined) => MaybePromise<boolean>,
+): Promise<HttpResponse> {
+  for (;;) {
+    const record = await get(request);
+    const hasConditions = isConditional(request);
+    if (hasConditions) checkConditions(request, createEtag(toJson(record)));
+    if (await apply(record.id, hasConditions ? record : undefined)) return emptyResponse(204);
+  }
 }

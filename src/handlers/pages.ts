@@ -1,9 +1,40 @@
-/** The web pages, which the build puts beside the program: the browser UI (Spec §4.1, R32). */
+/**
+ * `GET /hello` (R32); `GET /`, which describes the service and links to its routes; and the web
+ * pages, which the build puts beside the program: the browser UI (Spec §4.1) and the API reference.
+ */
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { emptyResponse, type Handler } from '../http/message.ts';
+import { AppError } from '../errors.ts';
+import { negotiate } from '../http/media-type.ts';
+import { type Endpoint, emptyResponse, type Handler, textResponse } from '../http/message.ts';
 import { createStaticFile, createStaticFiles } from '../http/static-files.ts';
+import type { RouteOf } from '../router.ts';
+
+const greeting = textResponse(200, 'Hello from Inkwell.');
+
+export const hello: Handler = () => greeting;
+
+const links = { ui: '/graphql-ui/', reference: '/docs/', openapi: '/openapi.json' } as const;
+
+/** `page`: the page for browsers, or undefined in a build without pages; others get JSON. */
+export function createHome(
+  routes: () => readonly RouteOf<Endpoint>[],
+  page: Handler | undefined,
+): Handler {
+  const types = page
+    ? (['application/json', 'text/html'] as const)
+    : (['application/json'] as const);
+  return (request) => {
+    const type = negotiate(request.header('accept'), types);
+    if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');
+    if (type === 'text/html' && page) return page(request);
+    const described = routes().map(({ method, path }) => `${method} ${path}`);
+    const body = JSON.stringify({ name: 'Inkwell', ...(page && links), routes: described });
+    const headers = ['Content-Type', 'application/json; charset=utf-8', 'Vary', 'Accept'];
+    return { status: 200, headers, body };
+  };
+}
 
 /**
  * Content Security Policy: the page loads and sends nothing across origins, runs only its own

@@ -2,24 +2,21 @@
 
 import type { Endpoint, Handler } from '../http/message.ts';
 import type { RouteOf } from '../router.ts';
-import type { Access } from './access.ts';
-import { type AccountDeps, createAccountHandlers } from './accounts.ts';
-import { type ArticleDeps, createArticleHandlers } from './articles.ts';
-import { type CommentDeps, createCommentHandlers } from './comments.ts';
-import { createFileHandlers, type FileDeps } from './files.ts';
+import { createAccountHandlers } from './accounts.ts';
+import { createArticleHandlers } from './articles.ts';
+import { createCommentHandlers } from './comments.ts';
+import { createFileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
-import { createHome, hello } from './greeting.ts';
 import type { createHealthHandlers } from './health.ts';
-import type { createPages } from './pages.ts';
-import { createPostHandlers, type PostDeps } from './posts.ts';
+import type { HandlerDeps } from './input.ts';
+import { createHome, type createPages, hello } from './pages.ts';
+import { createPostHandlers } from './posts.ts';
 import { createTodoHandlers } from './todos.ts';
 
-export interface RouteDeps extends AccountDeps, ArticleDeps, CommentDeps, FileDeps, PostDeps {
-  readonly config: AccountDeps['config'] & ArticleDeps['config'] & FileDeps['config'];
+export interface RouteDeps extends HandlerDeps {
   readonly graphql: GraphqlHandlers;
   readonly health: ReturnType<typeof createHealthHandlers>;
   readonly pages: ReturnType<typeof createPages>;
-  readonly access: Access;
 }
 
 export type Route = RouteOf<Endpoint>;
@@ -28,8 +25,7 @@ const json = { produces: 'application/json' } as const;
 const multipart = { produces: 'multipart/form-data' } as const;
 
 export function createRoutes(deps: RouteDeps): readonly Route[] {
-  const { graphql, pages, access } = deps;
-  const { writing, reading } = access;
+  const { graphql, pages, writing, reading } = deps;
   const posts = createPostHandlers(deps);
   const comments = createCommentHandlers(deps);
   const accounts = createAccountHandlers(deps);

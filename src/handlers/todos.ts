@@ -2,17 +2,19 @@
 
 import { toId } from '../domain/scalars.ts';
 import { readJson } from '../http/json.ts';
-import {
-  emptyResponse,
-  type Handler,
-  type HttpRequest,
-  type HttpResponse,
-} from '../http/message.ts';
-import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
+import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
+import { getRecord, type ListRoute, type RecordRoute } from '../records/records.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
-import { decoderOf, flag, type HandlerDeps, optional, text } from './input.ts';
-import { type Apply, changeRecord, readMergePatch } from './patches.ts';
+import {
+  changeRecord,
+  decoderOf,
+  flag,
+  type HandlerDeps,
+  optional,
+  readMergePatch,
+  text,
+} from './input.ts';
 
 const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
   key: '/api/todos',
@@ -35,37 +37,33 @@ const decodeChange = decoderOf<Partial<TodoMembers>>({
   completed: optional(flag),
 });
 
-export function createTodoHandlers(deps: HandlerDeps) {
-  const { store, records, config } = deps;
+type TodoDeps = Pick<HandlerDeps, 'store' | 'records' | 'config'>;
+
+export function createTodoHandlers({ store, records, config }: TodoDeps) {
+  const { bodyBytesMax, publicUrl } = config;
   const { todos } = store;
+  const get = (request: HttpRequest): Promise<Todo> => getRecord(store, request, route);
   return {
     list: (request) => records.list(request, route),
     find: records.find(route),
 
     create: async (request) => {
-      const { title, completed = false } = await readJson(request, config.bodyBytesMax, decodeTodo);
+      const { title, completed = false } = await readJson(request, bodyBytesMax, decodeTodo);
       const todo = await todos.create({ title, completed });
       // PUBLIC_URL tells whether a proxy terminates TLS; request headers are not trusted (R12).
-      const base = config.publicUrl || `http://${request.host}`;
+      const base = publicUrl || `http://${request.host}`;
       return emptyResponse(201, ['Location', `${base}/api/todos/${todo.id}`]);
     },
-
     patch: async (request) => {
-      await getTodo(request);
-      const change = await readMergePatch(request, config.bodyBytesMax, decodeChange);
-      return changeTodo(request, (id, expected) => todos.update(id, change, expected));
+      await get(request);
+      const change = await readMergePatch(request, bodyBytesMax, decodeChange);
+      return changeRecord(request, { get, toJson }, (id, expected) =>
+        todos.update(id, change, expected),
+      );
     },
-
-    remove: (request) => changeTodo(request, (id, expected) => todos.remove(id, expected)),
+    remove: (request) =>
+      changeRecord(request, { get, toJson }, (id, expected) => todos.remove(id, expected)),
   } satisfies Readonly<Record<string, Handler>>;
-
-  async function getTodo(request: HttpRequest): Promise<Todo> {
-    return getFound(await todos.find(getId(request, route)), route.noun);
-  }
-
-  function changeTodo(request: HttpRequest, apply: Apply<Todo>): Promise<HttpResponse> {
-    return changeRecord(request, { get: () => getTodo(request), toJson, apply });
-  }
 }
 
 function toJson({ id, title, completed }: Todo): string {

@@ -6,6 +6,7 @@ import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { List, Range } from '../store/list.ts';
 import type { PostStatus } from '../store/model.ts';
+import type { Records } from '../store/store.ts';
 import type { ToListResponse } from './list-response.ts';
 import type { Reading } from './reading.ts';
 import type { ToText } from './record-texts.ts';
@@ -21,7 +22,7 @@ export interface RecordRoute<I, T> {
   readonly noun: string;
   /** Parses an id; undefined if it is malformed. */
   readonly toId: (text: string) => I | undefined;
-  readonly find: (records: Reading, id: I) => MaybePromise<T | undefined>;
+  readonly find: (records: Records, id: I) => MaybePromise<T | undefined>;
   /** Returns the JSON text of one record. */
   readonly toJson: (record: T) => string;
 }
@@ -118,6 +119,15 @@ export function getId<I>(
   { toId, noun }: Pick<RecordRoute<I, never>, 'toId' | 'noun'>,
 ): I {
   return getFound(toId(request.params['id'] ?? ''), noun);
+}
+
+/** Returns the record of the path's `{id}`. Throws 404. */
+export async function getRecord<I, T>(
+  records: Records,
+  request: HttpRequest,
+  route: Pick<RecordRoute<I, T>, 'toId' | 'noun' | 'find'>,
+): Promise<T> {
+  return getFound(await route.find(records, getId(request, route)), route.noun);
 }
 
 /** Returns what was found; 404 for undefined. */

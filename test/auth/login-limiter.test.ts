@@ -7,7 +7,7 @@ import {
   createLoginLimiter,
   FailureCounts,
   waitingMax,
-} from '../../dist/auth/login-limiter.js';
+} from '../../dist/auth/login.js';
 import { AppError } from '../../dist/errors.js';
 
 type Outcome = 'entered' | 'waits' | `${string} ${number}`;

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
-import { createLoginLimiter } from '../../dist/auth/login-limiter.js';
-import { createLogin } from '../../dist/auth/login.js';
+import { createLogin, createLoginLimiter } from '../../dist/auth/login.js';
 
 const account = { id: '', username: 'ann', email: '', roles: [], passwordHash: 'hash' };
 
@@ -12,7 +11,7 @@ test('an unknown user and a wrong password cost the same check, a locked one cos
   const checked: (string | undefined)[] = [];
   const login = createLogin({
     security: () => undefined,
-    store: { accounts: { findForLogin: (name) => (name === 'ann' ? account : undefined) } },
+    accounts: { findForLogin: (name) => (name === 'ann' ? account : undefined) },
     limiter: createLoginLimiter({ failuresMax: 1, now: () => 0 }),
     checkPassword: (_password, hash) => {
       checked.push(hash);

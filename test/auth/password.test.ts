@@ -77,17 +77,17 @@ test('a stored hash is taken only in its one form and within its bounds', () => 
 });
 
 test('the checker says yes to the right password of an account that is there', async () => {
-  const check = createPasswordChecker({ queueMax: 4 });
+  const check = createPasswordChecker(4);
   const kept = await hashPassword('secret');
   assert.equal(await check('secret', kept), true);
   assert.equal(await check('Secret', kept), false);
   assert.equal(await check('secret', undefined), false);
-  const checkItself = createPasswordChecker({ queueMax: 4, decoyHash: kept });
+  const checkItself = createPasswordChecker(4, kept);
   assert.equal(await checkItself('secret', undefined), false);
 });
 
 testAtLength('a check without an account takes as long as one with an account', async () => {
-  const check = createPasswordChecker({ queueMax: 4 });
+  const check = createPasswordChecker(4);
   const kept = await hashPassword('secret');
   const timeOf = async (against: string | undefined): Promise<number> => {
     const start = performance.now();
@@ -105,7 +105,7 @@ testAtLength('a check without an account takes as long as one with an account', 
 });
 
 test('beyond those under way and those that may wait a check is refused at once', async () => {
-  const check = createPasswordChecker({ queueMax: 3 });
+  const check = createPasswordChecker(3);
   const admitted = Array.from({ length: checksUnderWayMax + 3 }, () => check('x', undefined));
   await assert.rejects(check('x', undefined), (error) => {
     assert.ok(error instanceof AppError);
@@ -118,7 +118,7 @@ test('beyond those under way and those that may wait a check is refused at once'
 });
 
 test('a malformed stored hash is a fault that gives its place in the queue back', async () => {
-  const check = createPasswordChecker({ queueMax: 0 });
+  const check = createPasswordChecker(0);
   for (let round = 0; round < 4; round += 1) {
     await assert.rejects(check('x', 'nonsense'), /malformed/);
   }

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
-import { type PasswordInput, readPassword } from '../../dist/commands/password-input.js';
+import { readPassword } from '../../dist/commands/accounts.js';
+import type { PasswordInput } from '../../dist/commands/command.js';
 
 interface Terminal {
   readonly password: Promise<string>;

@@ -54,13 +54,10 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const toListResponse = createToListResponse(new MemoryPool(2 ** 30), 0);
   const toText = createRecordTexts(store.keepsObjects ? bytesMax : 0);
   const records = createRecordResponses({ responses, toListResponse, toText });
-  const access = { checkOwner: () => Promise.resolve() };
-  const shared = { store, addComment, access, responses, records, config };
-  const posts = createPostHandlers({
-    ...shared,
-    viewerOf: () => undefined,
-    access: { checkOwner: () => Promise.resolve() },
-  });
+  const checkOwner = () => Promise.resolve();
+  const viewerOf = (): undefined => undefined;
+  const shared = { store, addComment, checkOwner, viewerOf, responses, records, config };
+  const posts = createPostHandlers(shared);
   const ofComments = createCommentHandlers(shared);
   const todos = createTodoHandlers(shared);
   const articles = createArticleHandlers(shared);
@@ -74,7 +71,6 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     pool,
   });
   const streams = { size: 0, run: () => assert.fail('no stream'), close: () => undefined };
-  const viewerOf = (): undefined => undefined;
   const unused = { uploads: undefined as never, createUuid: createIdSource(() => new Date()) };
   const graphql = createRunner({ ...unused, engine, streams, responses, config, viewerOf });
 

@@ -37,7 +37,7 @@ function createHealth(ping: () => void | Promise<void>): {
   readonly clock: { now: number };
 } {
   const clock = { now: 0 };
-  const health = createHealthHandlers({ store: { ping }, monotonicNow: () => clock.now });
+  const health = createHealthHandlers({ ping }, () => clock.now);
   return { health, clock, ask: async (name = 'ready') => health[name]() };
 }
 

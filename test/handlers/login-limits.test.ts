@@ -72,7 +72,7 @@ test('a login that waits keeps two short texts, whatever was sent', () => {
       return new Promise(() => {});
     };
     const config = { bodyBytesMax: 1024 * 1024, trustedProxies: [] };
-    const { login: handle } = createAccountHandlers({ login, bearer: {}, config });
+    const { login: handle } = createAccountHandlers({ login, config });
     for (let count = 0; count < 60; count += 1) {
       const username = count + "€" + "x".repeat(330_000);
       const body = Buffer.from(JSON.stringify({ username, password: username, more: username }));
