@@ -30,7 +30,7 @@ import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { unweighed } from '../support/topic.js';
-import { driverOptions } from '../store/driver-suite.js';
+import { driverOptions } from '../support/stores.js';
 import { changing, toDraft } from '../support/article-texts.js';
 
 const numRuns = rounds('ANSWER_HISTORIES', { short: 15, long: 500 });

@@ -1,53 +1,230 @@
-/** Given accounts beside kept ones: which goes first, and what a lookup costs (R20, R21). */
+/** Accounts of a store: those that are given at its start, and those that it keeps (R20, R21). */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
 import { createAccounts } from '../../dist/store/accounts.js';
+import type { Account } from '../../dist/store/model.js';
+import { openAccounts } from '../../dist/store/open.js';
+import { initialData } from '../../dist/store/seed.js';
+import type { StoredAccounts, Store } from '../../dist/store/store.js';
+import { allOf, pluck, times } from '../support/lists.js';
+import { cases } from '../support/long.js';
+import { driverOptions, durableStores, openOn } from '../support/stores.js';
 
-const toAccount = (username: string, email: string) => {
-  return { id: '', username, email, roles: [], passwordHash: '' };
+const toId = (number: number): string =>
+  `018f3173-7000-7000-8000-${String(number).padStart(12, '0')}`;
+
+const bob: Account = {
+  id: toId(1),
+  username: 'bob',
+  email: 'bob@example.org',
+  roles: ['USER', 'ADMIN'],
+  passwordHash: 'scrypt$1$1$1$a$b',
 };
-const given = toAccount('both', 'given@example.org');
 
-function createFixture() {
-  const asked: string[] = [];
-  const kept = new Map(['both', 'kept'].map((name) => [name, toAccount(name, 'kept@example.org')]));
-  const accounts = createAccounts([given], {
-    find: (username) => {
-      asked.push(username);
-      return kept.get(username);
-    },
-  });
-  return { accounts, asked };
+interface Opened {
+  readonly url: string;
+  readonly store: Store;
+  readonly kept: StoredAccounts;
+}
+type Open = (context: TestContext, given?: readonly Account[]) => Promise<Opened>;
+
+async function openKept(context: TestContext, url: string): Promise<StoredAccounts> {
+  const options = { ...driverOptions(), startSeconds: 5, mayCreate: true };
+  const opened = await openAccounts(url, options);
+  context.after(() => opened.close());
+  return opened.accounts;
 }
 
-test('without kept accounts there are the given ones, at once', () => {
-  const accounts = createAccounts([given]);
-  for (const find of [accounts.find, accounts.findForLogin]) {
-    assert.equal(find('both'), given);
-    assert.equal(find('kept'), undefined);
-    assert.equal(find('__proto__'), undefined);
-  }
-});
+for (const { name, skip, newUrl } of durableStores) {
+  const open: Open = async (context, given) => {
+    const url = await newUrl(context);
+    const initial = given && initialData(given, false);
+    const store = await openOn(context, url, initial && { initial });
+    return { url, store, kept: await openKept(context, url) };
+  };
 
-test('a token of a given account asks the store for nothing', () => {
-  const { accounts, asked } = createFixture();
-  assert.equal(accounts.find('both'), given);
-  assert.deepEqual(asked, []);
-});
+  describe(`accounts ${name}`, { skip }, () => {
+    describeChanges(open);
+    describeTexts(open);
 
-test('a login asks the store once, whether the name is given, kept or nobody’s', async () => {
-  const { accounts, asked } = createFixture();
-  assert.equal(await accounts.findForLogin('both'), given);
-  assert.equal((await accounts.findForLogin('kept'))?.email, 'kept@example.org');
-  assert.equal(await accounts.findForLogin('nobody'), undefined);
-  assert.deepEqual(asked, ['both', 'kept', 'nobody']);
-});
+    it('are added once where two add the same one', async (context) => {
+      const { url, kept } = await open(context);
+      const other = await openKept(context, url);
+      const adding = times(20).map(async (at) =>
+        (at % 2 === 0 ? kept : other).add({ ...bob, email: `${at}@example.org` }),
+      );
+      const added = await Promise.all(adding);
+      assert.equal(added.filter(Boolean).length, 1);
+      assert.equal((await kept.find('bob'))?.email, `${added.indexOf(true)}@example.org`);
+    });
 
-test('a name that is longer than any is not asked for', async () => {
-  const { accounts, asked } = createFixture();
-  assert.equal(await accounts.find('x'.repeat(256)), undefined);
-  assert.equal(await accounts.find('x'.repeat(257)), undefined);
-  assert.equal(await accounts.findForLogin('x'.repeat(257)), undefined);
-  assert.deepEqual(asked, ['x'.repeat(256)]);
+    it('can be there before the first start, which gives the same one', async (context) => {
+      const url = await newUrl(context);
+      const kept = await openKept(context, url);
+      assert.equal(await kept.add({ ...bob, email: 'old@example.org' }), true);
+      const store = await openOn(context, url, { initial: initialData([bob], true) });
+      assert.equal((await allOf(store.posts.all)).length, 3);
+      assert.equal((await store.authors.find(bob.id))?.email, bob.email);
+      assert.deepEqual(await store.accounts.find('bob'), bob);
+    });
+
+    it('can be there before the first records, which come whole and once', async (context) => {
+      const url = await newUrl(context);
+      const kept = await openKept(context, url);
+      assert.equal(await kept.add(bob), true);
+      for (let start = 0; start < 2; start += 1) {
+        const store = await openOn(context, url);
+        assert.equal((await allOf(store.posts.all)).length, 3);
+        assert.equal((await allOf(store.articles.all)).length, 2);
+        assert.deepEqual(await store.accounts.find('bob'), bob);
+        assert.equal((await store.authors.find(bob.id))?.name, 'bob');
+      }
+    });
+  });
+}
+
+function describeChanges(open: Open): void {
+  it('are found as soon as they are added, and no longer than they are kept', async (context) => {
+    const { store, kept } = await open(context);
+    assert.equal(await store.accounts.find('bob'), undefined);
+    assert.equal(await kept.add(bob), true);
+    assert.deepEqual(await store.accounts.find('bob'), bob);
+    assert.deepEqual(await store.accounts.findForLogin('bob'), bob);
+    const passwordHash = 'scrypt$1$1$1$c$d';
+    assert.equal(await kept.changePassword('bob', passwordHash), true);
+    assert.deepEqual(await store.accounts.find('bob'), { ...bob, passwordHash });
+    assert.equal(await kept.remove('bob'), true);
+    assert.equal(await store.accounts.find('bob'), undefined);
+    assert.equal(await store.accounts.findForLogin('bob'), undefined);
+    assert.equal(await kept.remove('bob'), false);
+    assert.equal(await kept.changePassword('bob', passwordHash), false);
+  });
+
+  it('are authors, and their posts outlive them', async (context) => {
+    const { store, kept } = await open(context);
+    await kept.add(bob);
+    const author = await store.authors.find(bob.id);
+    assert.deepEqual([author?.name, author?.email], ['bob', bob.email]);
+    const post = await store.posts.create({ title: 'a', content: 'b', authorId: bob.id });
+    await kept.remove('bob');
+    assert.deepEqual(await store.authors.find(bob.id), author);
+    assert.deepEqual(await allOf(store.posts.ofAuthor(bob.id)), [post]);
+    await kept.add({ ...bob, email: 'new@example.org' });
+    assert.deepEqual(await store.authors.find(bob.id), { ...author, email: 'new@example.org' });
+  });
+
+  it('of a name that is taken change nothing', async (context) => {
+    const { store, kept } = await open(context);
+    await kept.add(bob);
+    assert.equal(await kept.add({ ...bob, email: 'x@example.org', passwordHash: 'x' }), false);
+    assert.deepEqual(await kept.find('bob'), bob);
+    assert.equal((await store.authors.find(bob.id))?.email, bob.email);
+  });
+
+  it('come after those that are given', async (context) => {
+    const { url, store, kept } = await open(context);
+    const given = await store.accounts.find('ann');
+    assert.ok(given);
+    await kept.add({ ...bob, username: 'ann' });
+    assert.deepEqual(await store.accounts.find('ann'), given);
+    assert.deepEqual(await store.accounts.findForLogin('ann'), given);
+    const next = { ...bob, id: toId(2), username: 'next' };
+    const later = await openOn(context, url, { initial: initialData([next], true) });
+    // The initial data is taken once, the accounts of each start.
+    assert.equal((await allOf(later.posts.all)).length, 3);
+    assert.equal((await later.accounts.find('ann'))?.id, bob.id);
+    assert.deepEqual(await later.accounts.find('next'), next);
+    assert.equal((await later.authors.find(next.id))?.name, 'next');
+    assert.equal(await kept.remove('ann'), true);
+    assert.equal(await later.accounts.find('ann'), undefined);
+  });
+}
+
+/** What `auth/accounts.ts` lets in, and what databases trip over. */
+const anyName = fc
+  .oneof(
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
+    fc.constantFrom('␚', '␚0000', "'", '"', '%', '\\', '語'.repeat(256), '␚'.repeat(256), 'Bob'),
+  )
+  .filter((text) => text.length <= 256);
+
+function describeTexts(open: Open): void {
+  it('keep every text as it came, and are listed by name without a hash', async (context) => {
+    const { store, kept } = await open(context, []);
+    const names = new Set<string>();
+    const property = fc.asyncProperty(anyName, anyName, async (username, text) => {
+      const account = { ...bob, id: toId(names.size), username, email: text, roles: [text, '"'] };
+      assert.equal(await kept.add(account), !names.has(username));
+      if (names.has(username)) return;
+      names.add(username);
+      assert.deepEqual(await store.accounts.find(username), account);
+    });
+    await fc.assert(property, { numRuns: cases(100) });
+    const listed = await kept.list();
+    assert.deepEqual(new Set(pluck(listed, 'username')), names);
+    const members = new Set(listed.flatMap(Object.keys));
+    assert.deepEqual(members, new Set(['id', 'username', 'email', 'roles']));
+    await kept.add({ ...bob, id: toId(100), username: 'zz' });
+    await kept.add({ ...bob, id: toId(101), username: 'Za' });
+    const inOrder = pluck(await kept.list(), 'username');
+    assert.ok(inOrder.indexOf('Za') < inOrder.indexOf('zz'));
+  });
+
+  it('are found by their exact name, whatever is asked for', async (context) => {
+    const { store, kept } = await open(context);
+    await kept.add(bob);
+    const long = 'bob'.repeat(400_000);
+    for (const name of ['Bob', 'bob ', 'bob\0', '', '\0', '\ud800', 'constructor', long]) {
+      assert.equal(await store.accounts.find(name), undefined, name.slice(0, 20));
+      assert.equal(await store.accounts.findForLogin(name), undefined);
+    }
+  });
+}
+
+/** Accounts in front of those that a store keeps, and each question to the store. */
+function createFixture() {
+  const asked: string[] = [];
+  const given = { ...bob, username: 'both' };
+  const kept = { ...bob, username: 'kept' };
+  const find = (username: string): Account | undefined => {
+    asked.push(username);
+    return username === 'nobody' ? undefined : kept;
+  };
+  return { given, kept, asked, accounts: createAccounts([given], { find }) };
+}
+
+describe('accounts that are given and kept', () => {
+  it('are the given ones, at once, where none are kept', () => {
+    const { given } = createFixture();
+    const { find, findForLogin } = createAccounts([given]);
+    for (const each of [find, findForLogin]) {
+      assert.deepEqual(['both', 'kept', '__proto__'].map(each), [given, undefined, undefined]);
+    }
+  });
+
+  it('ask the store for nothing at the token of a given one', () => {
+    const { accounts, asked, given } = createFixture();
+    assert.equal(accounts.find('both'), given);
+    assert.deepEqual(asked, []);
+  });
+
+  it('ask the store once for a login, whether the name is given, kept or nobody’s', async () => {
+    const { accounts, asked, given, kept } = createFixture();
+    assert.equal(await accounts.findForLogin('both'), given);
+    assert.equal(await accounts.findForLogin('kept'), kept);
+    assert.equal(await accounts.findForLogin('nobody'), undefined);
+    assert.deepEqual(asked, ['both', 'kept', 'nobody']);
+  });
+
+  it('are not asked for by a name that is longer than any', async () => {
+    const { accounts, asked } = createFixture();
+    const long = 'x'.repeat(257);
+    assert.ok(await accounts.find(long.slice(1)));
+    for (const find of [accounts.find, accounts.findForLogin]) {
+      assert.equal(await find(long), undefined);
+    }
+    assert.deepEqual(asked, [long.slice(1)]);
+  });
 });

@@ -85,6 +85,13 @@ class Model {
     this.#look = undefined;
   }
 
+  look(times = 1): void {
+    for (let looks = 0; looks < times; looks += 1) {
+      this.snapshot();
+      this.take();
+    }
+  }
+
   numbers(isOne: (seq: string, state: Write['state']) => boolean): readonly string[] {
     return this.writes
       .filter(({ seq, state }) => isOne(String(seq), state))
@@ -113,20 +120,13 @@ describe('the order of comments', () => {
         for (const apply of steps) apply(model);
         // What is still open ends, and the node goes on looking.
         while (model.writes.some(({ state }) => state === 'open')) model.end(0, 'committed');
-        for (let looks = 0; looks < 2 * model.writes.length + 2; looks += 1) {
-          model.snapshot();
-          model.take();
-        }
+        model.look(2 * model.writes.length + 2);
         // Each once, in order; one that was removed may have been heard before that.
-        assert.deepEqual(
-          model.heard,
-          model.numbers((n) => model.heard.includes(n)),
-        );
+        const inOrder = model.numbers((n) => model.heard.includes(n));
+        assert.deepEqual(model.heard, inOrder);
         const there = model.numbers((_n, state) => state === 'committed');
-        assert.deepEqual(
-          model.heard.filter((n) => there.includes(n)),
-          there,
-        );
+        const heardThere = model.heard.filter((n) => there.includes(n));
+        assert.deepEqual(heardThere, there);
       }),
       { numRuns: cases(2_000) },
     );
@@ -149,10 +149,7 @@ describe('the order of comments', () => {
     model.order.stored({ seq: 2, timeline: 1, comment: toComment(2) });
     model.end(0, 'aborted');
     model.end(0, 'aborted'); // gone again: no look will see it
-    for (let looks = 0; looks < 2; looks += 1) {
-      model.snapshot();
-      model.take();
-    }
+    model.look(2);
     assert.deepEqual(model.heard, ['2']);
   });
 
@@ -163,13 +160,11 @@ describe('the order of comments', () => {
     model.end(1, 'committed');
     for (const time of [0, 1, 1_000_000]) {
       model.time = time;
-      model.snapshot();
-      model.take();
+      model.look();
       assert.deepEqual(model.heard, []);
     }
     model.time = 1_000_001;
-    model.snapshot();
-    model.take();
+    model.look();
     assert.deepEqual(model.heard, ['2']);
   });
 
@@ -211,10 +206,7 @@ describe('the order of comments', () => {
     for (let writes = 0; writes < 4; writes += 1) model.begin(false);
     for (let writes = 0; writes < 4; writes += 1) model.end(0, 'committed');
     assert.deepEqual(model.order.known, [1, 3]);
-    for (let looks = 0; looks < 2; looks += 1) {
-      model.snapshot();
-      model.take();
-    }
+    model.look(2);
     assert.deepEqual([model.heard, model.order.known], [['2', '4'], []]);
   });
 
@@ -223,11 +215,9 @@ describe('the order of comments', () => {
     model.order.rewind(0, 1);
     model.begin(false);
     model.end(0, 'committed');
-    model.snapshot();
-    model.take();
+    model.look();
     model.order.rewind(0, 1);
-    model.snapshot();
-    model.take();
+    model.look();
     assert.deepEqual(model.heard, ['1', '1']);
   });
 });

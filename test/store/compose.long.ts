@@ -7,8 +7,10 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { assertWhole, fanOut } from '../support/fan-out.js';
+import { pluck } from '../support/lists.js';
+import { skipPostgres as skip } from '../support/postgres.js';
 import { startNode } from '../support/program.js';
-import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
 import { projectFolder } from '../support/source.js';
 import { createDirectory } from '../support/uploads.js';
 
@@ -66,23 +68,18 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   env['UPLOAD_DIR'] = await createDirectory(context);
   const secrets = await createDirectory(context);
 
-  const server = await startPostgres();
-  context.after(() => server.remove());
-  const database = new URL(await server.createDatabase());
-  for (const [name, value] of [
-    ['STORE_URL_FILE', `${database.href}\n`],
-    ['JWT_SECRET_FILE', `${'s'.repeat(44)}\n`],
-  ] as const) {
+  const given = {
+    STORE_URL_FILE: await database.createDatabase(),
+    JWT_SECRET_FILE: 's'.repeat(44),
+  };
+  for (const [name, value] of Object.entries(given)) {
     assert.match(env[name] ?? '', /^\/run\/secrets\//);
     env[name] = join(secrets, name);
-    await writeFile(env[name], value);
+    await writeFile(env[name], `${value}\n`);
   }
 
   const nodes = await Promise.all(Array.from({ length: count }, () => startNode(context, env)));
-  const url = await startProxy(
-    context,
-    nodes.map((node) => node.url),
-  );
+  const url = await startProxy(context, pluck(nodes, 'url'));
   const behind = nodes.map((node) => ({ ...node, url }));
   assertWhole(await fanOut({ nodes: behind, subscribers: 6, comments: 250, writers: 6 }));
 
@@ -93,7 +90,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   assert.ok(location.startsWith(`${env['PUBLIC_URL']}/api/todos/`), location);
   const { pathname } = new URL(location);
   const responses = await Promise.all(nodes.map((node) => fetch(node.url + pathname)));
-  assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
+  assert.deepEqual(new Set(pluck(responses, 'status')), new Set([200]));
 
   const form = new FormData();
   form.append('part', new Blob(['shared']), 'shared.txt');

@@ -1,32 +1,20 @@
 /** Many changes of one article at once, on several nodes. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
-import { openStore } from '../../dist/store/open.js';
-import type { Store } from '../../dist/store/store.js';
-import { startNode } from '../support/program.js';
-import { startPostgresProxy } from '../support/postgres-proxy.js';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
-import { driverOptions } from './driver-suite.js';
+import { describe, it } from 'node:test';
 import { changing, valueOf } from '../support/article-texts.js';
+import { pluck, times } from '../support/lists.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { startPostgresProxy } from '../support/postgres-proxy.js';
+import { startNode } from '../support/program.js';
+import { database } from '../support/shared-postgres.js';
+import { openOn } from '../support/stores.js';
 
 describe('one article on several nodes', { skip, concurrency: true }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await startPostgres();
-  });
-  after(() => server.remove());
-
-  async function open(context: TestContext, url: string): Promise<Store> {
-    const store = await openStore(url, driverOptions());
-    context.after(() => store.close());
-    return store;
-  }
-
   it('keeps all of 64 patches that two of them get at once', async (context) => {
-    const env = { STORE_URL: await server.createDatabase() };
+    const env = { STORE_URL: await database.createDatabase() };
     const nodes = await Promise.all([1, 2].map(() => startNode(context, env)));
-    const names = Array.from({ length: 64 }, (_, at) => `tag ${at}`);
+    const names = times(64).map((at) => `tag ${at}`);
     const headers = { 'Content-Type': 'application/json-patch+json' };
     const responses = await Promise.all(
       names.map((value, at) =>
@@ -37,16 +25,16 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
         }),
       ),
     );
-    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([204]));
+    assert.deepEqual(new Set(pluck(responses, 'status')), new Set([204]));
     const article = await (await fetch(`${nodes[0]?.url}/api/articles/1`)).json();
     const { tags } = article as { readonly tags: readonly string[] };
     assert.deepEqual(tags.slice(-64).toSorted(), names.toSorted());
   });
 
   it('can be changed from far away while a near one changes it all the time', async (context) => {
-    const url = await server.createDatabase();
+    const url = await database.createDatabase();
     const proxy = await startPostgresProxy(context, url, { delayMilliseconds: 5 });
-    const [near, far] = [await open(context, url), await open(context, proxy.url)];
+    const [near, far] = [await openOn(context, url), await openOn(context, proxy.url)];
     const rounds: number[] = [];
     let over = false;
     const changeFar = async (): Promise<void> => {
@@ -54,7 +42,7 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
         let round = 0;
         await far.articles.change(1, (article) => {
           round += 1;
-          return changing((value) => ({ ...value, [`far ${count}`]: true }))(article);
+          return changing({ [`far ${count}`]: true })(article);
         });
         rounds.push(round);
       }
@@ -63,10 +51,7 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
     const changeNear = async (): Promise<number> => {
       for (let count = 0; ; count += 1) {
         if (over) return count;
-        await near.articles.change(
-          1,
-          changing((article) => ({ ...article, near: count })),
-        );
+        await near.articles.change(1, changing({ near: count }));
       }
     };
     const [, count] = await Promise.all([changeFar(), changeNear()]);
@@ -77,23 +62,20 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
     const kept = Object.keys(article ?? {}).filter((name) => name.startsWith('far'));
     assert.equal(kept.length, 6);
     // The turn was given back: nobody waits for its end.
-    const [turn] = await server.query(url, openTurns);
+    const [turn] = await database.query(url, openTurns);
     assert.equal(turn?.['open'], 0);
   });
 
   it('is held up for a while only by a node that has gone with the turn', async (context) => {
-    const url = await server.createDatabase();
-    const store = await open(context, url);
-    await server.query(
+    const url = await database.createDatabase();
+    const store = await openOn(context, url);
+    await database.query(
       url,
       `UPDATE inkwell.article_turn
        SET holder = gen_random_uuid(), ends = clock_timestamp() + interval '1500 ms'`,
     );
     const since = performance.now();
-    await store.articles.change(
-      1,
-      changing((article) => ({ ...article, title: 'later' })),
-    );
+    await store.articles.change(1, changing({ title: 'later' }));
     assert.ok(performance.now() - since > 300);
     assert.equal(valueOf(await store.articles.find(1))?.title, 'later');
   });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
+import { database } from '../support/shared-postgres.js';
 import { distUrl, runInHeap } from '../support/small-heap.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 
@@ -61,7 +61,7 @@ test('long records take no more memory than there is', { skip: skipSqlite }, asy
 const listening = (url: string): string => `
   import postgres from 'postgres';
   import { openStore } from '${distUrl('store/open.js')}';
-  import { driverOptions } from '${new URL('driver-suite.js', import.meta.url).href}';
+  import { driverOptions } from '${new URL('../support/stores.js', import.meta.url).href}';
   const store = await openStore('${url}', driverOptions());
   const { id } = await store.posts.create({ title: 'a', content: 'b', authorId: null });
   const sql = postgres('${url}', { max: 1 });
@@ -84,7 +84,6 @@ const listening = (url: string): string => `
 `;
 
 test('a feed of long comments takes a few at a time', { skip: skipPostgres }, async () => {
-  const postgres = await sharePostgres();
-  const heard = runInHeap(48, listening(await postgres.createDatabase()));
+  const heard = runInHeap(48, listening(await database.createDatabase()));
   assert.equal(Number(heard), 60_000_009);
 });

@@ -1,29 +1,23 @@
 /** Nodes whose database has no LISTEN, or never notifies: they poll. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openStore } from '../../dist/store/open.js';
 import { assertWhole, fanOut } from '../support/fan-out.js';
 import { startNode } from '../support/program.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
+import { openOn } from '../support/stores.js';
 import { watching } from '../support/watching.js';
-import { driverOptions } from './driver-suite.js';
 
 describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await startPostgres();
-  });
-  after(() => server.remove());
-
   for (const [listen, name] of [
     ['refuse', 'refuses LISTEN'],
     ['ignore', 'never notifies'],
   ] as const) {
     it(`hear every comment once and in order where it ${name}`, async (context) => {
-      const proxy = await startPostgresProxy(context, await server.createDatabase(), { listen });
+      const proxy = await startPostgresProxy(context, await database.createDatabase(), { listen });
       const env = { STORE_URL: proxy.url, STORE_TIMEOUT_SECONDS: '2' };
       const nodes = await Promise.all([1, 2, 3].map(() => startNode(context, env)));
       const result = await fanOut({ nodes, subscribers: 6, comments: 250, writers: 6 });
@@ -43,7 +37,7 @@ describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true
   }
 
   it('hear of new comments where the database has lost the last ones', async (context) => {
-    const direct = await server.createDatabase();
+    const direct = await database.createDatabase();
     const { url } = await startPostgresProxy(context, direct, { listen: 'refuse' });
     const lost: string[] = [];
     const [deaf, other] = await Promise.all(
@@ -51,8 +45,7 @@ describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true
         const log = (_level: string, event: string): void => {
           if (event === 'database has failed over') lost.push(each);
         };
-        const store = await openStore(each, driverOptions({ log }));
-        context.after(() => store.close());
+        const store = await openOn(context, each, { log });
         const heard: string[] = [];
         store.comments.watch?.(({ content }) => heard.push(content));
         await watching([store]);
@@ -67,7 +60,7 @@ describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true
     for (const text of ['1', '2', '3']) await other.store.comments.add(id, text);
     await until(() => deaf.heard.length === 3);
     // As after a failover to a copy that lagged behind.
-    await server.query(
+    await database.query(
       direct,
       `DELETE FROM inkwell.comments WHERE content IN ('2', '3');
        SELECT setval('inkwell.comments_seq_seq', (SELECT max(seq) FROM inkwell.comments))`,

@@ -4,14 +4,10 @@
  */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type NodeProcess, startNode } from '../support/program.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
-import { skipSqlite } from '../support/sqlite.js';
+import { durableStores } from '../support/stores.js';
 
 const kills = Number(process.env['INKWELL_KILLS'] ?? '30');
 
@@ -98,10 +94,8 @@ async function check(url: string, ledger: Ledger): Promise<void> {
   }
   const asked = new Set(ledger.changes.map(({ text }) => text));
   const members = Object.keys(changed).filter((name) => /^\d/.test(name));
-  assert.deepEqual(
-    members.filter((name) => !asked.has(name)),
-    [],
-  );
+  const unasked = members.filter((name) => !asked.has(name));
+  assert.deepEqual(unasked, []);
 }
 
 /** The title is what a record is known by: of a comment that of its post. */
@@ -155,26 +149,14 @@ async function killAgainAndAgain(
   context.diagnostic(`${kills} kills, acknowledged: ${counts.join(', ')}`);
 }
 
-describe('a server that is killed', () => {
-  it('has every acknowledged write in its file', { skip: skipSqlite }, async (context) => {
-    const folder = await mkdtemp(join(tmpdir(), 'inkwell-durable-'));
-    context.after(() => rm(folder, { recursive: true, force: true }));
-    const env = { STORE_URL: `sqlite://${folder}/inkwell.db`, DEMO_DATA: 'false' };
-    await killAgainAndAgain(context, async () => [await startNode(context, env)]);
-  });
-
-  describe('on PostgreSQL', { skip: skipPostgres }, () => {
-    let server: PostgresServer;
-    before(async () => {
-      server = await startPostgres();
-    });
-    after(() => server.remove());
-
-    it('has every acknowledged write of two nodes in the database', async (context) => {
-      const env = { STORE_URL: await server.createDatabase(), DEMO_DATA: 'false' };
+describe('servers that are killed', () => {
+  for (const { name, skip, newUrl } of durableStores) {
+    it(`have every acknowledged write ${name}`, { skip }, async (context) => {
+      const env = { STORE_URL: await newUrl(context), DEMO_DATA: 'false' };
+      const nodes = name === 'on PostgreSQL' ? [env, env] : [env];
       await killAgainAndAgain(context, () =>
-        Promise.all([startNode(context, env), startNode(context, env)]),
+        Promise.all(nodes.map((each) => startNode(context, each))),
       );
     });
-  });
+  }
 });

@@ -1,88 +1,147 @@
-/** The three stores of uploads, and what those with an index in a database do beyond the contract. */
+/** What stores of uploads with an index in a database do beyond the others. */
 
 import assert from 'node:assert/strict';
-import { before, describe, it, type TestContext } from 'node:test';
-import { openStore } from '../../dist/store/open.js';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it, type TestContext } from 'node:test';
+import { AppError } from '../../dist/errors.js';
+import type { DurableFileIndex, StoredFile } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
+import { times } from '../support/lists.js';
 import { rounds } from '../support/long.js';
-import { type PostgresServer, skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { createDirectory, openUploads, readAll, store } from '../support/uploads.js';
+import { database } from '../support/shared-postgres.js';
+import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { driverOptions } from './driver-suite.js';
-import { ageAll, describeDurable, openDurable, type OpenRecords } from './durable-suite.js';
-import { describeUploads, listDurable } from './uploads-suite.js';
+import { bytes, createDirectory, readAll, readFile, store } from '../support/uploads.js';
+import { ageAll, listDurable, openDurable } from './upload-places.js';
 
-describeUploads({
-  name: 'in a folder of the run',
-  skip: false,
-  async open(context, { filesMax, bytesMax }) {
-    const bounds = { filesMax, bytesMax };
-    return [(await openUploads(context, bounds)).uploads];
-  },
-});
+for (const { name, skip, newUrl } of durableStores) {
+  const openRecords = async (t: TestContext): Promise<Store> => openOn(t, await newUrl(t));
+  const openPlace = async (t: TestContext): Promise<{ records: Store; directory: string }> => {
+    return { records: await openRecords(t), directory: await createDirectory(t) };
+  };
 
-describeUploads({
-  name: 'with its index in SQLite',
-  skip: skipSqlite,
-  async open(context, { filesMax, bytesMax }) {
-    const bounds = { filesMax, bytesMax };
-    const records = await openSqlite(context);
-    const directory = await createDirectory(context);
-    return [(await openDurable(records, context, { directory, ...bounds })).uploads];
-  },
-});
+  describe(`a durable store of uploads with its index ${name}`, { skip }, () => {
+    it('has its files and their order after the next start', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const { uploads } = await openDurable(records, t, { directory });
+      await store(uploads, { b: '1', a: '2' });
+      await store(uploads, { b: 'one' });
+      await uploads.close();
+      const { uploads: next, logged } = await openDurable(records, t, { directory });
+      await next.sweep();
+      assert.deepEqual(await readAll(next), Object.entries({ b: 'one', a: '2' }));
+      assert.deepEqual(logged, []);
+    });
 
-async function openSqlite(context: TestContext): Promise<Store> {
-  const records = await openStore(toSqliteUrl(await newSqliteFile(context)), driverOptions());
-  context.after(() => records.close());
-  return records;
+    it('removes what no index lists and is a day old, and nothing else', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const { uploads } = await openDurable(records, t, { directory });
+      await store(uploads, { a: '1', b: '2' });
+      const upload = uploads.begin();
+      const slow = await upload.write('slow', bytes('3'));
+      const folder = join(directory, 'inkwell-files');
+      for (const stray of ['old.upload', 'notes.txt']) await writeFile(join(folder, stray), 'x');
+      await ageAll(directory);
+      await writeFile(join(folder, 'young.upload'), 'x');
+      await uploads.sweep();
+      const left = await listDurable(directory);
+      assert.equal(left.length, 5);
+      assert.ok(!left.includes('old.upload'));
+      await upload.commit([slow]);
+      await upload.close();
+      await uploads.sweep();
+      assert.deepEqual(await readAll(uploads), Object.entries({ a: '1', b: '2', slow: '3' }));
+    });
+
+    it('keeps no more replaced files than stored ones may be, and removes the oldest', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const { uploads } = await openDurable(records, t, { directory, filesMax: 3 });
+      const snapshots = [];
+      for (let turn = 0; turn < 10; turn += 1) {
+        await store(uploads, { a: String(turn) });
+        snapshots.push(await uploads.open());
+      }
+      await store(uploads, { a: 'last' });
+      assert.equal((await listDurable(directory)).length, 4);
+      const newest = snapshots.at(-1) ?? assert.fail();
+      const [file] = newest.files;
+      assert.equal((await readFile(newest, file ?? assert.fail())).toString(), '9');
+      for (const snapshot of snapshots) await snapshot.release();
+    });
+
+    it('is refused with the folder of another database', async (t) => {
+      const directory = await createDirectory(t);
+      const records = await openRecords(t);
+      await (await openDurable(records, t, { directory })).uploads.close();
+      const other = await createDirectory(t);
+      const fault = /^Error: UPLOAD_DIR: .*inkwell-files/;
+      const refused = (at: string, of: Store): Promise<void> =>
+        assert.rejects(openDurable(of, t, { directory: at }), fault);
+      await refused(other, records);
+      await refused(other, records);
+      await records.close();
+      const next = await openRecords(t);
+      const full = await createDirectory(t);
+      await mkdir(join(full, 'inkwell-files'));
+      await writeFile(join(full, 'inkwell-files', 'a.upload'), 'of another database');
+      await refused(full, next);
+      await store((await openDurable(next, t, { directory })).uploads, { a: '1' });
+      assert.equal((await listDurable(full)).length, 1);
+    });
+
+    it('keeps what a commit without an answer may have stored, and removes the rest a day later', async (t) => {
+      const { records, directory } = await openPlace(t);
+      let isStored = true;
+      const wrap = (real: DurableFileIndex): DurableFileIndex => ({
+        ...real,
+        async commit(files: readonly StoredFile[]) {
+          if (isStored) await real.commit(files);
+          throw new AppError('overloaded', 'The answer was lost.');
+        },
+      });
+      const { uploads } = await openDurable(records, t, { directory, wrap });
+      await assert.rejects(store(uploads, { a: '1', b: '2' }), withCode('overloaded'));
+      isStored = false;
+      await assert.rejects(store(uploads, { a: 'never', c: 'never' }), withCode('overloaded'));
+      await uploads.sweep();
+      assert.equal((await listDurable(directory)).length, 4);
+      await ageAll(directory);
+      await uploads.sweep();
+      assert.equal((await listDurable(directory)).length, 2);
+      assert.deepEqual(await readAll(uploads), Object.entries({ a: '1', b: '2' }));
+    });
+
+    it('writes nothing while its index does not answer', async (t) => {
+      const { records, directory } = await openPlace(t);
+      let isAway = false;
+      const wrap = (real: DurableFileIndex): DurableFileIndex => ({
+        ...real,
+        async list(asked) {
+          if (isAway) throw new AppError('unavailable', 'Away.');
+          return real.list(asked);
+        },
+      });
+      const { uploads } = await openDurable(records, t, { directory, wrap });
+      await uploads.sweep();
+      isAway = true;
+      const upload = uploads.begin();
+      await assert.rejects(upload.write('a', bytes('1')), withCode('unavailable'));
+      assert.deepEqual(await listDurable(directory), []);
+    });
+  });
 }
 
-describe('on PostgreSQL', { skip: skipPostgres }, () => {
-  let server: PostgresServer;
-  let url: string;
-  before(async () => {
-    server = await sharePostgres();
-  });
-
-  const open = async (context: TestContext): Promise<Store> => {
-    const records = await openStore(url, driverOptions());
-    context.after(() => records.close());
-    return records;
-  };
-  const openNew: OpenRecords = async (context) => {
-    url = await server.clearedDatabase();
-    return open(context);
-  };
-
-  describeUploads({
-    name: 'with its index in PostgreSQL',
-    skip: false,
-    async open(context, { nodes, ...bounds }) {
-      const directory = await createDirectory(context);
-      url = await server.clearedDatabase();
-      const opened = await Promise.all(
-        Array.from({ length: nodes }, async () => {
-          const records = await open(context);
-          return openDurable(records, context, { directory, ...bounds });
-        }),
-      );
-      return opened.map(({ uploads }) => uploads);
-    },
-  });
-
-  describeDurable('in PostgreSQL', openNew);
-
+describe('a store of uploads with its index in PostgreSQL', { skip: onPostgres.skip }, () => {
   it('counts what other nodes are just committing', async (t) => {
     const directory = await createDirectory(t);
-    const [one, other] = [await openNew(t), await open(t)];
+    const url = await database.clearedDatabase();
+    const [one, other] = [await openOn(t, url), await openOn(t, url)];
     const more = { directory, filesMax: 2 };
     const nodes = [await openDurable(one, t, more), await openDurable(other, t, more)];
     // Every commit gets as far as it can before any of them may change the index.
-    const locked = server.query(
+    const locked = database.query(
       url,
       `DO $$ BEGIN
         LOCK TABLE inkwell.files IN SHARE MODE;
@@ -93,11 +152,11 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
     );
     const asked = `SELECT 1 FROM pg_locks WHERE granted AND mode = 'ShareLock'
       AND relation = 'inkwell.files'::regclass`;
-    await until(async () => (await server.query(url, asked)).length > 0);
+    await until(async () => (await database.query(url, asked)).length > 0);
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 6 }, async (_, at) => {
-        await store(nodes[at % 2]?.uploads ?? assert.fail(), { [`file ${at}`]: '' });
-      }),
+      times(6).map(async (at) =>
+        store(nodes[at % 2]?.uploads ?? assert.fail(), { [`file ${at}`]: '' }),
+      ),
     );
     await locked;
     assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 2);
@@ -105,14 +164,14 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   });
 
   it('does not lose or keep half of what is committed while connections are cut', async (t) => {
-    const records = await openNew(t);
+    const records = await openOn(t, await database.clearedDatabase());
     const directory = await createDirectory(t);
     const { uploads } = await openDurable(records, t, { directory });
     const expected = new Map<string, string>();
     let refused = 0;
     const turns = rounds('CUTS', { short: 12, long: 40 });
     for (let turn = 0; turn < turns; turn += 1) {
-      const cutting = turn % 2 === 0 ? server.cutConnections() : undefined;
+      const cutting = turn % 2 === 0 ? database.cutConnections() : undefined;
       const [name, text] = [`file ${turn}`, `text ${turn}`];
       const error = await store(uploads, { [name]: text }).catch((reason: unknown) => reason);
       if (error === undefined) expected.set(name, text);
@@ -131,36 +190,32 @@ describe('on PostgreSQL', { skip: skipPostgres }, () => {
   });
 
   it('refuses while the database is away, removes what it wrote, and goes on', async (t) => {
-    const records = await openNew(t);
+    const records = await openOn(t, await database.clearedDatabase());
     const directory = await createDirectory(t);
     const { uploads } = await openDurable(records, t, { directory });
     await store(uploads, { a: '1' });
-    await server.stop('SIGINT');
+    await database.stop('SIGINT');
     try {
       await assert.rejects(store(uploads, { b: '2' }), withCode('unavailable'));
       await assert.rejects(async () => uploads.open(), withCode('unavailable'));
     } finally {
-      await server.start();
+      await database.start();
     }
     await store(uploads, { c: '3' });
     await ageAll(directory);
     await uploads.sweep();
-    assert.deepEqual(await readAll(uploads), [
-      ['a', '1'],
-      ['c', '3'],
-    ]);
+    assert.deepEqual(await readAll(uploads), Object.entries({ a: '1', c: '3' }));
     assert.equal((await listDurable(directory)).length, 2);
   });
 });
 
-describe('on SQLite', { skip: skipSqlite }, () => {
-  describeDurable('in SQLite', openSqlite);
-
+describe('a store of uploads with its index in SQLite', { skip: inSqliteFile.skip }, () => {
   it('stops although its index does not answer', async (t) => {
     const directory = await createDirectory(t);
     const never = (): Promise<never> => new Promise(() => undefined);
     let isAway = false;
-    const { uploads } = await openDurable(await openSqlite(t), t, {
+    const records = await openOn(t, await inSqliteFile.newUrl(t));
+    const { uploads } = await openDurable(records, t, {
       directory,
       wrap: (index) => ({ ...index, list: (name) => (isAway ? never() : index.list(name)) }),
     });

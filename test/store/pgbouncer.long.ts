@@ -1,24 +1,19 @@
 /** The store on PostgreSQL behind PgBouncer, with fewer connections than the nodes have. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { allOf } from '../support/lists.js';
+import { allOf, pluck, times } from '../support/lists.js';
 import { skipPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
-import { type PostgresServer, skipPostgres, startPostgres } from '../support/postgres.js';
+import { skipPostgres } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
+import { driverOptions, openOn } from '../support/stores.js';
 import { watching } from '../support/watching.js';
-import { driverOptions } from './driver-suite.js';
 
 interface Pooled {
   readonly url: string;
   readonly listenUrl?: string;
-}
-
-async function open(context: TestContext, { url, listenUrl = '' }: Pooled): Promise<Store> {
-  const store = await openStore(url, driverOptions({ listenUrl }));
-  context.after(() => store.close());
-  return store;
 }
 
 /** Resolves with the texts of comments that a node tells of, once there are so many. */
@@ -32,12 +27,6 @@ function hear(node: Store, count: number): Promise<readonly string[]> {
 }
 
 describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await startPostgres();
-  });
-  after(() => server.remove());
-
   const session = {
     pool_mode: 'session',
     ignore_startup_parameters: 'statement_timeout,lock_timeout',
@@ -47,7 +36,7 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
 
   it('in session mode, a start says what the pooler has to be told', async (t) => {
     const { ignore_startup_parameters: _, ...others } = session;
-    const url = await startPgBouncer(t, await server.createDatabase(), others);
+    const url = await startPgBouncer(t, await database.createDatabase(), others);
     await assert.rejects(openStore(url, driverOptions()), {
       message:
         'STORE_URL: the pooler says "unsupported startup parameter: statement_timeout". Set ' +
@@ -56,28 +45,24 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
     });
   });
 
+  type Start = (t: TestContext, url: string) => Promise<Pooled>;
+  const inSession: Start = async (t, url) => ({ url: await startPgBouncer(t, url, session) });
+  const inTransaction: Start = async (t, url) => {
+    return { url: `${await startPgBouncer(t, url, transaction)}?prepare=false` };
+  };
+  const past: Start = async (t, url) => ({ ...(await inTransaction(t, url)), listenUrl: url });
   for (const [name, listening, start] of [
-    ['in session mode', 2, async (t, url) => ({ url: await startPgBouncer(t, url, session) })],
-    [
-      'in transaction mode',
-      0,
-      async (t, url) => ({
-        url: `${await startPgBouncer(t, url, transaction)}?prepare=false`,
-      }),
-    ],
-    [
-      'in transaction mode, listening past it',
-      2,
-      async (t, url) => ({
-        url: `${await startPgBouncer(t, url, transaction)}?prepare=false`,
-        listenUrl: url,
-      }),
-    ],
-  ] as readonly (readonly [string, number, (t: TestContext, url: string) => Promise<Pooled>])[]) {
+    ['in session mode', 2, inSession],
+    ['in transaction mode', 0, inTransaction],
+    ['in transaction mode, listening past it', 2, past],
+  ] as const) {
     it(`${name}, what is stored is found, and every node tells of it once`, async (t) => {
-      const database = await server.createDatabase();
-      const pooled = await start(t, database);
-      const nodes = await Promise.all([open(t, pooled), open(t, pooled)]);
+      const direct = await database.createDatabase();
+      const { url, listenUrl = '' } = await start(t, direct);
+      const nodes = [
+        await openOn(t, url, { listenUrl }),
+        await openOn(t, url, { listenUrl }),
+      ] as const;
       const [first, second] = nodes;
       const { id } = await first.posts.create({ title: 'a', content: 'b', authorId: null });
       const count = 60;
@@ -85,9 +70,9 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
       await watching(nodes);
       const listeners = `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND query LIKE 'LISTEN %'`;
-      while ((await server.query(database, listeners)).length !== listening);
+      while ((await database.query(direct, listeners)).length !== listening);
       await Promise.all(
-        Array.from({ length: count }, async (_, at) => {
+        times(count).map(async (at) => {
           const node = nodes[at % 2] ?? first;
           assert.ok(await node.comments.add(id, `comment ${at}`));
           assert.equal((await node.posts.find(id))?.title, 'a');
@@ -95,7 +80,7 @@ describe('behind PgBouncer', { skip: skipPostgres || skipPgBouncer }, () => {
           assert.equal((await second.todos.find(todo.id))?.title, `todo ${at}`);
         }),
       );
-      const stored = (await allOf(first.comments.ofPost(id))).map(({ content }) => content);
+      const stored = pluck(await allOf(first.comments.ofPost(id)), 'content');
       assert.equal(stored.length, count);
       assert.deepEqual(await Promise.all(heard), [stored, stored]);
     });

@@ -7,11 +7,11 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
-import { type PostgresServer, skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
-import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { driverOptions } from './driver-suite.js';
 import { changing, toDraft } from '../support/article-texts.js';
+import { skipPostgres } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
+import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { driverOptions } from '../support/stores.js';
 
 /** In each table. */
 const rowsMax = 5_000;
@@ -88,10 +88,7 @@ async function change(
   await todos.create({ title: 'A', completed: false });
   await articles.find(200);
   await articles.save(toDraft({ title: 'A' }));
-  await articles.change(
-    200,
-    changing((article) => ({ ...article, content: 'text' })),
-  );
+  await articles.change(200, changing({ content: 'text' }));
 }
 
 describe('statements on SQLite', { skip: skipSqlite }, () => {
@@ -106,20 +103,18 @@ describe('statements on SQLite', { skip: skipSqlite }, () => {
       const path = await newSqliteFile(context);
       const options = driverOptions();
       await (await openStore(toSqliteUrl(path), options)).close();
-      inSqlite(path, (database) => {
-        database.exec(`BEGIN; ${filling.replaceAll('::uuid', '')} COMMIT; ${statistics}`);
+      const { mock } = inSqlite(path, (file) => {
+        file.exec(`BEGIN; ${filling.replaceAll('::uuid', '')} COMMIT; ${statistics}`);
+        return context.mock.method(Object.getPrototypeOf(file) as typeof file, 'prepare');
       });
-      const { mock } = inSqlite(path, (database) =>
-        context.mock.method(Object.getPrototypeOf(database) as typeof database, 'prepare'),
-      );
       const store = await openStore(toSqliteUrl(path), options);
       await askAll(store);
       await store.close();
       const texts = new Set(mock.calls.map((call) => call.arguments[0]));
       mock.restore();
-      inSqlite(path, (database) => {
+      inSqlite(path, (file) => {
         for (const text of texts) {
-          for (const { detail } of database.prepare(`EXPLAIN QUERY PLAN ${text}`).all()) {
+          for (const { detail } of file.prepare(`EXPLAIN QUERY PLAN ${text}`).all()) {
             const step = String(detail);
             const isBounded = /ORDER BY id LIMIT/.test(text);
             if (step.startsWith('SCAN') && !isBounded) assert.match(step, scans, text);
@@ -135,28 +130,26 @@ describe('statements on SQLite', { skip: skipSqlite }, () => {
 });
 
 describe('statements on PostgreSQL', { skip: skipPostgres }, () => {
-  let server: PostgresServer;
   let url: string;
   before(async () => {
-    server = await sharePostgres();
-    url = await server.createDatabase();
+    url = await database.createDatabase();
     await (await openStore(url, driverOptions())).close();
-    await server.query(url, `SET search_path = inkwell; ${filling}`);
-    await server.query(url, 'VACUUM ANALYZE');
+    await database.query(url, `SET search_path = inkwell; ${filling}`);
+    await database.query(url, 'VACUUM ANALYZE');
   });
 
   // With a plan for all values, and, behind a pooler, with one for each.
   for (const parameters of ['', '?prepare=false']) {
     it(`read what is answered${parameters}`, async () => {
-      await server.query(url, 'SELECT pg_stat_reset()');
+      await database.query(url, 'SELECT pg_stat_reset()');
       const store = await openStore(url + parameters, driverOptions({ connectionsMax: 1 }));
       for (let round = 0; round < 8; round += 1) await askAll(store);
       await store.close();
       // A connection adds to the statistics when it ends.
       const others = `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()`;
-      while ((await server.query(url, others)).length > 0);
-      const read = await server.query(
+      while ((await database.query(url, others)).length > 0);
+      const read = await database.query(
         url,
         `SELECT relname, 'in order' AS how, seq_tup_read::int AS rows FROM pg_stat_user_tables
         UNION ALL SELECT indexrelname, 'by index', idx_tup_read::int FROM pg_stat_user_indexes`,

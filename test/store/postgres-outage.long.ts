@@ -1,147 +1,124 @@
-/** Stores on a PostgreSQL whose connections are cut, or that is away for a while. */
+/** What clients and the log are told while PostgreSQL is away, only reads, or closes connections. */
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { after, before, describe, it, type TestContext } from 'node:test';
-import postgres from 'postgres';
+import { describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { openStore } from '../../dist/store/open.js';
-import type { Comment } from '../../dist/store/model.js';
+import { createServer, sql } from '../../dist/store/postgres/connection.js';
+import { Pool } from '../../dist/store/postgres/pool.js';
 import type { Store } from '../../dist/store/store.js';
+import { withCode } from '../support/errors.js';
+import { file, form, post, refusal } from '../support/files.js';
+import { allOf, times } from '../support/lists.js';
 import { rounds } from '../support/long.js';
-import { startNode } from '../support/program.js';
-import { type PostgresServer, skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { skipPostgres as skip } from '../support/postgres.js';
 import { endTogether, startFront } from '../support/postgres-proxy.js';
-import { driverOptions } from './driver-suite.js';
-import { allOf } from '../support/lists.js';
-import { watching } from '../support/watching.js';
+import { startNode } from '../support/program.js';
+import { startServer } from '../support/server.js';
+import { database } from '../support/shared-postgres.js';
+import { driverOptions, openOn, openSession } from '../support/stores.js';
+import { createDirectory } from '../support/uploads.js';
 
+const modern = 'application/graphql-response+json';
 const draft = { title: 'a', content: 'b', authorId: null };
-const unavailable = { name: 'AppError', code: 'unavailable' };
-
-async function open(context: TestContext, url: string, seconds = 2): Promise<Store> {
-  const store = await openStore(url, driverOptions({ timeoutSeconds: seconds }));
-  context.after(() => store.close());
-  return store;
-}
+const unavailable = withCode('unavailable');
 
 async function until(what: () => Promise<boolean> | boolean, seconds = 10): Promise<void> {
   const end = Date.now() + seconds * 1000;
   while (!(await what())) {
     assert.ok(Date.now() < end, `not within ${seconds} s`);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 10);
-    });
+    await pause(10);
   }
 }
 
-/** Adds comments one after the other; those that are refused meanwhile are not counted. */
-async function addFor(store: Store, postId: string, isOver: () => boolean): Promise<string[]> {
-  const ids: string[] = [];
-  while (!isOver()) {
-    try {
-      const comment = await store.comments.add(postId, 'again');
-      if (comment !== undefined) ids.push(comment.id);
-    } catch (error) {
-      assert.equal((error as { code?: string }).code, 'unavailable');
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5);
+describe('PostgreSQL', { skip }, () => {
+  it('is said to be unavailable while it is away', async (t) => {
+    const env = {
+      STORE_URL: await database.createDatabase(),
+      UPLOAD_DIR: await createDirectory(t),
+    };
+    const service = await startServer(t, { env });
+    const ask = async (query: string, accept: string): Promise<[Response, unknown]> => {
+      const response = await service.fetch('/graphql', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: accept },
+        body: JSON.stringify({ query }),
       });
+      return [response, await response.json()];
+    };
+    assert.equal((await ask('{ allPosts { id } }', modern))[0].status, 200);
+    await database.stop();
+    t.after(() => database.start());
+    for (const rest of [
+      await service.fetch('/posts'),
+      await service.fetch('/api/multiparts'),
+      await post(service, 'list', form({ b: file('2', 'b') })),
+    ]) {
+      assert.equal(rest.headers.get('retry-after'), '2');
+      assert.deepEqual(await refusal(rest), [503, 'unavailable']);
     }
-  }
-  return ids;
-}
-
-function hear(store: Store): string[] {
-  const heard: string[] = [];
-  store.comments.watch?.(({ id }) => heard.push(id));
-  return heard;
-}
-
-/** Nothing acknowledged is lost, and every node hears all that is stored, in that order. */
-async function isWhole(
-  comments: readonly Comment[] | undefined,
-  acknowledged: readonly string[],
-  heard: readonly (readonly string[])[],
-): Promise<void> {
-  const stored = comments?.map(({ id }) => id) ?? [];
-  assert.deepEqual(
-    acknowledged.filter((id) => !stored.includes(id)),
-    [],
-  );
-  await until(() => heard.every(({ length }) => length >= stored.length));
-  for (const ids of heard) assert.deepEqual(ids, stored);
-}
-
-describe('a store on PostgreSQL', { skip }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await startPostgres();
-  });
-  after(() => server.remove());
-
-  it('goes on when its connections are cut, and loses no comment', async (context) => {
-    const url = await server.createDatabase();
-    const [one, other] = [await open(context, url), await open(context, url)];
-    const heard = [hear(one), hear(other)];
-    await watching([one, other]);
-    const { id } = await one.posts.create(draft);
-    let over = false;
-    const adding = Promise.all([one, other, one].map((node) => addFor(node, id, () => over)));
-    for (let cuts = 0; cuts < 5; cuts += 1) {
-      await server.cutConnections();
-      await new Promise((resolve) => {
-        setTimeout(resolve, 100);
-      });
+    const id = '00000000-0000-7000-8000-000000000000';
+    for (const query of ['{ allPosts { id } }', `{ postById(postId: "${id}") { id } }`]) {
+      const [response, body] = await ask(query, modern);
+      assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '2']);
+      const { errors, ...others } = body as { errors: { extensions: unknown }[] };
+      assert.deepEqual(others, {});
+      assert.deepEqual(errors[0]?.extensions, { code: 'UNAVAILABLE', retryAfterSeconds: 2 });
+      const [legacy, same] = await ask(query, 'application/json');
+      assert.deepEqual([legacy.status, same], [200, body]);
     }
-    over = true;
-    const acknowledged = (await adding).flat();
-    await isWhole(await allOf(one.comments.ofPost(id)), acknowledged, heard);
   });
 
-  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
-    it(`refuses requests while the server is away (${signal}), then goes on`, async (context) => {
-      const url = await server.createDatabase();
-      const [one, other] = [await open(context, url), await open(context, url)];
-      const heard = [hear(one), hear(other)];
-      await watching([one, other]);
-      const { id } = await one.posts.create(draft);
-      let over = false;
-      const adding = Promise.all([one, other, other].map((node) => addFor(node, id, () => over)));
-      await until(() => (heard[0]?.length ?? 0) > 20);
-      await server.stop(signal);
-      const asked = Date.now();
-      await assert.rejects(async () => one.posts.find(id), unavailable);
-      await assert.rejects(async () => one.posts.create(draft), unavailable);
-      assert.ok(Date.now() - asked < 5_000);
-      await server.start();
-      const back = Date.now();
-      await until(async () => Promise.resolve(one.posts.find(id)).then(Boolean, () => false));
-      assert.ok(Date.now() - back < 5_000);
-      const already = heard[1]?.length ?? 0;
-      await until(() => (heard[1]?.length ?? 0) > already + 20);
-      over = true;
-      const acknowledged = (await adding).flat();
-      await isWhole(await allOf(one.comments.ofPost(id)), acknowledged, heard);
-    });
-  }
-
-  it('gives up on a server that says nothing, and finds it again', async (context) => {
-    const url = await server.createDatabase();
-    const store = await open(context, url, 1);
-    const { id } = await store.posts.create(draft);
-    await server.signal('SIGSTOP');
-    const asked = Date.now();
-    try {
-      await assert.rejects(async () => store.posts.find(id), unavailable);
-      assert.ok(Date.now() - asked < 6_000);
-    } finally {
-      await server.signal('SIGCONT');
+  it('is written to again after it was set to only read', async (t) => {
+    const url = await database.createDatabase();
+    const target = await createServer(url);
+    const lines: string[] = [];
+    const log = (_level: string, event: string): number => lines.push(event);
+    const pool = new Pool(target, { log, connectionsMax: 2, timeoutSeconds: 5 });
+    t.after(() => pool.close());
+    const name = new URL(url).pathname.slice(1);
+    const elsewhere = url.replace(name, 'postgres');
+    const setting = `ALTER DATABASE ${name} SET default_transaction_read_only`;
+    const only = (state: string): Promise<unknown> =>
+      database.query(elsewhere, `${setting} = ${state}`);
+    const write = (): Promise<unknown> => pool.write(sql`INSERT INTO t VALUES (1)`);
+    await pool.write(sql`CREATE TABLE t (n integer)`);
+    await only('on');
+    await database.cutConnections();
+    for (const _ of times(20)) {
+      await assert.rejects(write(), unavailable);
+      await pool.read(sql`SELECT 1`);
     }
-    await until(async () => Promise.resolve(store.posts.find(id)).then(Boolean, () => false));
+    assert.deepEqual(lines, ['database is away']);
+    await only('off');
+    while (!lines.includes('database is back')) {
+      await write().catch(unavailable);
+    }
+    assert.deepEqual(lines, ['database is away', 'database is back']);
+    await write();
+  });
+
+  it('is named while a start waits for it', async (t) => {
+    const url = await database.createDatabase();
+    await database.stop();
+    const lines: unknown[] = [];
+    const log = (_level: string, event: string, facts?: object): number =>
+      lines.push({ event, ...facts });
+    const opening = openStore(url, driverOptions({ log }));
+    while (lines.length === 0) await new Promise(setImmediate);
+    await database.start();
+    const store = await opening;
+    t.after(() => store.close());
+    const { host } = new URL(url);
+    const line = lines[0] as { event: string; host: string; reason: string };
+    assert.deepEqual([line.event, line.host], ['waiting for the database', host]);
+    assert.match(line.reason, /ECONNREFUSED/);
+    await store.posts.create(draft);
   });
 
   it('answers within 2 s after its connections were cut once', async (context) => {
-    const url = await server.createDatabase();
+    const url = await database.createDatabase();
     const node = await startNode(context, { STORE_URL: url });
     const ask = async (path: string, content?: string): Promise<Response> =>
       fetch(`${node.url}${path}`, {
@@ -155,10 +132,10 @@ describe('a store on PostgreSQL', { skip }, () => {
     const seen = { longest: 0, statuses: new Map<number, number>() };
     let left = rounds('CUT_REQUESTS', { short: 10_000, long: 104_000 });
     const cutAt = left - Math.floor(left / 10);
-    const load = async (_: unknown, at: number): Promise<void> => {
+    const load = async (at: number): Promise<void> => {
       while (left > 0) {
         left -= 1;
-        if (left === cutAt) void server.cutConnections();
+        if (left === cutAt) void database.cutConnections();
         const began = performance.now();
         const response = await (at % 3 === 0 ? ask(`${path}/comments`, 'c') : ask(path));
         await response.arrayBuffer();
@@ -166,7 +143,7 @@ describe('a store on PostgreSQL', { skip }, () => {
         seen.statuses.set(response.status, (seen.statuses.get(response.status) ?? 0) + 1);
       }
     };
-    await Promise.all(Array.from({ length: 30 }, load));
+    await Promise.all(times(30).map(load));
     const refused = seen.statuses.get(503) ?? 0;
     context.diagnostic(`longest ${seen.longest.toFixed()} ms, ${refused} refused`);
     assert.ok(seen.longest < 2_000, `${seen.longest} ms`);
@@ -175,7 +152,7 @@ describe('a store on PostgreSQL', { skip }, () => {
   });
 
   it('connects at most a few times a second to a front that only closes', async (context) => {
-    const url = new URL(await server.createDatabase());
+    const url = new URL(await database.createDatabase());
     const target = Number(url.port);
     const seen = { connections: 0, isClosing: false };
     url.host = await startFront(context, (near) => {
@@ -187,10 +164,10 @@ describe('a store on PostgreSQL', { skip }, () => {
         near.pipe(far).pipe(near);
       }
     });
-    const store = await open(context, url.href, 5);
+    const store = await openOn(context, url.href, { timeoutSeconds: 5 });
     const { id } = await store.posts.create(draft);
     seen.isClosing = true;
-    await server.cutConnections();
+    await database.cutConnections();
     seen.connections = 0;
     const end = performance.now() + 3_000;
     while (performance.now() < end) {
@@ -204,18 +181,17 @@ describe('a store on PostgreSQL', { skip }, () => {
   });
 
   it('brings the tables up to date beside a reader, and stops no other node', async (context) => {
-    const url = await server.createDatabase();
-    const old = await open(context, url);
+    const url = await database.createDatabase();
+    const old = await openOn(context, url, { timeoutSeconds: 2 });
     const { id } = await old.posts.create(draft);
-    await server.query(
+    await database.query(
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
        DROP INDEX inkwell.posts_of_status;
        DROP TABLE inkwell.login_failures, inkwell.upload_folder;
        UPDATE inkwell.schema_state SET version = 4`,
     );
-    const dump = postgres(url, { max: 1, onnotice: () => undefined });
-    context.after(() => dump.end({ timeout: 1 }));
+    const dump = openSession(context, url);
     const lines: string[] = [];
     const log = (_level: string, event: string): number => lines.push(event);
     let opening: Promise<Store> | undefined;
@@ -235,9 +211,9 @@ describe('a store on PostgreSQL', { skip }, () => {
   });
 
   it('reads what belongs to ten thousand posts in good time', async (context) => {
-    const url = await server.createDatabase();
-    const store = await open(context, url);
-    await server.query(
+    const url = await database.createDatabase();
+    const store = await openOn(context, url, { timeoutSeconds: 2 });
+    await database.query(
       url,
       `INSERT INTO inkwell.posts (id, title, content, status, created_at)
          SELECT gen_random_uuid(), n, n, 'DRAFT', '' FROM generate_series(1, 10000) AS n;

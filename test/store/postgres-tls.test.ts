@@ -12,14 +12,10 @@ import { createServer, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
 import { runCommand } from '../support/command.js';
 import { withCode } from '../support/errors.js';
-import {
-  otherUser,
-  type PostgresServer,
-  skipPostgres,
-  startPostgres,
-} from '../support/postgres.js';
+import { otherUser, type PostgresServer } from '../support/postgres.js';
+import { skipPostgres, startPostgres } from '../support/postgres.js';
+import { driverOptions, openOn } from '../support/stores.js';
 import { watching } from '../support/watching.js';
-import { driverOptions } from './driver-suite.js';
 
 const skipOpenSsl =
   spawnSync('openssl', ['version']).status !== 0 && 'there is no openssl on this machine';
@@ -68,8 +64,8 @@ describe('PostgreSQL with TLS', { skip: skipPostgres || skipOpenSsl }, () => {
     ['in place of channel binding', () => `${url}?channel_binding=require&${trusting}`],
   ];
   for (const [name, toUrl] of taken) {
-    it(`takes a certificate ${name}`, async () => {
-      const store = await openStore(toUrl(), driverOptions());
+    it(`takes a certificate ${name}`, async (t) => {
+      const store = await openOn(t, toUrl());
       // One more connection listens for comments.
       store.comments.watch?.(() => undefined);
       await watching([store]);
@@ -80,31 +76,20 @@ describe('PostgreSQL with TLS', { skip: skipPostgres || skipOpenSsl }, () => {
          WHERE application_name = 'inkwell'`,
       );
       await store.close();
-      assert.ok(connections.length > 1);
-      assert.deepEqual(new Set(connections.map(({ ssl }) => ssl)), new Set([true]));
+      assert.ok(connections.length > 1 && connections.every(({ ssl }) => ssl === true));
     });
   }
 
   const untrusted = /^STORE_URL: the server is not trusted: .*SIGN.*sslrootcert=FILE trusts/;
   const otherName = /^STORE_URL: the server is not trusted: .*ERR_TLS_CERT_ALTNAME_INVALID/;
+  const noAuthority = /^STORE_URL: .*specifying a CA with sslrootcert/;
+  const binding = 'sslmode=require&channel_binding=require';
   const refused: readonly (readonly [name: string, url: () => string, message: RegExp])[] = [
     ['of an authority that is not trusted', () => `${url}?sslmode=verify-full`, untrusted],
-    [
-      'of no authority',
-      () => `${url}?sslmode=verify-ca`,
-      /^STORE_URL: .*specifying a CA with sslrootcert/,
-    ],
-    [
-      'of such a one in place of channel binding',
-      () => `${url}?sslmode=require&channel_binding=require`,
-      untrusted,
-    ],
+    ['of no authority', () => `${url}?sslmode=verify-ca`, noAuthority],
+    ['of such a one in place of channel binding', () => `${url}?${binding}`, untrusted],
     ['of another host', () => `${byName()}?sslmode=verify-full&${trusting}`, otherName],
-    [
-      'of another host in place of channel binding',
-      () => `${byName()}?sslmode=require&channel_binding=require&${trusting}`,
-      otherName,
-    ],
+    ['of another host, for binding', () => `${byName()}?${binding}&${trusting}`, otherName],
   ];
   for (const [name, toUrl, message] of refused) {
     it(`refuses a certificate ${name}, and does not wait for another one`, async () => {
@@ -114,11 +99,8 @@ describe('PostgreSQL with TLS', { skip: skipPostgres || skipOpenSsl }, () => {
 
   it('is unavailable while it has such a certificate', async (t) => {
     const reached = await createServer(`${url}?sslmode=verify-full`);
-    const pool = new Pool(reached, {
-      log: () => undefined,
-      connectionsMax: 1,
-      timeoutSeconds: 5,
-    });
+    const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 };
+    const pool = new Pool(reached, options);
     t.after(() => pool.close());
     await assert.rejects(pool.read(sql`SELECT 1`), withCode('unavailable'));
   });

@@ -1,96 +1,68 @@
+/** What PostgreSQL has beyond the contract: its tables, and what several nodes tell each other. */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { before, test, type TestContext } from 'node:test';
-import postgres from 'postgres';
-import type { DriverOptions } from '../../dist/store/driver.js';
+import { test, type TestContext } from 'node:test';
+import type { Log } from '../../dist/log.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
-import type { Store } from '../../dist/store/store.js';
-import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
-import { startServer } from '../support/server.js';
-import { watching } from '../support/watching.js';
-import { describeAccounts } from './accounts-suite.js';
-import { describeDriver, driverOptions } from './driver-suite.js';
-import { describeHistories } from './histories.js';
-import { allOf } from '../support/lists.js';
-import { until } from '../support/until.js';
+import { openPostgresStore } from '../../dist/store/postgres/open.js';
 import { changing, toDraft } from '../support/article-texts.js';
-
-let server: PostgresServer;
-before(async () => {
-  if (skip === false) server = await sharePostgres();
-});
-
-async function open(context: TestContext, url: string, options?: DriverOptions): Promise<Store> {
-  const store = await openStore(url, options ?? driverOptions());
-  context.after(() => store.close());
-  return store;
-}
-
-const driver = {
-  name: 'on PostgreSQL',
-  skip,
-  open: async (context: TestContext, options: DriverOptions) =>
-    open(context, await server.clearedDatabase(), options),
-};
-
-describeDriver(driver);
-describeHistories(driver);
-describeAccounts({ name: driver.name, skip, newUrl: () => server.clearedDatabase() });
+import { allOf, pluck, times } from '../support/lists.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { startServer } from '../support/server.js';
+import { database, sharePostgres } from '../support/shared-postgres.js';
+import { driverOptions, openOn, openSession } from '../support/stores.js';
+import { until } from '../support/until.js';
+import { watching } from '../support/watching.js';
 
 test(
-  'a database of the first version is brought up to date, filled no second time',
+  'a database of the first version is brought up to date, not filled again',
   { skip },
   async (t) => {
-    const url = await server.emptyDatabase();
-    const first = await openStore(url, driverOptions());
+    const url = await database.emptyDatabase();
+    const first = await openOn(t, url);
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.close();
     const kept =
       "('posts', 'comments', 'authors', 'todos', 'articles', 'counters', 'schema_state')";
-    const later = await server.query(
+    await database.query(
       url,
-      `SELECT tablename FROM pg_tables WHERE schemaname = 'inkwell' AND tablename NOT IN ${kept}`,
-    );
-    for (const { tablename } of later) {
-      await server.query(url, `DROP TABLE inkwell.${String(tablename)}`);
-    }
-    await server.query(
-      url,
-      `ALTER TABLE inkwell.comments DROP COLUMN timeline;
-       DROP INDEX inkwell.posts_of_status;
-       UPDATE inkwell.schema_state SET version = 1`,
+      `DO $$ DECLARE name text; BEGIN
+       FOR name IN SELECT tablename FROM pg_tables
+         WHERE schemaname = 'inkwell' AND tablename NOT IN ${kept}
+       LOOP
+         EXECUTE 'DROP TABLE inkwell.' || name;
+       END LOOP;
+     END $$;
+     ALTER TABLE inkwell.comments DROP COLUMN timeline;
+     DROP INDEX inkwell.posts_of_status;
+     UPDATE inkwell.schema_state SET version = 1`,
     );
     const logged: unknown[] = [];
-    const opened = await openAccounts(url, {
-      ...driverOptions({
-        log: (level, event, facts) => logged.push([level, event, facts?.['from']]),
-      }),
-      startSeconds: 5,
-      mayCreate: true,
-    });
+    const log: Log = (level, event, facts) => void logged.push([level, event, facts?.['from']]);
+    const options = { ...driverOptions({ log }), startSeconds: 5, mayCreate: true };
+    const opened = await openAccounts(url, options);
     assert.deepEqual(await opened.accounts.list(), []);
     assert.deepEqual(logged, [['info', 'schema migrated', 1]]);
     await opened.close();
-    const second = await open(t, url);
+    const second = await openOn(t, url);
     assert.equal((await allOf(second.posts.all)).length, 2);
   },
 );
 
 test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
+  const url = await database.emptyDatabase();
   const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
   const env = { STORE_URL: url, STORE_CONNECTIONS_MAX: '2', ...limits };
   const service = await startServer(t, { env });
-  const session = postgres(url, { max: 1, fetch_types: false });
-  t.after(() => session.end({ timeout: 1 }));
+  const session = openSession(t, url);
   const responses = await session.begin(async (lock) => {
     await lock`LOCK TABLE inkwell.comments IN ACCESS EXCLUSIVE MODE`;
-    const reads = Array.from({ length: 50 }, () => service.fetch(`/comments/${randomUUID()}`));
+    const reads = times(50).map(() => service.fetch(`/comments/${randomUUID()}`));
     await until(async () => {
       const waiting = await lock`SELECT FROM pg_locks
         WHERE relation = 'inkwell.comments'::regclass AND NOT granted`;
@@ -98,24 +70,23 @@ test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip },
     });
     return { all: Promise.all(reads) };
   });
-  assert.deepEqual([...new Set((await responses.all).map(({ status }) => status))], [404]);
+  assert.deepEqual(new Set(pluck(await responses.all, 'status')), new Set([404]));
   const statement = `select count(*)::int as connections from pg_stat_activity
     where datname = current_database() and application_name = 'inkwell'
     and query not like 'LISTEN%'`;
-  const [found] = await server.query(url, statement);
+  const [found] = await database.query(url, statement);
   assert.equal(found?.['connections'], 2);
 });
 
 test('a database is made once by ten nodes that start at the same time', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
-  const stores = await Promise.all(Array.from({ length: 10 }, () => open(t, url)));
+  const url = await database.emptyDatabase();
+  const stores = await Promise.all(times(10).map(() => openOn(t, url)));
   for (const store of stores) assert.equal((await allOf(store.posts.all)).length, 3);
 });
 
 /** A transaction of another program, under way with a transaction id of its own. */
 async function begin(t: TestContext, url: string) {
-  const session = postgres(url, { max: 1, fetch_types: false });
-  t.after(() => session.end({ timeout: 1 }));
+  const session = openSession(t, url);
   await session`BEGIN`;
   await session`SELECT pg_current_xact_id()`;
   return {
@@ -127,8 +98,8 @@ async function begin(t: TestContext, url: string) {
 }
 
 test('a node that watches hears what is stored from then on, by all nodes', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
-  const [node, other] = [await open(t, url), await open(t, url)];
+  const url = await database.emptyDatabase();
+  const [node, other] = [await openOn(t, url), await openOn(t, url)];
   const { id } = await node.posts.create({ title: 'a', content: 'b', authorId: null });
   for (let again = 0; again < 2; again += 1) {
     await other.comments.add(id, 'of before');
@@ -152,12 +123,12 @@ async function looked(url: string): Promise<void> {
   const statement = `SELECT FROM pg_stat_activity
     WHERE query LIKE '%pg_snapshot_xmin%' AND pid <> pg_backend_pid() AND state = 'idle'
     AND query_start > '${since.toISOString()}'`;
-  await until(async () => (await server.query(url, statement)).length > 0);
+  await until(async () => (await database.query(url, statement)).length > 0);
 }
 
 test('a comment is waited for while one that began before it is stored', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
-  const [node, other] = [await open(t, url), await open(t, url)];
+  const url = await database.emptyDatabase();
+  const [node, other] = [await openOn(t, url), await openOn(t, url)];
   const { id } = await node.posts.create({ title: 'a', content: 'b', authorId: null });
   const heard: string[] = [];
   node.comments.watch?.(({ content }) => heard.push(content));
@@ -176,80 +147,68 @@ test('a comment is waited for while one that began before it is stored', { skip 
 });
 
 test('a store tells every node of every comment, in the stored order', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
-  const nodes = await Promise.all([1, 2, 3].map(() => open(t, url)));
-  const heard = nodes.map(() => [] as string[]);
-  const allHeard = nodes.map(
-    (node, at) =>
-      new Promise<void>((resolve) => {
-        node.comments.watch?.(({ id: heardId }) => {
-          if (heard[at]?.push(heardId) === 300) resolve();
-        });
-      }),
-  );
-  const { id } = await (nodes[0] as Store).posts.create({
-    title: 'a',
-    content: 'b',
-    authorId: null,
+  const url = await database.emptyDatabase();
+  const nodes = [await openOn(t, url), await openOn(t, url), await openOn(t, url)] as const;
+  const allHeard = nodes.map(async ({ comments }) => {
+    const heard: string[] = [];
+    await new Promise<void>((resolve) => {
+      comments.watch?.(({ id }) => {
+        if (heard.push(id) === 300) resolve();
+      });
+    });
+    return heard;
   });
+  const { id } = await nodes[0].posts.create({ title: 'a', content: 'b', authorId: null });
   await watching(nodes);
-  await Promise.all(
-    Array.from({ length: 300 }, async (_, at) => nodes[at % 3]?.comments.add(id, String(at))),
-  );
-  await Promise.all(allHeard);
-  const stored = (await allOf((nodes[0] as Store).comments.ofPost(id))).map(
-    (comment) => comment.id,
-  );
+  await Promise.all(times(300).map(async (at) => nodes[at % 3]?.comments.add(id, String(at))));
+  const heard = await Promise.all(allHeard);
+  const stored = pluck(await allOf(nodes[0].comments.ofPost(id)), 'id');
   for (const ids of heard) assert.deepEqual(ids, stored);
 });
 
 test('a start warns of a database that may lose acknowledged writes', { skip }, async (t) => {
-  const url = await server.createDatabase();
+  const url = await database.createDatabase();
   const events: string[] = [];
   const log = (_level: string, event: string): number => events.push(event);
-  await (await openStore(url, driverOptions({ log }))).close();
+  await (await openOn(t, url, { log })).close();
   assert.deepEqual(events, []);
   const name = new URL(url).pathname.slice(1);
-  await server.query(url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
-  await open(t, url, driverOptions({ log }));
+  await database.query(url, `ALTER DATABASE ${name} SET synchronous_commit = off`);
+  await openOn(t, url, { log });
   assert.deepEqual(events, ['database may lose acknowledged writes']);
 });
 
 test('no change of an article gives it a version that it had', { skip }, async (t) => {
-  const url = await server.emptyDatabase();
-  const { articles } = await open(t, url);
+  const url = await database.emptyDatabase();
+  const { articles } = await openOn(t, url);
   const version = async (): Promise<unknown> =>
-    (await server.query(url, 'SELECT version FROM inkwell.articles WHERE id = 1'))[0]?.['version'];
+    (await database.query(url, 'SELECT version FROM inkwell.articles WHERE id = 1'))[0]?.[
+      'version'
+    ];
   const versions = new Set<unknown>();
   for (const title of ['a', 'b', 'c']) {
-    await articles.change(
-      1,
-      changing((article) => ({ ...article, title })),
-    );
+    await articles.change(1, changing({ title }));
     versions.add(await version());
     await articles.save(toDraft({ id: 1, title }));
     versions.add(await version());
     // As after a failover to a copy that had not heard of it.
-    await server.query(url, 'UPDATE inkwell.articles SET version = 7');
+    await database.query(url, 'UPDATE inkwell.articles SET version = 7');
   }
   assert.equal(versions.size, 6);
 });
 
-test(
-  'a database is refused, and left as it is, where a newer version made it',
-  { skip },
-  async (t) => {
-    const url = await server.emptyDatabase();
-    await (await open(t, url)).close();
-    await server.query(url, 'UPDATE inkwell.schema_state SET version = 1000');
-    await assert.rejects(openStore(url, driverOptions()), {
-      message: 'STORE_URL: the database was written by a newer version of this program.',
-    });
-  },
-);
+test('a database that a newer version made is refused, and left as it is', { skip }, async (t) => {
+  const url = await database.emptyDatabase();
+  await (await openOn(t, url)).close();
+  await database.query(url, 'UPDATE inkwell.schema_state SET version = 1000');
+  await assert.rejects(openStore(url, driverOptions()), {
+    message: 'STORE_URL: the database was written by a newer version of this program.',
+  });
+});
 
 for (const encoding of ['LATIN1', 'SQL_ASCII']) {
   test(`a database is refused, and left empty, where it is ${encoding}`, { skip }, async () => {
+    const server = await sharePostgres();
     const name = encoding.toLowerCase();
     const make = `CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`;
     await server.query(server.url('postgres'), make);
@@ -262,13 +221,6 @@ for (const encoding of ['LATIN1', 'SQL_ASCII']) {
     assert.deepEqual(await server.query(server.url(name), schemas), []);
   });
 }
-
-test('a URL is refused with one line where there is no such database', { skip }, async () => {
-  const url = (await server.emptyDatabase()).replace(/\w+$/, 'nothing');
-  await assert.rejects(openStore(url, driverOptions()), {
-    message: /^STORE_URL: .*nothing.*3D000/,
-  });
-});
 
 test('PostgreSQL is refused with one line where the package is missing', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-bare-'));
@@ -285,4 +237,47 @@ test('PostgreSQL is refused with one line where the package is missing', async (
   await assert.rejects(bare.openStore('postgres://127.0.0.1/x', driverOptions()), {
     message: 'STORE_URL: postgres:// needs one more package: npm install pg',
   });
+});
+
+const tlsSettings = 'sslmode=prefer sslmode=require sslmode=verify-full channel_binding=require';
+
+test('a server without TLS is refused at once where TLS is required', { skip }, async () => {
+  const url = await database.createDatabase();
+  for (const parameter of tlsSettings.split(' ')) {
+    await assert.rejects(openStore(`${url}?${parameter}`, driverOptions()), {
+      message: 'STORE_URL: The server does not support SSL connections',
+    });
+  }
+});
+
+const addresses = Object.values(networkInterfaces()).flat();
+const skipIpv6 =
+  skip || (!addresses.some((one) => one?.address === '::1') && 'there is no IPv6 on this machine');
+
+test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async (t) => {
+  const url = await database.createDatabase();
+  const store = await openOn(t, url.replace('@127.0.0.1:', '@[::1]:'));
+  // One more connection listens for comments.
+  store.comments.watch?.(() => undefined);
+  await watching([store]);
+  const connections = await database.query(
+    url,
+    `SELECT DISTINCT host(client_addr) AS address FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'inkwell'`,
+  );
+  assert.deepEqual(connections, [{ address: '::1' }]);
+  await assert.rejects(
+    openPostgresStore('postgres://[::1]:1/db', { ...driverOptions(), startSeconds: 0 }),
+    /^Error: STORE_URL: the database at \[::1\]:1 does not answer: connect ECONNREFUSED/,
+  );
+});
+
+test('a URL that is none, has several hosts, or a file that is not there is refused', async () => {
+  for (const [url, message] of [
+    ['postgres://h:x/db', /^STORE_URL: Invalid URL$/],
+    ['postgres://u:p,q@a,b:1/db', /^STORE_URL: it names several hosts, and has to name one/],
+    ['postgres://h/db?sslrootcert=/nothing/here', /^STORE_URL: ENOENT.*\/nothing\/here/],
+  ] as const) {
+    await assert.rejects(openStore(url, driverOptions()), { message });
+  }
 });

@@ -1,3 +1,5 @@
+/** What a SQLite file has beyond the contract: how it is written, shared, refused and lost. */
+
 import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -5,8 +7,10 @@ import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
-import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
+import { toDraft } from '../support/article-texts.js';
+import { withCode } from '../support/errors.js';
+import { allOf, times } from '../support/lists.js';
 import {
   inSqlite,
   newSqliteFile,
@@ -14,34 +18,17 @@ import {
   skipSqlite,
   toSqliteUrl,
 } from '../support/sqlite.js';
-import { withCode } from '../support/errors.js';
-import { describeAccounts } from './accounts-suite.js';
-import { describeDriver, driverOptions } from './driver-suite.js';
-import { describeHistories } from './histories.js';
-import { allOf } from '../support/lists.js';
-import { toDraft } from '../support/article-texts.js';
+import { driverOptions, openOn } from '../support/stores.js';
 
-function openFile(path: string, options = driverOptions()): Promise<Store> {
-  return openStore(toSqliteUrl(path), options);
+const draft = { title: 'a', content: 'x', authorId: null };
+
+const openFile = (path: string): Promise<Store> => openStore(toSqliteUrl(path), driverOptions());
+
+/** A new file, and a store on it that is closed with the test. */
+async function openNew(context: TestContext): Promise<{ path: string; store: Store }> {
+  const path = await newSqliteFile(context);
+  return { path, store: await openOn(context, toSqliteUrl(path)) };
 }
-
-const driver = {
-  name: 'in a SQLite file',
-  skip: skipSqlite,
-  open: async (context: TestContext, options: ReturnType<typeof driverOptions>): Promise<Store> => {
-    const store = await openFile(await newSqliteFile(context), options);
-    context.after(() => store.close());
-    return store;
-  },
-} as const;
-
-describeDriver(driver);
-describeHistories(driver);
-describeAccounts({
-  name: driver.name,
-  skip: skipSqlite,
-  newUrl: async (context) => toSqliteUrl(await newSqliteFile(context)),
-});
 
 it('opens where Node has SQLite, else is refused with one line', async (context) => {
   const opening = openFile(await newSqliteFile(context));
@@ -51,38 +38,36 @@ it('opens where Node has SQLite, else is refused with one line', async (context)
 
 describe('a SQLite file', { skip: skipSqlite }, () => {
   it('keeps everything when it is closed and opened again', async (context) => {
-    const path = await newSqliteFile(context);
-    const first = await openFile(path);
-    const post = await first.posts.create({ title: 'kept', content: 'x', authorId: null });
+    const { path, store: first } = await openNew(context);
+    const post = await first.posts.create(draft);
     const comment = await first.comments.add(post.id, 'kept too');
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.articles.save(toDraft({ title: 'three' }));
     const posts = await allOf(first.posts.all);
     await first.close();
 
-    const second = await openFile(path);
-    context.after(() => second.close());
+    const second = await openOn(context, toSqliteUrl(path));
     assert.deepEqual(await allOf(second.posts.all), posts);
     assert.deepEqual(await allOf(second.comments.ofPost(post.id)), [comment]);
     assert.equal((await second.articles.save(toDraft({ title: 'four' }))).id, 4);
   });
 
-  it('takes the initial data once, and the accounts of each start', async (context) => {
-    const path = await newSqliteFile(context);
-    await (await openFile(path)).close();
-    const id = '019b8d5e-9c00-7000-8000-000000000409';
-    const bob = { id, username: 'bob', email: 'b@example.org', roles: [], passwordHash: '' };
-    const store = await openFile(path, driverOptions({ initial: initialData([bob], true) }));
-    context.after(() => store.close());
-    assert.equal((await allOf(store.posts.all)).length, 3);
-    assert.equal(await store.accounts.find('ann'), undefined);
-    assert.equal((await store.accounts.find('bob'))?.id, id);
-    assert.equal((await store.authors.find(id))?.name, 'bob');
+  it('has texts as they are, without U+0000', async (context) => {
+    const { path, store } = await openNew(context);
+    for (const content of ['', 'zażółć 😀', '\u0001\t\r\n\uffff', 'a\0b']) {
+      await store.posts.create({ ...draft, content });
+    }
+    await store.close();
+    const rows = inSqlite(path, (database) =>
+      database.prepare('SELECT content FROM posts ORDER BY id DESC LIMIT 4').all(),
+    );
+    const [zero, ...others] = rows.map(({ content }) => String(content));
+    assert.deepEqual(others, ['\u0001\t\r\n\uffff', 'zażółć 😀', '']);
+    assert.doesNotMatch(zero ?? '\0', /\0/);
   });
 
   it('of the first version is brought up to date, and gets no first records again', async (t) => {
-    const path = await newSqliteFile(t);
-    const first = await openFile(path);
+    const { path, store: first } = await openNew(t);
     await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
     await first.close();
     inSqlite(path, toFirstVersion);
@@ -93,38 +78,30 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.deepEqual(await opened.accounts.list(), []);
     assert.deepEqual(logged, [['info', 'schema migrated', 1]]);
     await opened.close();
-    const second = await openFile(path);
-    t.after(() => second.close());
+    const second = await openOn(t, toSqliteUrl(path));
     assert.equal((await allOf(second.posts.all)).length, 2);
   });
 
   it('is for its owner only', async (context) => {
-    const path = await newSqliteFile(context);
-    await (await openFile(path)).close();
+    const { path } = await openNew(context);
     assert.equal((await stat(path)).mode & 0o777, 0o600);
   });
 
   it('commits what waits when it is closed', async (context) => {
-    const path = await newSqliteFile(context);
-    const first = await openFile(path);
-    const creating = first.posts.create({ title: 'last', content: 'x', authorId: null });
+    const { path, store: first } = await openNew(context);
+    const creating = first.posts.create({ ...draft, title: 'last' });
     await first.close();
     const { id } = await creating;
-    const second = await openFile(path);
-    context.after(() => second.close());
+    const second = await openOn(context, toSqliteUrl(path));
     assert.equal((await second.posts.find(id))?.title, 'last');
   });
 
   it('shares one transaction among the writes that arrive together', async (context) => {
-    const path = await newSqliteFile(context);
-    const store = await openFile(path);
-    context.after(() => store.close());
-    const other = await openFile(path);
-    context.after(() => other.close());
+    const { path, store } = await openNew(context);
+    const other = await openOn(context, toSqliteUrl(path));
     const before = other.versions()?.posts ?? 0;
-    const titles = Array.from({ length: 50 }, (_, at) => `post ${at}`);
-    const seen = titles.map(async (title) => {
-      await store.posts.create({ title, content: 'x', authorId: null });
+    const seen = times(50).map(async () => {
+      await store.posts.create(draft);
       return other.versions()?.posts;
     });
     // Another connection sees one commit.
@@ -132,11 +109,10 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   });
 
   it('moves its versions when another process writes', async (context) => {
-    const path = await newSqliteFile(context);
-    const [one, other] = [await openFile(path), await openFile(path)];
-    context.after(() => Promise.all([one.close(), other.close()]));
+    const { path, store: one } = await openNew(context);
+    const other = await openOn(context, toSqliteUrl(path));
     const before = { ...one.versions() };
-    await other.posts.create({ title: 'from there', content: 'x', authorId: null });
+    await other.posts.create({ ...draft, title: 'from there' });
     assert.notEqual(one.versions()?.posts, before.posts);
     assert.deepEqual(one.versions(), one.versions());
     assert.equal((await allOf(one.posts.all))[0]?.title, 'from there');
@@ -164,14 +140,10 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   }
 
   it('has a short log again after a long reader', async (context) => {
-    const path = await newSqliteFile(context);
-    const store = await openFile(path);
-    context.after(() => store.close());
+    const { path, store } = await openNew(context);
     const content = 'x'.repeat(1_000_000);
     const addMany = async (count: number): Promise<void> => {
-      for (let at = 0; at < count; at += 1) {
-        await store.posts.create({ title: 'a', content, authorId: null });
-      }
+      for (const _ of times(count)) await store.posts.create({ ...draft, content });
     };
     const logSize = async (): Promise<number> => (await stat(`${path}-wal`)).size;
     const reader = openInSqlite(path);
@@ -186,14 +158,11 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   });
 
   it('lets writes wait for another process that writes, and other work go on', async (context) => {
-    const path = await newSqliteFile(context);
-    const store = await openFile(path);
-    context.after(() => store.close());
-    const draft = { title: 'late', content: 'x', authorId: null };
+    const { path, store } = await openNew(context);
     const release = holdLock(path);
     let settled = false;
     const writing = Promise.resolve(store.posts.create(draft)).finally(() => (settled = true));
-    for (let turns = 0; turns < 100; turns += 1) await new Promise(setImmediate);
+    for (let turns = 0; turns < 100; turns += 1) await nextTurn();
     assert.equal(settled, false);
     release();
     await writing;
@@ -205,10 +174,8 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   });
 
   it('is closed although another process writes: what waits is refused', async (context) => {
-    const path = await newSqliteFile(context);
-    const store = await openFile(path);
+    const { path, store } = await openNew(context);
     const release = holdLock(path);
-    const draft = { title: 'never', content: 'x', authorId: null };
     const refused = assert.rejects(async () => store.posts.create(draft), withCode('overloaded'));
     await store.close();
     await refused;
@@ -216,11 +183,10 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   });
 
   it('removes a post with many comments as one act, while others read and write', async (t) => {
-    const store = await driver.open(t, driverOptions());
-    const draft = { title: 'A', content: 'text', authorId: null };
+    const { store } = await openNew(t);
     const { id } = await store.posts.create(draft);
-    await Promise.all(Array.from({ length: 1_200 }, async () => store.comments.add(id, 'text')));
-    assert.equal(await store.posts.remove(id, { ...draft, title: 'B', status: 'DRAFT' }), false);
+    await Promise.all(times(1_200).map(async () => store.comments.add(id, 'text')));
+    assert.equal(await store.posts.remove(id, { ...draft, title: 'b', status: 'DRAFT' }), false);
     assert.equal((await allOf(store.comments.ofPost(id))).length, 1_200);
     const removal = { isOver: false };
     const removing = Promise.resolve(store.posts.remove(id)).finally(() => (removal.isOver = true));
@@ -238,10 +204,9 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
   });
 
   it('is not written to by a start that changes nothing', async (t) => {
-    const path = await newSqliteFile(t);
-    await (await openFile(path)).close();
-    const store = await openFile(path);
-    t.after(() => store.close());
+    const { path, store } = await openNew(t);
+    await store.close();
+    await openOn(t, toSqliteUrl(path));
     assert.equal((await stat(`${path}-wal`)).size, 0);
   });
 
@@ -249,8 +214,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const path = await newSqliteFile(t);
     const logged: string[] = [];
     const log = (_level: string, event: string): void => void logged.push(event);
-    const store = await openFile(path, { ...driverOptions(), log });
-    t.after(() => store.close());
+    const store = await openOn(t, toSqliteUrl(path), { log });
     await rename(path, `${path}.old`);
     for (let time = 0; time < 2; time += 1) assert.throws(() => store.ping(), /deleted/);
     await writeFile(path, '');
@@ -267,12 +231,10 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
 /** Without what later steps of the schema brought. */
 function toFirstVersion(database: Parameters<Parameters<typeof inSqlite>[1]>[0]): void {
   const first = ['posts', 'comments', 'authors', 'todos', 'articles', 'counters'];
-  for (const { name } of database
-    .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
-    .all()) {
-    const table = String(name);
-    if (!first.includes(table) && !table.startsWith('sqlite_'))
-      database.exec(`DROP TABLE ${table}`);
+  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+  for (const table of tables.map(({ name }) => String(name))) {
+    const isLater = !first.includes(table) && !table.startsWith('sqlite_');
+    if (isLater) database.exec(`DROP TABLE ${table}`);
   }
   database.exec('DROP INDEX posts_of_status; PRAGMA user_version = 1');
 }

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, stat, symlink, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { withCode } from '../support/errors.js';
-import { createDirectory, createUploads, openUploads, readAll, store } from '../support/uploads.js';
+import {
+  createDirectory,
+  createUploads,
+  openUploads,
+  readAll,
+  readFile,
+  store,
+} from '../support/uploads.js';
 
 suite('the folder of a run', () => {
   test('is open to its user only, holds nothing but uploads, and goes with a clean stop', async (t) => {
@@ -42,11 +49,20 @@ suite('the folder of a run', () => {
     await living.sweep();
     await createUploads({ directory });
     const after = await readdir(directory);
-    assert.deepEqual(
-      before.filter((name) => !after.includes(name)),
-      [dead],
-    );
+    const gone = before.filter((name) => !after.includes(name));
+    assert.deepEqual(gone, [dead]);
     assert.equal(after.length, before.length);
+  });
+
+  test('ends a download of a file in it that has vanished or shrunk', async (t) => {
+    const { directory, uploads } = await openUploads(t);
+    await store(uploads, { a: 'content', b: 'content' });
+    const [folder = ''] = await readdir(directory);
+    await writeFile(join(directory, folder, '1.upload'), 'cont');
+    await rm(join(directory, folder, '2.upload'));
+    const snapshot = await uploads.open();
+    for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
+    await snapshot.release();
   });
 
   test('that cannot be made is an error at start', async (t) => {

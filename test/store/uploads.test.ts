@@ -1,95 +1,293 @@
+/** What every store of uploads has to prove, whatever keeps its index. */
+
 import assert from 'node:assert/strict';
-import { readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { suite, test } from 'node:test';
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { describe, it, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
+import type { Uploads } from '../../dist/store/files/uploads.js';
+import { withCode } from '../support/errors.js';
 import { faults } from '../support/faults.js';
-import { bytes, openUploads, readAll, readFile, store } from '../support/uploads.js';
+import { times } from '../support/lists.js';
+import { cases } from '../support/long.js';
+import { anyCodeUnit } from '../support/texts.js';
+import { bytes, readAll, readFile, store } from '../support/uploads.js';
+import { type OpenPlace, uploadPlaces, type UploadPlace } from './upload-places.js';
 
-suite('the store of uploads', () => {
-  test('shows the files of a request together, and none that is not committed', async (t) => {
-    const { uploads, list } = await openUploads(t);
-    const upload = uploads.begin();
-    const one = await upload.write('one', bytes('1'));
-    await upload.write('two', bytes('2'));
-    assert.deepEqual(await readAll(uploads), []);
-    await upload.commit([one]);
-    await upload.close();
-    assert.deepEqual(await readAll(uploads), [['one', '1']]);
-    assert.equal((await list()).length, 1);
-  });
+/** Two of one index and one folder, or one twice where a place has one. */
+interface Opened extends OpenPlace {
+  readonly one: Uploads;
+  readonly other: Uploads;
+}
+type Open = (context: TestContext, more?: Parameters<UploadPlace['open']>[1]) => Promise<Opened>;
 
-  test('never uses a name of a client as a path', async (t) => {
-    const { directory, uploads, list } = await openUploads(t);
-    await store(uploads, { '../../evil': 'x', '/etc/evil': 'y', ['__proto__']: 'z' });
-    assert.deepEqual(await list(), ['1.upload', '2.upload', '3.upload']);
-    assert.equal((await readdir(directory)).length, 1);
-    assert.equal((await readAll(uploads)).length, 3);
-  });
+for (const { name: where, skip, open: openPlace } of uploadPlaces) {
+  const open: Open = async (context, more) => {
+    const opened = await openPlace(context, { nodes: 2, ...more });
+    const [one] = opened.nodes;
+    const other = opened.nodes.at(-1);
+    assert.ok(one !== undefined && other !== undefined);
+    return { ...opened, one, other };
+  };
 
-  test('keeps a large file byte for byte, whatever its chunks', async (t) => {
-    const { uploads } = await openUploads(t);
-    const chunks = Array.from({ length: 700 }, (_, index) =>
-      Buffer.alloc((index * 37) % 9_000, index),
-    );
-    const upload = uploads.begin();
-    const file = await upload.write('large', bytes(...chunks));
-    await upload.commit([file]);
-    const snapshot = await uploads.open();
-    const whole = Buffer.concat(chunks);
-    assert.equal(file.size, whole.length);
-    assert.ok((await readFile(snapshot, file)).equals(whole));
-    await snapshot.release();
-    await upload.close();
-  });
+  describe(`the store of uploads ${where}`, { skip }, () => {
+    it('gives files back in the order in which they came; a replaced one keeps its place', async (t) => {
+      const { one, other } = await open(t);
+      await store(one, { b: '1', a: '2', c: '' });
+      await store(other, { a: 'two' });
+      await store(one, { d: '4', b: 'one' });
+      const expected = Object.entries({ b: 'one', a: 'two', c: '', d: '4' });
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+    });
 
-  test('keeps the old version until its last reader is done', async (t) => {
-    const { uploads, list } = await openUploads(t);
-    await store(uploads, { a: 'old' });
-    const [first, second] = [await uploads.open(), await uploads.open()];
-    await store(uploads, { a: 'new' });
-    assert.equal((await list()).length, 2);
-    for (const snapshot of [first, second]) {
+    it('shows the files of a request together, and none that is not committed', async (t) => {
+      const { one, other, list } = await open(t);
+      const upload = one.begin();
+      const first = await upload.write('one', bytes('1'));
+      await upload.write('two', bytes('2'));
+      assert.deepEqual(await readAll(other), []);
+      await upload.commit([first]);
+      await upload.close();
+      assert.deepEqual(await readAll(other), [['one', '1']]);
+      assert.equal((await list()).length, 1);
+    });
+
+    it('keeps the later of two files of one name in a request', async (t) => {
+      const { one } = await open(t);
+      const upload = one.begin();
+      const written = [];
+      for (const [name = '', ...text] of ['a1', 'b2', 'a3']) {
+        written.push(await upload.write(name, bytes(...text)));
+      }
+      await upload.commit(written);
+      await upload.commit([]);
+      await upload.close();
+      assert.deepEqual(await readAll(one), Object.entries({ a: '3', b: '2' }));
+    });
+
+    it('keeps the old version until its last reader is done, on whatever node', async (t) => {
+      const { one, other } = await open(t);
+      await store(one, { a: 'old', b: 'old' });
+      const snapshots = [await one.open(), await one.open()];
+      await store(other, { a: 'new' });
+      for (const snapshot of snapshots) {
+        for (const file of snapshot.files) {
+          assert.equal((await readFile(snapshot, file)).toString(), 'old');
+        }
+        await snapshot.release();
+        await snapshot.release();
+      }
+      assert.deepEqual(await readAll(one), Object.entries({ a: 'new', b: 'old' }));
+    });
+
+    it('gives one file by its name, as it is then, and none by another', async (t) => {
+      const { one, other } = await open(t);
+      const names = ['a', 'A', '__proto__', 'ä\0'];
+      await store(one, Object.fromEntries(names.map((name) => [name, `${name} 1`])));
+      for (const name of names) assert.deepEqual(await readOne(other, name), `${name} 1`);
+      await store(one, { A: 'two' });
+      assert.equal(await readOne(other, 'A'), 'two');
+      for (const name of ['b', '', 'a%', 'toString']) {
+        const snapshot = await other.open(name);
+        assert.deepEqual(snapshot.files, []);
+        await snapshot.release();
+      }
+    });
+
+    it('reads any range of a file', async (t) => {
+      const { one } = await open(t);
+      const content = Array.from({ length: 40_000 }, (_, at) => at).join(' ');
+      await store(one, { a: content });
+      const snapshot = await one.open('a');
       const [file] = snapshot.files;
-      assert.ok(file);
-      assert.equal((await readFile(snapshot, file)).toString(), 'old');
+      assert.ok(file !== undefined);
+      const place = fc.nat({ max: content.length });
+      const property = fc.asyncProperty(place, place, async (from, to) => {
+        const [start, end] = [Math.min(from, to), Math.max(from, to)];
+        const found = await readFile(snapshot, file, { start, end });
+        assert.equal(found.toString(), content.slice(start, end));
+      });
+      await fc.assert(property, { numRuns: cases(100) });
       await snapshot.release();
+    });
+
+    it('removes a file for all nodes, and keeps it for its readers', async (t) => {
+      const { one, other } = await open(t, { filesMax: 2 });
+      await store(one, { a: 'first', b: '2' });
+      const snapshot = await other.open('a');
+      const [file] = snapshot.files;
+      assert.ok(file !== undefined);
+      await one.remove(file);
+      await other.remove(file);
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), [['b', '2']]);
+      await store(other, { a: 'second' });
+      await one.remove(file);
+      assert.equal((await readFile(snapshot, file)).toString(), 'first');
       await snapshot.release();
+      assert.deepEqual(await readAll(one), Object.entries({ b: '2', a: 'second' }));
+    });
+
+    it('removes and replaces at once, without a mix or a file that is lost', async (t) => {
+      const { one, other } = await open(t);
+      await store(one, { a: '0', b: 'stays' });
+      const names = ['a', 'c'];
+      await Promise.all(
+        times(30).map(async (at) => {
+          const [node, rival] = at % 2 ? [one, other] : [other, one];
+          const name = names[at % 3 ? 0 : 1] ?? '';
+          await store(node, { [name]: `${at}` });
+          const snapshot = await rival.open(name);
+          await Promise.all(snapshot.files.map((file) => rival.remove(file)));
+          await snapshot.release();
+        }),
+      );
+      const left = await readAll(other);
+      assert.deepEqual(await readAll(one), left);
+      const others = left.filter(([name]) => !names.includes(name));
+      assert.deepEqual(others, [['b', 'stays']]);
+    });
+
+    it('keeps filesMax files over all nodes, and replaces beyond', async (t) => {
+      const { one, other } = await open(t, { filesMax: 2 });
+      await store(one, { a: '1', b: '1' });
+      await assert.rejects(store(other, { a: '2', c: '2' }), withCode('storage_full'));
+      await store(other, { a: '3', b: '3' });
+      assert.deepEqual(await readAll(one), Object.entries({ a: '3', b: '3' }));
+    });
+
+    it('keeps bytesMax bytes over all nodes, and replaces within', async (t) => {
+      const { one, other } = await open(t, { bytesMax: 10 });
+      await assert.rejects(store(one, { a: '12345678901' }), withCode('storage_full'));
+      await store(one, { a: '12345', b: '67890' });
+      for (const more of [{ c: '1' }, { a: '123456' }, { a: '1234567', b: '1234' }]) {
+        await assert.rejects(store(other, more), withCode('storage_full'));
+      }
+      await store(other, { a: '123456789', b: '', c: '0' });
+      await assert.rejects(store(one, { d: '1' }), withCode('storage_full'));
+      const [file] = (await one.open('a')).files;
+      await other.remove(file ?? assert.fail());
+      await store(one, { d: '123456789', e: '' });
+      const expected = Object.entries({ b: '', c: '0', d: '123456789', e: '' });
+      for (const each of [one, other]) assert.deepEqual(await readAll(each), expected);
+    });
+
+    for (const bounds of [{ filesMax: 7 }, { bytesMax: 7 * 7 }]) {
+      it(`keeps no more than ${Object.entries(bounds).join()} where all come at once`, async (t) => {
+        const { one, other } = await open(t, bounds);
+        const names = times(40).map((at) => `file ${10 + at}`);
+        const ready = await Promise.all(
+          names.map(async (name, at) => {
+            const upload = (at % 2 ? one : other).begin();
+            return { upload, file: await upload.write(name, bytes(name)) };
+          }),
+        );
+        const commits = ready.map(({ upload, file }) => upload.commit([file]));
+        const outcomes = await Promise.allSettled(commits);
+        for (const { upload } of ready) await upload.close();
+        const stored = names.filter((_, at) => outcomes[at]?.status === 'fulfilled');
+        assert.equal(stored.length, 7);
+        for (const outcome of outcomes) {
+          if (outcome.status === 'rejected') assert.ok(withCode('storage_full')(outcome.reason));
+        }
+        const found = await readAll(other);
+        assert.deepEqual(found.map(([name]) => name).toSorted(), stored);
+        assert.deepEqual(await readAll(one), found);
+      });
     }
-    assert.deepEqual(await list(), ['2.upload']);
-    assert.deepEqual(await readAll(uploads), [['a', 'new']]);
-  });
 
-  test('writes what a full disk takes only in pieces', async (t) => {
-    const { uploads } = await openUploads(t);
-    faults.writeBytesMax = 3;
-    const upload = uploads.begin();
-    await upload.commit([await upload.write('a', bytes('0123456', '7', '89abcdef'))]);
-    faults.writeBytesMax = Infinity;
-    await upload.close();
-    assert.deepEqual(await readAll(uploads), [['a', '0123456789abcdef']]);
-  });
+    it('keeps any name, and never uses one as a path', async (t) => {
+      const { one, other, directory, list } = await open(t, { filesMax: 10_000 });
+      const special = fc.constantFrom('../../evil', '/etc/evil', '__proto__', 'a\0b', '␚0000', '');
+      const name = fc.oneof(fc.string({ unit: anyCodeUnit, maxLength: 20 }), special);
+      const expected = new Map<string, string>();
+      const content = fc.string({ maxLength: 5 });
+      const property = fc.asyncProperty(name, content, async (storedName, text) => {
+        await store(one, { [storedName]: text });
+        expected.set(storedName, text);
+      });
+      await fc.assert(property, { numRuns: cases(100) });
+      assert.deepEqual(await readAll(other), [...expected]);
+      assert.equal((await readdir(directory)).length, 1);
+      for (const onDisk of await list()) assert.match(onDisk, /^[\w-]+\.upload$/);
+    });
 
-  test('fails with the error of the content, and leaves nothing', async (t) => {
-    const { uploads, list } = await openUploads(t);
-    const failure = new Error('cut');
-    const upload = uploads.begin();
-    async function* content(): AsyncGenerator<readonly Buffer[], void, undefined> {
-      yield [Buffer.from('half')];
-      await Promise.reject(failure);
-    }
-    await assert.rejects(upload.write('a', content()), failure);
-    await upload.close();
-    assert.deepEqual(await list(), []);
-  });
+    it('gives each of many readers one of the versions, whole, while two upload', async (t) => {
+      const { one, other } = await open(t, { nodes: 3 });
+      const versions = ['1', '2'].map((digit) => digit.repeat(300_000));
+      const hashes = new Set(versions.map(hash));
+      await store(one, { a: versions[0] ?? '' });
+      const state = { writing: true };
+      const writers = [one, other].map(async (node, at) => {
+        for (let turn = 0; turn < 12; turn += 1) await store(node, { a: versions[at] ?? '' });
+      });
+      const readers = times(6).map(async () => {
+        let reads = 0;
+        while (state.writing || reads === 0) {
+          const [[, content] = ['', '']] = await readAll(other);
+          assert.ok(hashes.has(hash(content)));
+          reads += 1;
+        }
+      });
+      await Promise.all(writers);
+      state.writing = false;
+      await Promise.all(readers);
+    });
 
-  test('ends a download of a file that has vanished or shrunk', async (t) => {
-    const { directory, uploads } = await openUploads(t);
-    await store(uploads, { a: 'content', b: 'content' });
-    const [folder = ''] = await readdir(directory);
-    await writeFile(join(directory, folder, '1.upload'), 'cont');
-    await rm(join(directory, folder, '2.upload'));
-    const snapshot = await uploads.open();
-    for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
-    await snapshot.release();
+    it('refuses what comes after its end', async (t) => {
+      const { one } = await open(t);
+      await one.close();
+      await assert.rejects(store(one, { a: '2' }), withCode('draining'));
+      await assert.rejects(async () => one.open('a'), withCode('draining'));
+    });
+
+    it('keeps a large file byte for byte, whatever its chunks', async (t) => {
+      const { one } = await open(t);
+      const chunks = times(700).map((at) => Buffer.alloc((at * 37) % 9_000, at));
+      const upload = one.begin();
+      const file = await upload.write('large', bytes(...chunks));
+      await upload.commit([file]);
+      const snapshot = await one.open();
+      const whole = Buffer.concat(chunks);
+      assert.equal(file.size, whole.length);
+      assert.ok((await readFile(snapshot, file)).equals(whole));
+      await snapshot.release();
+      await upload.close();
+    });
+
+    it('writes what a full disk takes only in pieces', async (t) => {
+      const { one } = await open(t);
+      faults.writeBytesMax = 3;
+      const upload = one.begin();
+      await upload.commit([await upload.write('a', bytes('0123456', '7', '89abcdef'))]);
+      await upload.close();
+      faults.writeBytesMax = Infinity;
+      assert.deepEqual(await readAll(one), [['a', '0123456789abcdef']]);
+    });
+
+    it('fails with the error of the content, and leaves nothing', async (t) => {
+      const { one, list } = await open(t);
+      const failure = new Error('cut');
+      const upload = one.begin();
+      async function* content(): AsyncGenerator<readonly Buffer[], void, undefined> {
+        yield [Buffer.from('half')];
+        await Promise.reject(failure);
+      }
+      await assert.rejects(upload.write('a', content()), failure);
+      await upload.close();
+      assert.deepEqual(await list(), []);
+    });
   });
-});
+}
+
+async function readOne(uploads: Uploads, name: string): Promise<string> {
+  const snapshot = await uploads.open(name);
+  const [file] = snapshot.files;
+  assert.ok(file !== undefined && file.storedName === name);
+  const content = await readFile(snapshot, file);
+  await snapshot.release();
+  return content.toString();
+}
+
+function hash(content: string): string {
+  return createHash('sha256').update(content).digest('hex');
+}

@@ -18,10 +18,13 @@ export function valueOf(article: Article | undefined): ArticleValue | undefined 
   return article && (JSON.parse(article.json) as ArticleValue);
 }
 
-/** A change of the texts that makes this change of the values. */
-export function changing(change: (value: ArticleValue) => JsonObject): (_: Article) => Article {
-  return ({ id, json }) => ({
-    id,
-    json: JSON.stringify(change(JSON.parse(json) as ArticleValue)),
-  });
+/** A change of the texts that makes this change of the values, or adds these members. */
+export function changing(
+  change: JsonObject | ((value: ArticleValue) => JsonObject),
+): (_: Article) => Article {
+  return ({ id, json }) => {
+    const value = JSON.parse(json) as ArticleValue;
+    const changed = typeof change === 'function' ? change(value) : { ...value, ...change };
+    return { id, json: JSON.stringify(changed) };
+  };
 }

@@ -1,4 +1,4 @@
-/** Lists of the store in tests. */
+/** Lists of records in tests. */
 
 import type { List } from '../../dist/store/list.js';
 
@@ -10,4 +10,14 @@ export async function allOf<T>(list: List<T>): Promise<readonly T[]> {
     page = await page.next();
   }
   return records;
+}
+
+/** One member of each record. */
+export function pluck<T, K extends keyof T>(records: readonly T[], name: K): readonly T[K][] {
+  return records.map((record) => record[name]);
+}
+
+/** The numbers from 0 on, so many. */
+export function times(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, at) => at);
 }

@@ -1,15 +1,15 @@
-/** Any history of calls has the same answers in a driver as it has in memory. */
+/** Any history of calls has the same answers in a durable store as it has in memory. */
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import * as fc from 'fast-check';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Store } from '../../dist/store/store.js';
-import { anyCharacter } from '../support/texts.js';
-import { type Driver, driverOptions } from './driver-suite.js';
+import { changing, toDraft } from '../support/article-texts.js';
 import { allOf } from '../support/lists.js';
 import { cases } from '../support/long.js';
-import { changing, toDraft } from '../support/article-texts.js';
+import { driverOptions, durableStores, openOn } from '../support/stores.js';
+import { anyCharacter } from '../support/texts.js';
 
 /** One call; `at` picks among the ids that earlier calls gave. */
 type Call =
@@ -35,19 +35,16 @@ const call: fc.Arbitrary<Call> = fc.oneof(
   fc.record({ kind: fc.constantFrom('posts', 'changeAll', 'articles', 'todos', 'together') }),
 );
 
-export function describeHistories(driver: Driver): void {
-  const { skip, name } = driver;
-  it(`answers any history of calls ${name} as in memory`, { skip }, async (context) => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(call, { maxLength: 25 }), async (calls) => {
-        const expected = await play(createMemoryStore(driverOptions()), calls);
-        const store = await driver.open(context, driverOptions());
-        const actual = await play(store, calls);
-        await store.close();
-        assert.deepEqual(named(actual), named(expected));
-      }),
-      { numRuns: cases(48) },
-    );
+for (const { name, skip, newUrl } of durableStores) {
+  it(`answers any history of calls ${name} as in memory`, { skip }, async (t) => {
+    const property = fc.asyncProperty(fc.array(call, { maxLength: 25 }), async (calls) => {
+      const expected = await play(createMemoryStore(driverOptions()), calls);
+      const store = await openOn(t, await newUrl(t));
+      const actual = await play(store, calls);
+      await store.close();
+      assert.deepEqual(named(actual), named(expected));
+    });
+    await fc.assert(property, { numRuns: cases(48) });
   });
 }
 
@@ -94,10 +91,7 @@ async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<u
     case 'comments':
       return allOf(comments.ofPost(pick(asked.at)));
     case 'change':
-      return articles.change(
-        asked.at,
-        changing((article) => ({ ...article, changed: true })),
-      );
+      return articles.change(asked.at, changing({ changed: true }));
     case 'save': {
       const id = asked.id === undefined ? {} : { id: asked.id };
       return articles.save(toDraft({ title: asked.text, ...id }));
@@ -107,9 +101,7 @@ async function ask(store: Store, asked: Call, ids: readonly string[]): Promise<u
     case 'posts':
       return allOf(posts.all);
     case 'changeAll':
-      return articles.changeAll((all) =>
-        all.map(changing((article) => ({ ...article, all: true }))),
-      );
+      return articles.changeAll((found) => found.map(changing({ all: true })));
     case 'articles':
       return allOf(articles.all);
     case 'todos':

@@ -1,35 +1,31 @@
-/** What requests ask PostgreSQL at the same time is one statement, and each learns its own fate. */
+/**
+ * What requests ask PostgreSQL at the same time is one statement, and each learns its own fate.
+ * A lock holds up who needs what is locked, and nobody else.
+ */
 
 import assert from 'node:assert/strict';
-import { before, describe, it, type TestContext } from 'node:test';
-import postgres from 'postgres';
-import { openStore } from '../../dist/store/open.js';
-import type { Store } from '../../dist/store/store.js';
+import { describe, it, test, type TestContext } from 'node:test';
 import { codeOf } from '../../dist/errors.js';
+import { createServer, sql } from '../../dist/store/postgres/connection.js';
+import { Pool } from '../../dist/store/postgres/pool.js';
+import type { Store } from '../../dist/store/store.js';
+import { changing, valueOf } from '../support/article-texts.js';
 import { withCode } from '../support/errors.js';
-import { allOf } from '../support/lists.js';
-import { type PostgresServer, skipPostgres as skip } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
+import { allOf, pluck, times } from '../support/lists.js';
+import { skipPostgres as skip } from '../support/postgres.js';
+import { startServer } from '../support/server.js';
+import { database } from '../support/shared-postgres.js';
+import { openOn, openSession } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { driverOptions } from './driver-suite.js';
 
 const draft = { title: 'a', content: 'b', authorId: null };
-const times = (count: number): readonly number[] => Array.from({ length: count }, (_, at) => at);
 
 describe('statements that are joined', { skip }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await sharePostgres();
-  });
-
   async function open(t: TestContext) {
-    const url = await server.createDatabase();
+    const url = await database.createDatabase();
     const statements: string[] = [];
-    const timed = (kind: string): number => statements.push(kind);
-    const store = await openStore(url, driverOptions({ timed }));
-    t.after(() => store.close());
-    const session = postgres(url, { max: 1, onnotice: () => undefined });
-    t.after(() => session.end({ timeout: 1 }));
+    const store = await openOn(t, url, { timed: (kind) => statements.push(kind) });
+    const session = openSession(t, url);
     statements.length = 0;
     return { url, store, statements, session };
   }
@@ -54,7 +50,7 @@ describe('statements that are joined', { skip }, () => {
   }
 
   const stored = async ({ comments }: Store, id: string): Promise<readonly string[]> =>
-    (await allOf(comments.ofPost(id))).map(({ content }) => content);
+    pluck(await allOf(comments.ofPost(id)), 'content');
 
   it('are few, however many ask for records, pages or lists', async (t) => {
     const { store, statements } = await open(t);
@@ -88,10 +84,7 @@ describe('statements that are joined', { skip }, () => {
     await session.begin(async (lock) => {
       await lock`LOCK TABLE inkwell.posts IN ACCESS EXCLUSIVE MODE`;
       const early = Promise.resolve(store.posts.find(id));
-      await until(async () => {
-        const waiting = await lock`SELECT FROM pg_locks WHERE NOT granted`;
-        return waiting.length > 0;
-      });
+      await until(async () => (await lock`SELECT FROM pg_locks WHERE NOT granted`).length > 0);
       const late = Promise.resolve(store.posts.find(id));
       await lock`UPDATE inkwell.posts SET title = 'later' WHERE id = ${id}`;
       return { both: Promise.all([early, late]) };
@@ -141,8 +134,7 @@ describe('statements that are joined', { skip }, () => {
 
   it('show every node what another has acknowledged', async (t) => {
     const { url, store } = await open(t);
-    const other = await openStore(url, driverOptions());
-    t.after(() => other.close());
+    const other = await openOn(t, url);
     await Promise.all(
       times(20).map(async () => {
         for (let count = 0; count < 25; count += 1) {
@@ -171,4 +163,52 @@ describe('statements that are joined', { skip }, () => {
       await Promise.all(reads);
     });
   });
+});
+
+test('statements end in time although the clock is set back', { skip }, async (t) => {
+  const one = await createServer(await database.createDatabase());
+  const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 1 };
+  const pool = new Pool(one, options);
+  t.after(() => pool.close());
+  const past = Date.now() - 3_600_000;
+  t.mock.method(Date, 'now', () => past);
+  const slow = [1, 2, 3, 4].map(() => pool.read(sql`SELECT pg_sleep(5)`));
+  // The server ends the first; the last is given up while it waits for the connection.
+  const [first, , , last] = await Promise.allSettled(slow);
+  const reasons = [first, last].map((end) => end?.status === 'rejected' && codeOf(end.reason));
+  assert.deepEqual(reasons, ['overloaded', 'unavailable']);
+  const [row] = await pool.read(sql`SELECT 7 AS n`);
+  assert.equal(row?.['n'], 7);
+});
+
+test('a locked table holds up the lists of this table, and nothing else', { skip }, async (t) => {
+  const url = await database.createDatabase();
+  const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
+  const service = await startServer(t, { env: { STORE_URL: url, ...limits } });
+  const session = openSession(t, url);
+  await session.begin(async (lock) => {
+    await lock`LOCK TABLE inkwell.todos IN ACCESS EXCLUSIVE MODE`;
+    const ask = async (path: string): Promise<number> => (await service.fetch(path)).status;
+    const lists = Promise.all(times(30).map(() => ask('/api/todos')));
+    const others = ['/posts', '/api/articles', '/api/articles/1', '/posts'].map(ask);
+    assert.deepEqual(await Promise.all(others), [200, 200, 200, 200]);
+    assert.deepEqual(new Set(await lists), new Set([503]));
+  });
+  assert.equal((await service.fetch('/api/todos')).status, 200);
+  assert.ok(!service.logged.some(({ event }) => event === 'database is away'));
+});
+
+test('a change of an article does not wait for one of another article', { skip }, async (t) => {
+  const url = await database.createDatabase();
+  const store = await openOn(t, url);
+  const session = openSession(t, url);
+  await session.begin(async (lock) => {
+    await lock`SELECT FROM inkwell.articles WHERE id = 1 FOR UPDATE`;
+    const locked = async () => store.articles.change(1, changing({ title: 'a' }));
+    const refused = assert.rejects(locked, withCode('overloaded'));
+    await store.articles.change(2, changing({ title: 'b' }));
+    assert.equal(valueOf(await store.articles.find(2))?.title, 'b');
+    await refused;
+  });
+  assert.equal((await allOf(store.articles.all)).length, 2);
 });

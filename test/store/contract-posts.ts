@@ -1,0 +1,167 @@
+/** What every driver keeps of posts and their comments: part of contract.test.ts. */
+
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import type { Comment } from '../../dist/store/model.js';
+import type { Store } from '../../dist/store/store.js';
+import { allOf, pluck, times } from '../support/lists.js';
+
+/** A store without posts that has the author `ada`, and ends with the test. */
+type Open = (context: TestContext) => Promise<Store>;
+
+const ada = '00000000-0000-7000-8000-00000000000a';
+const nobody = '00000000-0000-7000-8000-0000000000ff';
+
+export const text = (title: string): { title: string; content: string; authorId: null } => {
+  return { title, content: `${title} content`, authorId: null };
+};
+
+export function testPosts(open: Open): void {
+  test('a post that was created is found, as a draft with an id and a date', async (t) => {
+    const { posts } = await open(t);
+    const post = await posts.create({ title: 'a', content: 'b', authorId: ada });
+    const { id, createdAt, ...rest } = post;
+    assert.deepEqual(rest, { title: 'a', content: 'b', status: 'DRAFT', authorId: ada });
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    assert.match(createdAt, /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?$/);
+    assert.deepEqual(await posts.find(id), post);
+    assert.equal(await posts.find(nobody), undefined);
+  });
+
+  test('posts are listed newest first, also when they were made in one moment (R2)', async (t) => {
+    const { posts } = await open(t);
+    const made = [];
+    for (const count of times(50)) made.push(await posts.create(text(`${count}`)));
+    assert.deepEqual(await allOf(posts.all), made.toReversed());
+  });
+
+  test('ids are unique and grow, also under parallel creation', async (t) => {
+    const { posts } = await open(t);
+    const made = await Promise.all(times(100).map(async (at) => posts.create(text(`${at}`))));
+    const ids = pluck(made, 'id');
+    assert.equal(new Set(ids).size, 100);
+    assert.deepEqual(ids, ids.toSorted());
+    // Which of several that are made at one time is the newest, a driver may say.
+    assert.deepEqual(pluck(await allOf(posts.all), 'id').toSorted(), ids);
+  });
+
+  test('an update changes title and content alone, in place', async (t) => {
+    const { posts } = await open(t);
+    const first = await posts.create({ ...text('a'), authorId: ada });
+    await posts.create(text('b'));
+    assert.equal(await posts.update(first.id, { title: 'c', content: 'd' }), true);
+    assert.deepEqual(await posts.find(first.id), { ...first, title: 'c', content: 'd' });
+    assert.deepEqual(pluck(await allOf(posts.all), 'title'), ['b', 'c']);
+    assert.equal(await posts.update(nobody, { title: 'c', content: 'd' }), false);
+  });
+
+  test('a list that was given does not change afterwards', async (t) => {
+    const { posts } = await open(t);
+    const post = await posts.create(text('a'));
+    const listed = await allOf(posts.all);
+    await posts.create(text('b'));
+    await posts.update(post.id, { title: 'c', content: 'c' });
+    assert.deepEqual(listed, [post]);
+  });
+
+  test('a removed post takes its comments with it, and no others (R7)', async (t) => {
+    const { posts, comments } = await open(t);
+    const post = await posts.create({ ...text('a'), authorId: ada });
+    const other = await posts.create({ ...text('b'), authorId: ada });
+    const comment = await comments.add(post.id, 'x');
+    const kept = await comments.add(other.id, 'y');
+    assert.ok(comment && kept);
+    assert.equal(await posts.remove(post.id), true);
+    assert.equal(await posts.find(post.id), undefined);
+    assert.equal(await comments.find(comment.id), undefined);
+    assert.deepEqual(await allOf(comments.ofPost(post.id)), []);
+    assert.equal(await comments.add(post.id, 'z'), undefined);
+    assert.deepEqual(await comments.find(kept.id), kept);
+    assert.deepEqual(await allOf(posts.ofAuthor(ada)), [other]);
+    assert.equal(await posts.remove(post.id), false);
+  });
+
+  test('posts by author are newest first; an author without any has none', async (t) => {
+    const { posts } = await open(t);
+    const first = await posts.create({ ...text('a'), authorId: ada });
+    await posts.create(text('b'));
+    const second = await posts.create({ ...text('c'), authorId: ada });
+    assert.deepEqual(await allOf(posts.ofAuthor(ada)), [second, first]);
+    assert.deepEqual(await allOf(posts.ofAuthor(nobody)), []);
+  });
+
+  test('a post is changed and removed only as it is expected', async (t) => {
+    const { posts } = await open(t);
+    const status = 'DRAFT' as const;
+    const { title, content } = text('a\0');
+    const [seen, change] = [
+      { title, content, status },
+      { title: 'b', content: '', status },
+    ];
+    const { id } = await posts.create(text('a\0'));
+    assert.equal(await posts.update(id, text('c'), { ...seen, title: 'b' }), false);
+    assert.equal(await posts.update(id, text('c'), { ...seen, content: 'b' }), false);
+    assert.equal(await posts.update(id, text('c'), { ...seen, status: 'PUBLISHED' }), false);
+    assert.equal(await posts.remove(id, change), false);
+    assert.deepEqual({ ...(await posts.find(id)), ...seen }, await posts.find(id));
+    assert.equal(await posts.update(id, change, seen), true);
+    assert.equal(await posts.update(id, text('c'), seen), false);
+    assert.equal(await posts.remove(id, seen), false);
+    assert.equal(await posts.remove(id, change), true);
+    assert.equal(await posts.update(id, change, change), false);
+  });
+
+  test('of parallel removals of one post one succeeds', async (t) => {
+    const { posts } = await open(t);
+    const { id } = await posts.create(text('a'));
+    const removed = await Promise.all(times(5).map(async () => posts.remove(id)));
+    assert.equal(removed.filter(Boolean).length, 1);
+  });
+}
+
+export function testComments(open: Open): void {
+  test('comments are listed oldest first, also when made in one moment (R2)', async (t) => {
+    const { posts, comments } = await open(t);
+    const { id } = await posts.create(text('a'));
+    assert.deepEqual(await allOf(comments.ofPost(id)), []);
+    const made = [];
+    for (const count of times(50)) made.push(await comments.add(id, `${count}`));
+    assert.deepEqual(await allOf(comments.ofPost(id)), made);
+    assert.equal(made[0]?.postId, id);
+    assert.deepEqual(await comments.find(made[7]?.id ?? ''), made[7]);
+  });
+
+  test('a comment on no post is not stored', async (t) => {
+    const { comments } = await open(t);
+    assert.equal(await comments.add(nobody, 'a'), undefined);
+    assert.deepEqual(await allOf(comments.ofPost(nobody)), []);
+    assert.equal(await comments.find(nobody), undefined);
+  });
+
+  test('no comment stays behind when its post goes at the same time', async (t) => {
+    const { posts, comments } = await open(t);
+    const { id } = await posts.create(text('a'));
+    const adding = times(20).map((at) => comments.add(id, `c${at}`));
+    const [removed, ...added] = await Promise.all([posts.remove(id), ...adding]);
+    assert.equal(removed, true);
+    for (const comment of added) {
+      assert.equal(comment && (await comments.find(comment.id)), undefined);
+    }
+  });
+
+  test('comments are announced in the stored order, if any are', async (t) => {
+    const { posts, comments } = await open(t);
+    if (comments.watch === undefined) return;
+    const { id } = await posts.create(text('a'));
+    const heard: Comment[] = [];
+    const all = new Promise<void>((resolve) => {
+      const stop = comments.watch?.((comment) => {
+        if (heard.push(comment) === 50) resolve();
+      });
+      t.after(() => stop?.());
+    });
+    await Promise.all(times(50).map(async (at) => assert.ok(await comments.add(id, `c${at}`))));
+    await all;
+    assert.deepEqual(heard, await allOf(comments.ofPost(id)));
+  });
+}

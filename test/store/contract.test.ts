@@ -1,0 +1,206 @@
+/** What every driver keeps of the port (src/store/store.ts), on each store. */
+
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
+import { readConfig } from '../../dist/config.js';
+import type { InitialData } from '../../dist/store/memory.js';
+import type { Account, Author } from '../../dist/store/model.js';
+import { openStore } from '../../dist/store/open.js';
+import { initialData } from '../../dist/store/seed.js';
+import type { Area, Store, Versions } from '../../dist/store/store.js';
+import { changing, toDraft, valueOf } from '../support/article-texts.js';
+import { allOf } from '../support/lists.js';
+import { cases, isLong } from '../support/long.js';
+import { ann, driverOptions, openOn, stores } from '../support/stores.js';
+import { anyCharacter, anyCodeUnit } from '../support/texts.js';
+import { testArticles } from './contract-articles.js';
+import { testLists } from './contract-lists.js';
+import { testComments, testPosts, text } from './contract-posts.js';
+
+/** A store that holds these records and no others, and ends with the test. */
+type Open = (context: TestContext, initial?: Partial<InitialData>) => Promise<Store>;
+
+const ada: Author = {
+  id: '00000000-0000-7000-8000-00000000000a',
+  name: 'Ada',
+  email: 'ada@example.org',
+  createdAt: '2026-01-01T00:00:00',
+};
+const account: Account = { ...ann, id: ada.id, username: 'ada', roles: ['USER', 'ADMIN'] };
+const nobody = '00000000-0000-7000-8000-0000000000ff';
+const none = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
+
+/** Any text, with those made likely that databases stumble over. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.string({ unit: anyCharacter }),
+  fc.string({ unit: anyCodeUnit }),
+  fc.string({ unit: fc.constantFrom('\0', '\u{1F600}', '\uFFFF', '\\', "'", '"', '\u2028', '%') }),
+  fc.constantFrom('', ' ', '\0', 'a\0b', '\ud800', '\udc00\ud800', '␚', '␚0000', '\\u0000', '\r\n'),
+);
+
+for (const { name, skip, newUrl } of stores) {
+  const open: Open = async (t, initial) => {
+    const given = { ...none, authors: [ada], accounts: [account], ...initial };
+    return openOn(t, await newUrl(t), { initial: given });
+  };
+  describe(`the store ${name}`, { skip }, () => {
+    describe('initial data', () => testInitial(open));
+    describe('lists', () => testLists(open));
+    describe('changes', () => testChanges(open));
+    describe('posts', () => testPosts(open));
+    describe('comments', () => testComments(open));
+    describe('authors, accounts and todos', () => testOthers(open));
+    describe('articles', () => testArticles((t, articles) => open(t, { articles })));
+    describe('texts', () => testTexts(open));
+  });
+}
+
+function testInitial(open: Open): void {
+  test('is what a new store holds', async (t) => {
+    const initial = initialData([ann], true);
+    const store = await open(t, initial);
+    assert.deepEqual(await allOf(store.posts.all), initial.posts.toReversed());
+    assert.deepEqual(await allOf(store.todos.all), initial.todos);
+    assert.deepEqual(await allOf(store.articles.all), initial.articles);
+    assert.deepEqual(await store.accounts.find('ann'), ann);
+    assert.equal(await store.accounts.find('constructor'), undefined);
+    assert.equal((await store.authors.find(ann.id))?.name, 'ann');
+    const id = initial.posts[0]?.id ?? '';
+    const comments = initial.comments.filter(({ postId }) => postId === id);
+    assert.deepEqual(await allOf(store.comments.ofPost(id)), comments);
+  });
+}
+
+function testChanges(open: Open): void {
+  test('posts and todos are changed in part, todos and comments removed (R37)', async (t) => {
+    const { posts, comments, todos } = await open(t);
+    const post = await posts.create({ title: 'a', content: 'b', authorId: null });
+    assert.equal(await posts.update(post.id, { status: 'PUBLISHED' }), true);
+    assert.deepEqual(await posts.find(post.id), { ...post, status: 'PUBLISHED' });
+    assert.equal(await posts.update(post.id, { title: 'b' }), true);
+    assert.equal(await posts.update(post.id, {}), true);
+    const changed = { ...post, title: 'b', status: 'PUBLISHED' };
+    assert.deepEqual(await allOf(posts.all), [changed]);
+
+    const added = [];
+    for (const content of ['c', 'd', 'e']) added.push(await comments.add(post.id, content));
+    const [first, second, third] = added;
+    assert.equal(await comments.remove(second?.id ?? ''), true);
+    assert.equal(await comments.remove(second?.id ?? ''), false);
+    assert.equal(await comments.find(second?.id ?? ''), undefined);
+    assert.deepEqual(await allOf(comments.ofPost(post.id)), [first, third]);
+
+    const todo = await todos.create({ title: 'f\0', completed: false });
+    const other = await todos.create({ title: 'g', completed: false });
+    assert.equal(await todos.update(todo.id, { completed: true }), true);
+    const seen = { title: 'f\0', completed: true };
+    assert.deepEqual(await todos.find(todo.id), { id: todo.id, ...seen });
+    assert.equal(await todos.update(todo.id, { title: 'h' }, { ...seen, completed: false }), false);
+    assert.equal(await todos.update(todo.id, { title: 'h' }, seen), true);
+    assert.equal(await todos.remove(todo.id, seen), false);
+    assert.deepEqual(await allOf(todos.all), [{ ...seen, id: todo.id, title: 'h' }, other]);
+    assert.equal(await todos.remove(todo.id, { ...seen, title: 'h' }), true);
+    assert.equal(await todos.remove(todo.id), false);
+    assert.deepEqual(await allOf(todos.all), [other]);
+    for (const { update } of [posts, todos]) assert.equal(await update(nobody, {}), false);
+  });
+
+  test('every write moves the versions of what it changes and no others', async (t) => {
+    const store = await open(t);
+    if (store.versions() === undefined) return;
+    const movedBy = async (write: () => unknown): Promise<readonly string[]> => {
+      const before = { ...store.versions() };
+      await write();
+      const after: Partial<Versions> = store.versions() ?? {};
+      return Object.keys(after).filter((area) => after[area as Area] !== before[area as Area]);
+    };
+    const { posts, comments, todos, articles } = store;
+    const { id } = await posts.create(text('a'));
+    const retitle = changing((article) => ({ ...article, title: `${article.title}+` }));
+    const writes: readonly (readonly [Area, () => unknown])[] = [
+      ['posts', () => posts.create(text('b'))],
+      ['posts', () => posts.update(id, { title: 'b', content: 'b' })],
+      ['comments', () => comments.add(id, 'c')],
+      ['todos', () => todos.create({ title: 'd', completed: false })],
+      ['articles', () => articles.save(toDraft({ title: 'e' }))],
+      ['articles', () => articles.change(1, retitle)],
+      ['articles', () => articles.changeAll((all) => all.map(retitle))],
+    ];
+    for (const [area, write] of writes) assert.deepEqual(await movedBy(write), [area]);
+    // Its comments go with it; what reads comments reads whether the post is there.
+    assert.ok((await movedBy(() => posts.remove(id))).includes('posts'));
+  });
+}
+
+function testOthers(open: Open): void {
+  test('authors are found by id', async (t) => {
+    const { authors } = await open(t);
+    assert.deepEqual(await authors.find(ada.id), ada);
+    assert.equal(await authors.find(nobody), undefined);
+  });
+
+  test('accounts are found by their exact user name', async (t) => {
+    const { accounts } = await open(t);
+    assert.deepEqual(await accounts.find('ada'), account);
+    for (const name of ['Ada', 'ada ', '', '__proto__', 'ada\0']) {
+      assert.equal(await accounts.find(name), undefined);
+    }
+  });
+
+  test('todos are kept in the order they came, the first ones first (R2)', async (t) => {
+    const first = { id: nobody, title: 'first', completed: true };
+    const { todos } = await open(t, { todos: [first] });
+    const second = await todos.create({ title: 'second', completed: false });
+    const third = await todos.create({ title: 'third', completed: true });
+    assert.deepEqual(await allOf(todos.all), [first, second, third]);
+    assert.deepEqual(await todos.find(third.id), third);
+    assert.deepEqual(await todos.find(nobody), first);
+    assert.equal(await todos.find(ada.id), undefined);
+  });
+}
+
+function testTexts(open: Open): void {
+  test('every text is kept exactly', async (t) => {
+    const { posts, comments, todos, articles } = await open(t);
+    const property = fc.asyncProperty(anyText, anyText, async (title, content) => {
+      const { id } = await posts.create({ title, content, authorId: null });
+      const post = await posts.find(id);
+      assert.deepEqual([post?.title, post?.content], [title, content]);
+      const comment = await comments.add(id, content);
+      assert.equal((await comments.find(comment?.id ?? ''))?.content, content);
+      const todo = await todos.create({ title, completed: false });
+      assert.equal((await todos.find(todo.id))?.title, title);
+      const article = await articles.save(toDraft({ title, [`k${content}`]: [content] }));
+      assert.deepEqual(valueOf(await articles.find(article.id))?.[`k${content}`], [content]);
+      await posts.update(id, { title: content, content: title });
+      assert.equal((await posts.find(id))?.title, content);
+    });
+    await fc.assert(property, { numRuns: cases(200) });
+  });
+
+  test('empty and large texts are kept exactly', async (t) => {
+    const { posts, comments } = await open(t);
+    const repeated = { x: 1_048_576, '\u{1F600}': 100_000, 'ä\0': isLong ? 500_000 : 50_000, a: 0 };
+    for (const content of Object.entries(repeated).map(([unit, count]) => unit.repeat(count))) {
+      const { id } = await posts.create({ title: content, content, authorId: null });
+      assert.equal((await posts.find(id))?.content, content);
+      const comment = await comments.add(id, content);
+      assert.equal((await comments.find(comment?.id ?? ''))?.content, content);
+    }
+  });
+}
+
+test('STORE_URL is one that a driver knows, and a store in memory by default', async () => {
+  for (const url of ['', 'memory:']) {
+    const store = await openStore(url, driverOptions());
+    assert.equal((await allOf(store.posts.all)).length, 3);
+  }
+  const good = ['', 'memory:', 'sqlite:///a.db', 'postgres://h/d', 'postgresql://u:p@h:1/d'];
+  for (const url of good) assert.equal(readConfig({ STORE_URL: url }).storeUrl, url);
+  for (const url of ['sqlite://a.db', 'sqlite:///', 'mysql://h/d', 'postgres:', 'x']) {
+    assert.throws(() => readConfig({ STORE_URL: url }), { message: /^STORE_URL must be memory:/ });
+  }
+  await assert.rejects(openStore('sqlite:///%zz', driverOptions()), { message: /^STORE_URL: / });
+});

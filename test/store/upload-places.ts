@@ -1,0 +1,100 @@
+/** Where stores of uploads keep their index, and how each is opened in a test. */
+
+import assert from 'node:assert/strict';
+import { readdir, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createIdSource } from '../../dist/domain/scalars.js';
+import type { DurableFileIndex, FileLimits } from '../../dist/store/file-index.js';
+import { openUploads, type OpenUploadsOptions } from '../../dist/store/files/open.js';
+import type { Uploads } from '../../dist/store/files/uploads.js';
+import type { Store } from '../../dist/store/store.js';
+import { pluck, times } from '../support/lists.js';
+import { durableStores, openOn, type StorePlace } from '../support/stores.js';
+import { createDirectory, openUploads as openRun } from '../support/uploads.js';
+
+type Bounds = Partial<Pick<OpenUploadsOptions, 'filesMax' | 'bytesMax'>>;
+
+export interface UploadPlace extends Pick<StorePlace, 'name' | 'skip'> {
+  readonly isDurable: boolean;
+  /** Closed and gone with the test; as many of `nodes` on one index as the place can have. */
+  open(context: TestContext, bounds: Bounds & { readonly nodes?: number }): Promise<OpenPlace>;
+}
+
+export interface OpenPlace {
+  readonly nodes: readonly Uploads[];
+  readonly directory: string;
+  /** Names of files on disk. */
+  list(): Promise<string[]>;
+}
+
+export interface DurableOptions extends Bounds {
+  readonly directory: string;
+  /** What stands between the store of uploads and the index. */
+  readonly wrap?: (index: DurableFileIndex) => DurableFileIndex;
+}
+
+export interface Durable {
+  readonly uploads: Uploads;
+  readonly logged: (readonly [event: string, facts: Readonly<Record<string, unknown>>])[];
+}
+
+/** Closed with the test. */
+export async function openDurable(
+  { openFileIndex }: Pick<Store, 'openFileIndex'>,
+  context: TestContext,
+  { wrap = (index): DurableFileIndex => index, ...options }: DurableOptions,
+): Promise<Durable> {
+  assert.ok(openFileIndex);
+  const logged: [string, Readonly<Record<string, unknown>>][] = [];
+  const uploads = await openUploads({
+    filesMax: 100,
+    bytesMax: 1_000_000_000,
+    createName: createIdSource(() => new Date()),
+    openIndex: (limits: FileLimits) => wrap(openFileIndex(limits)),
+    log: (_level, event, facts = {}) => logged.push([event, facts]),
+    ...options,
+  });
+  context.after(() => uploads.close());
+  return { uploads, logged };
+}
+
+/** Names of files on disk in the folder that outlives a run. */
+export async function listDurable(directory: string): Promise<string[]> {
+  return (await readdir(join(directory, 'inkwell-files'))).filter((name) => name !== 'id');
+}
+
+/** As if every file were older than a day. */
+export async function ageAll(directory: string): Promise<void> {
+  for (const name of await listDurable(directory)) {
+    await utimes(join(directory, 'inkwell-files', name), 1_000, 1_000);
+  }
+}
+
+const inRun: UploadPlace = {
+  name: 'in a folder of the run',
+  skip: false,
+  isDurable: false,
+  async open(context, bounds) {
+    const { uploads, ...place } = await openRun(context, bounds);
+    return { nodes: [uploads], ...place };
+  },
+};
+
+const durablePlaces = durableStores.map(({ name, skip, newUrl }): UploadPlace => ({
+  name: `with its index ${name}`,
+  skip,
+  isDurable: true,
+  async open(context, { nodes = 1, ...bounds }) {
+    const directory = await createDirectory(context);
+    const url = await newUrl(context);
+    const opened = await Promise.all(
+      times(name === 'on PostgreSQL' ? nodes : 1).map(async () =>
+        openDurable(await openOn(context, url), context, { directory, ...bounds }),
+      ),
+    );
+    return { nodes: pluck(opened, 'uploads'), directory, list: () => listDurable(directory) };
+  },
+}));
+
+export const uploadPlaces: readonly UploadPlace[] = [inRun, ...durablePlaces];

@@ -1,0 +1,82 @@
+/** Stores for tests: where records can be kept, and how such a place is opened. */
+
+import postgres from 'postgres';
+import { createIdSource } from '../../dist/domain/scalars.js';
+import type { DriverOptions } from '../../dist/store/driver.js';
+import { openStore } from '../../dist/store/open.js';
+import { initialData } from '../../dist/store/seed.js';
+import type { Store } from '../../dist/store/store.js';
+import { skipPostgres } from './postgres.js';
+import { database } from './shared-postgres.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from './sqlite.js';
+
+interface Context {
+  after(end: () => Promise<void>): unknown;
+}
+
+export interface StorePlace {
+  readonly name: string;
+  /** Why its tests cannot run here, or false. */
+  readonly skip: string | false;
+  /** STORE_URL of a place without records, gone with the test or the tests of the file. */
+  newUrl(context: Context): Promise<string>;
+}
+
+const inMemory: StorePlace = {
+  name: 'in memory',
+  skip: false,
+  newUrl: () => Promise.resolve('memory:'),
+};
+export const inSqliteFile: StorePlace = {
+  name: 'in a SQLite file',
+  skip: skipSqlite,
+  newUrl: async (context) => toSqliteUrl(await newSqliteFile(context)),
+};
+export const onPostgres: StorePlace = {
+  name: 'on PostgreSQL',
+  skip: skipPostgres,
+  newUrl: () => database.clearedDatabase(),
+};
+export const durableStores: readonly StorePlace[] = [inSqliteFile, onPostgres];
+export const stores: readonly StorePlace[] = [inMemory, ...durableStores];
+
+/** The one account of `driverOptions`. */
+export const ann = {
+  id: '019b8d5e-9c00-7000-8000-000000000401',
+  username: 'ann',
+  email: 'ann@example.org',
+  roles: ['USER'],
+  passwordHash: 'scrypt$1$1$1$a$b',
+};
+
+export function driverOptions(more: Partial<DriverOptions> = {}): DriverOptions {
+  return {
+    createId: createIdSource(() => new Date()),
+    now: () => '2026-02-03T04:05:06.7',
+    initial: initialData([ann], true),
+    log: () => undefined,
+    bytesMax: Number.MAX_SAFE_INTEGER,
+    listenUrl: '',
+    connectionsMax: 8,
+    timeoutSeconds: 60,
+    ...more,
+  };
+}
+
+/** Closed with the test. */
+export async function openOn(
+  context: Context,
+  url: string,
+  more: Partial<DriverOptions> = {},
+): Promise<Store> {
+  const store = await openStore(url, driverOptions(more));
+  context.after(async () => store.close());
+  return store;
+}
+
+/** A connection of another program to a database, ended with the test. */
+export function openSession(context: Context, url: string): postgres.Sql {
+  const session = postgres(url, { max: 1, onnotice: () => undefined, fetch_types: false });
+  context.after(() => session.end({ timeout: 1 }));
+  return session;
+}
