@@ -39,11 +39,11 @@ for (const { name, skip, newUrl } of durableStores) {
       const { records, directory } = await openPlace(t);
       const { uploads } = await openDurable(records, t, { directory });
       await store(uploads, { a: '1', b: '2' });
-      const upload = uploads.begin();
-      const slow = await upload.write('slow', bytes('3'));
       const folder = join(directory, 'inkwell-files');
       for (const stray of ['old.upload', 'notes.txt']) await writeFile(join(folder, stray), 'x');
       await ageAll(directory);
+      const upload = uploads.begin();
+      const slow = await upload.write('slow', bytes('3'));
       await writeFile(join(folder, 'young.upload'), 'x');
       await uploads.sweep();
       const left = await listDurable(directory);
