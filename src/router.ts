@@ -46,12 +46,16 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]) {
   // Paths without parameters are looked up at once, without a walk.
   const fixed = new Map<string, Match<E>>();
   for (const { path } of routes) {
-    const found = /[{*]/.test(path) ? undefined : walk(root, path.split('/'), 1);
+    const found = /[{*]/.test(path) ? undefined : walk(root, path, 1);
     if (found !== undefined) fixed.set(path, found);
   }
 
-  const match = (path: string): Match<E> | undefined =>
-    fixed.get(path) ?? walk(root, path.includes('%') ? decodeSegments(path) : path.split('/'), 1);
+  const match = (path: string): Match<E> | undefined => {
+    const found = fixed.get(path);
+    if (found !== undefined) return found;
+    decode(path); // an invalid escape is refused wherever it stands
+    return walk(root, path, path.indexOf('/') + 1);
+  };
 
   return {
     /**
@@ -111,17 +115,22 @@ function withMethod<E>(leaf: Leaf<E> | undefined, route: RouteOf<E>): Leaf<E> {
   return grown;
 }
 
-/** The depth of the recursion is bounded by the longest route. */
-function walk<E>(node: Node<E>, segments: readonly string[], at: number): Match<E> | undefined {
-  const segment = segments[at];
-  if (segment === undefined) return node.leaf && { leaf: node.leaf, params: noParams };
+/**
+ * `at` is where a segment begins. Without an array of segments: `split` takes three times as long
+ * for a text that is new. The depth of the recursion is bounded by the longest route.
+ */
+function walk<E>(node: Node<E>, path: string, at: number): Match<E> | undefined {
+  if (at > path.length) return node.leaf && { leaf: node.leaf, params: noParams };
+  const slash = path.indexOf('/', at);
+  const end = slash === -1 ? path.length : slash;
+  const segment = decode(path.slice(at, end));
   // 1. static
   const next = node.children.get(segment);
-  const found = next && walk(next, segments, at + 1);
+  const found = next && walk(next, path, end + 1);
   if (found !== undefined) return found;
   // 2. parameter: never empty, so that a trailing slash is another path (R9)
   if (node.parameter !== undefined && segment !== '') {
-    const rest = walk(node.parameter.node, segments, at + 1);
+    const rest = walk(node.parameter.node, path, end + 1);
     if (rest !== undefined) {
       const own: Record<string, string> = {};
       own[node.parameter.name] = segment; // a literal with this name takes twice the time
@@ -130,7 +139,7 @@ function walk<E>(node: Node<E>, segments: readonly string[], at: number): Match<
     }
   }
   // 3. wildcard
-  return node.wildcard && takeRest(node.wildcard, segments.slice(at));
+  return node.wildcard && takeRest(node.wildcard, path.slice(at).split('/').map(decode));
 }
 
 /** An escaped slash cannot be told from a real one after decoding, so it is not matched. */
@@ -140,9 +149,10 @@ function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Match<E> | undefin
 }
 
 /** Segments are decoded one by one, so that `%2F` does not become a separator. */
-function decodeSegments(path: string): readonly string[] {
+function decode(text: string): string {
+  if (!text.includes('%')) return text;
   try {
-    return path.split('/').map(decodeURIComponent);
+    return decodeURIComponent(text);
   } catch {
     throw new AppError('malformed_request', 'The path holds a percent-escape that is not valid.');
   }

