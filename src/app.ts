@@ -96,7 +96,7 @@ export async function createApp(config: Config, deps: AppDeps) {
   const health = createHealthHandlers(store, monotonicNow);
   const pages = createPages(new URL('.', import.meta.url));
   const routes = createRoutes({ ...parts, graphql, health, pages });
-  const adminRoutes = createAdminRoutes({ health }, metrics?.handler);
+  const adminRoutes = createAdminRoutes(health, metrics?.handler);
   const listener = listenTo(routes, { ...parts, cors: createCors(config.allowedOrigins) });
   return {
     listener,

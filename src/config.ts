@@ -77,10 +77,10 @@ export const settings = {
     fallback: true,
     meaning: 'Creates demo authors, posts, comments and accounts.',
   }),
-  memoryStoreBytesMax: setting.shareOfMemory('MEMORY_STORE_BYTES_MAX', {
+  memoryStoreBytesMax: setting.bytes('MEMORY_STORE_BYTES_MAX', {
     share: 5,
     min: MiB,
-    fallbackMax: 1_024 * MiB,
+    fallback: 1_024 * MiB,
     meaning:
       'Maximum size of records in memory; beyond it 507. Empty: a fifth of the heap, up to 1 GiB.',
   }),
@@ -145,12 +145,10 @@ export const settings = {
     meaning: 'Maximum number of failed logins from one address; beyond it 429.',
   }),
   // HTTP limits
-  connectionsMax: setting.shareOfMemory('CONNECTIONS_MAX', {
-    share: 8,
-    bytesEach: connectionBytes,
+  connectionsMax: setting.integer('CONNECTIONS_MAX', {
+    share: 8 * connectionBytes,
     min: 1,
-    fallbackMax: 10_000,
-    unit: '',
+    fallback: 10_000,
     meaning: 'Maximum number of connections; WebSockets: half. Empty: by the heap, at most 10,000.',
   }),
   bodyBytesMax: setting.bytes('BODY_BYTES_MAX', {
@@ -176,10 +174,10 @@ export const settings = {
     fallback: 16 * MiB,
     meaning: 'Maximum size of the response cache; 0: no cache.',
   }),
-  waitingBytesMax: setting.shareOfMemory('WAITING_BYTES_MAX', {
+  waitingBytesMax: setting.bytes('WAITING_BYTES_MAX', {
     share: 8,
     min: MiB,
-    fallbackMax: 128 * MiB,
+    fallback: 128 * MiB,
     meaning: 'Maximum memory of requests in progress. Empty: an eighth of the heap, up to 128 MiB.',
   }),
   // Uploads

@@ -9,13 +9,13 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
-import { findSettingWarnings } from './commands/setting-warnings.ts';
+import { findSettingWarnings } from './commands/check.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, readConfig } from './config.ts';
 import { AppError, codeOf, toReason, toStack } from './errors.ts';
 import { refuse } from './http/server/raw-response.ts';
 import { createHttpServer, type HttpServer } from './http/server/server.ts';
-import { createLog, createLogOutput, type LineWriter, type Log, type LogOutput } from './log.ts';
+import { createLog, createLogOutput, type Log, type LogOutput } from './log.ts';
 import { adminConnectionsMax, newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
 
@@ -51,7 +51,12 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, memoryBytes - newSpace);
   const output = createLogOutput(process.stdout);
   process.on('exit', output.flush);
-  const fail = createFail(output.write);
+  const fail: Fail = (event, reason) => {
+    // A log of its own, so that a flood cannot suppress the last line.
+    const last = createLog(output.write, { linesPerSecondMax: 1, now });
+    last('error', event, { reason: toStack(reason) });
+    process.exit(1);
+  };
   process.on('uncaughtException', (error) => fail('unexpected failure', error));
   process.on('unhandledRejection', (reason) => fail('unexpected failure', reason));
   // Set for graphql-js, which is loaded later and checks each value again unless this is
@@ -191,15 +196,6 @@ function stopOnSignals(
 }
 
 type Fail = (event: string, reason: unknown) => never;
-
-/** A log of its own, so that a flood cannot suppress the last line. */
-function createFail(write: LineWriter): Fail {
-  return (event, reason) => {
-    const log = createLog(write, { linesPerSecondMax: 1, now });
-    log('error', event, { reason: toStack(reason) });
-    process.exit(1);
-  };
-}
 
 function now(): Date {
   return new Date();

@@ -28,17 +28,25 @@ interface Bounded extends Described {
   readonly fallback: number;
   readonly min?: number;
   readonly max?: number;
+  /**
+   * The default is the memory of the process divided by this, from `min` to `fallback`: for a
+   * number of items, with the bytes of one as a factor.
+   */
+  readonly share?: number;
 }
 
 /** A whole number from `min` (default 0) to `max` (default 2^53 - 1). */
 export function integer(name: string, options: Bounded): Setting<number> {
-  const { fallback, min = 0, max = Number.MAX_SAFE_INTEGER, unit = '', meaning } = options;
-  const parse = (given: string): number | Error => {
+  const { fallback, min = 0, max = Number.MAX_SAFE_INTEGER, share, unit = '', meaning } = options;
+  const parse = (given: string, memoryBytes = Infinity): number | Error => {
+    if (given === '' && share !== undefined) {
+      return Math.max(min, Math.min(fallback, Math.floor(memoryBytes / share)));
+    }
     const value = /^[0-9]{1,16}$/.test(given) ? Number(given) : Number.NaN;
     if (value >= min && value <= max) return value;
     return new Error(`must be a whole number from ${min} to ${max}`);
   };
-  return { name, fallback: String(fallback), unit, meaning, parse };
+  return { name, fallback: share === undefined ? String(fallback) : '', unit, meaning, parse };
 }
 
 /** A port number, or undefined for none. */
@@ -60,27 +68,6 @@ export function bytes(name: string, options: Omit<Bounded, 'unit'>): Setting<num
 /** Whole seconds, at least 1. */
 export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): Setting<number> {
   return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
-}
-
-interface Shared extends Described {
-  /** The default is the memory of the process divided by this. */
-  readonly share: number;
-  /** Bytes of one item, if the setting is not in bytes. */
-  readonly bytesEach?: number;
-  readonly min: number;
-  /** The upper limit of the default. */
-  readonly fallbackMax: number;
-}
-
-/** A limit whose default is a share of the memory that the process may use. */
-export function shareOfMemory(name: string, options: Shared): Setting<number> {
-  const { share, bytesEach = 1, min, fallbackMax, unit = 'bytes', meaning } = options;
-  const setting = integer(name, { fallback: fallbackMax, min, unit, meaning });
-  const parse = (given: string, memoryBytes = Infinity): number | Error => {
-    if (given !== '') return setting.parse(given);
-    return Math.max(min, Math.min(fallbackMax, Math.floor(memoryBytes / share / bytesEach)));
-  };
-  return { ...setting, fallback: '', parse };
 }
 
 export function flag(name: string, options: Described & { fallback: boolean }): Setting<boolean> {

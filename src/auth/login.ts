@@ -66,7 +66,7 @@ export interface LoginLimiterOptions {
 const wideFactor = 10;
 
 export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
-  const counts = new FailureCounts(now);
+  const counts = createFailureCounts(now);
   const waitInQueue = createLoginQueue();
 
   /** Returns the failures of each key. Throws if the pair of account and address has too many. */
@@ -117,31 +117,23 @@ const windowMilliseconds = 60_000;
 export const countedMax = 32_768;
 
 /** Counts failures by key, each for one minute from its first failure, in bounded memory. */
-export class FailureCounts {
-  readonly #now: () => number;
+export function createFailureCounts(now: () => number) {
   // Every window has the same length, so the oldest entry ends first.
-  readonly #windows = new BoundedMap<{ readonly end: number; count: number }>(countedMax);
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  /** Returns the failures of this key, and how long they still count. */
-  find(key: string): { readonly count: number; readonly millisecondsLeft: number } {
-    const { end, count } = this.#windows.get(key) ?? { end: 0, count: 0 };
-    const millisecondsLeft = Math.max(0, end - this.#now());
-    return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
-  }
-
-  add(key: string): void {
-    const found = this.#windows.get(key);
-    if (found !== undefined && found.end > this.#now()) found.count += 1;
-    else this.#windows.set(key, { end: this.#now() + windowMilliseconds, count: 1 });
-  }
-
-  forget(key: string): void {
-    this.#windows.delete(key);
-  }
+  const windows = new BoundedMap<{ readonly end: number; count: number }>(countedMax);
+  return {
+    /** Returns the failures of this key, and how long they still count. */
+    find(key: string) {
+      const { end, count } = windows.get(key) ?? { end: 0, count: 0 };
+      const millisecondsLeft = Math.max(0, end - now());
+      return { count: millisecondsLeft > 0 ? count : 0, millisecondsLeft };
+    },
+    add(key: string): void {
+      const found = windows.get(key);
+      if (found !== undefined && found.end > now()) found.count += 1;
+      else windows.set(key, { end: now() + windowMilliseconds, count: 1 });
+    },
+    forget: (key: string): void => windows.delete(key),
+  };
 }
 
 /** The interval between two logins of one key. */

@@ -14,7 +14,6 @@ import { type Config, readConfig } from '../config.ts';
 import { createLocalClock } from '../domain/scalars.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
-import type { StoredAccounts } from '../store/store.ts';
 import { type CommandContext, type PasswordInput, UsageError } from './command.ts';
 
 const usage = [
@@ -36,10 +35,11 @@ export async function runAccounts(
   context: CommandContext,
 ): Promise<string> {
   if (args.includes('--help')) return usage;
-  const { kind, username, ...given } = parseArguments(args);
+  const given = parseArguments(args);
+  const { kind, username } = given;
   const config = readConfig(context.environment);
   // The arguments are checked before the store is opened or a password is asked for.
-  const person = kind === 'add' ? await decodeNewPerson({ username, ...given }, config) : undefined;
+  const person = kind === 'add' ? await decodeNewPerson(given, config) : undefined;
   const opened = await openAccounts(config.storeUrl, {
     now: createLocalClock(context.now),
     log: () => undefined,
@@ -49,11 +49,18 @@ export async function runAccounts(
   });
   const { accounts } = opened;
   try {
-    if (kind === 'list') return await list(accounts);
+    if (kind === 'list') return toLines(await accounts.list());
     // Checked before a password is asked for; the change itself checks it again.
     const exists = (await accounts.find(username)) !== undefined;
     if (exists === (kind === 'add')) throw wrongUsername(kind, username);
-    const isDone = await change(accounts, { kind, username, person }, context);
+    let isDone: boolean;
+    if (kind === 'remove') isDone = await accounts.remove(username);
+    else {
+      const passwordHash = await hashPassword(await askPassword(username, context));
+      isDone = await (person === undefined
+        ? accounts.changePassword(username, passwordHash)
+        : accounts.add({ ...person, passwordHash }));
+    }
     if (!isDone) throw wrongUsername(kind, username);
     return `${doneWords[kind]} ${JSON.stringify(username)}.`;
   } finally {
@@ -101,11 +108,8 @@ function wrongUsername(kind: Arguments['kind'], username: string): Error {
 }
 
 /** Throws if a configured account has the same name: it would hide this one. */
-async function decodeNewPerson(
-  values: Pick<Arguments, 'username' | 'email' | 'roles'>,
-  config: Config,
-): Promise<Person> {
-  const person = decodePerson(values);
+async function decodeNewPerson(given: Arguments, config: Config): Promise<Person> {
+  const person = decodePerson(given);
   if (typeof person === 'string') throw new Error(`${person}.`);
   if (!/^[^\s@]+@[^\s@]+$/.test(person.email)) {
     throw new Error(`${JSON.stringify(person.email)} is not an email address.`);
@@ -116,23 +120,10 @@ async function decodeNewPerson(
   throw new Error(`${JSON.stringify(username)} is ${source}.`);
 }
 
-async function change(
-  accounts: StoredAccounts,
-  { kind, username, person }: Pick<Arguments, 'kind' | 'username'> & { person: Person | undefined },
-  context: CommandContext,
-): Promise<boolean> {
-  if (kind === 'remove') return accounts.remove(username);
-  const passwordHash = await hashPassword(await askPassword(username, context));
-  return person === undefined
-    ? accounts.changePassword(username, passwordHash)
-    : accounts.add({ ...person, passwordHash });
-}
-
 /** One line each: username, e-mail address and roles, separated by tabs. No value has a tab. */
-async function list(accounts: StoredAccounts): Promise<string> {
-  const rows = await accounts.list();
-  return rows
-    .map(({ username, email, roles }) => [username, email, roles.join(',')].join('\t'))
+function toLines(people: readonly Person[]): string {
+  return people
+    .map((each) => `${each.username}\t${each.email}\t${each.roles.join(',')}`)
     .join('\n');
 }
 

@@ -45,24 +45,6 @@ export function createAddComment(
     });
 }
 
-/**
- * A bounded topic: every subscriber gets what is published, in that order. There is no replay: a
- * subscriber gets only values published after `subscribe()`.
- */
-export interface Topic<T> {
-  /** Queues `value` for every subscriber. Never throws and never waits. */
-  publish(value: T): void;
-  /**
-   * The subscription begins with this call, not with the first `next()`. A subscriber whose queue
-   * is full is dropped: its `next()` rejects once with `overloaded`, its queue is discarded, and
-   * other subscribers lose nothing. `return()` ends it and settles the pending `next()`. Call
-   * `next()` again only after the previous call has settled. `isWanted`: others are left out.
-   */
-  subscribe(isWanted?: (value: T) => boolean): AsyncIterableIterator<T>;
-  /** The number of subscribers. */
-  readonly size: number;
-}
-
 export interface TopicOptions<T> {
   /** The memory that a value takes, in bytes. */
   readonly bytesOf: (value: T) => number;
@@ -80,106 +62,113 @@ export interface TopicOptions<T> {
   readonly follow?: ((publish: (value: T) => void) => () => void) | undefined;
 }
 
-/** Creates an independent topic. */
-export function createTopic<T>(options: TopicOptions<T>): Topic<T> {
+export type Topic<T> = ReturnType<typeof createTopic<T>>;
+
+/**
+ * A bounded topic: every subscriber gets what is published, in that order. There is no replay: a
+ * subscriber gets only values published after `subscribe()`.
+ */
+export function createTopic<T>(options: TopicOptions<T>) {
   const subscribers = new Set<TopicQueue<T>>();
   let stop: (() => void) | undefined;
+  /** Queues `value` for every subscriber. Never throws and never waits. */
   const publish = (value: T): void => {
     // A Set allows a subscriber to be removed during the iteration.
     for (const subscriber of subscribers) subscriber.push(value);
   };
   return {
     publish,
-    subscribe(isWanted = () => true) {
-      const leave = (): void => {
+    /**
+     * The subscription begins with this call, not with the first `next()`. A subscriber whose queue
+     * is full is dropped: its `next()` rejects once with `overloaded`, its queue is discarded, and
+     * other subscribers lose nothing. `return()` ends it and settles the pending `next()`. Call
+     * `next()` again only after the previous call has settled. `isWanted`: others are left out.
+     */
+    subscribe(isWanted: (value: T) => boolean = () => true): AsyncIterableIterator<T> {
+      const subscriber = createQueue(options, isWanted, () => {
         subscribers.delete(subscriber);
         if (subscribers.size > 0) return;
         stop?.();
         stop = undefined;
-      };
-      const subscriber = new TopicQueue<T>(options, isWanted, leave);
+      });
       subscribers.add(subscriber);
       stop ??= options.follow?.(publish);
       return subscriber;
     },
+    /** The number of subscribers. */
     get size() {
       return subscribers.size;
     },
   };
 }
 
+interface TopicQueue<T> extends AsyncIterableIterator<T> {
+  push(value: T): void;
+}
+
 /**
  * Not an async generator: the `return()` of a generator waits for its pending `next()`, so that the
  * subscriber would stay in the topic until the next value.
  */
-class TopicQueue<T> implements AsyncIterableIterator<T> {
-  readonly #options: TopicOptions<T>;
-  readonly #isWanted: (value: T) => boolean;
-  readonly #leave: () => void;
-  #values: T[] = [];
+function createQueue<T>(
+  { queueMax, queueBytesMax, bytesOf }: TopicOptions<T>,
+  isWanted: (value: T) => boolean,
+  leave: () => void,
+): TopicQueue<T> {
+  let values: T[] = [];
   /** Bytes of the queued values. */
-  #bytes = 0;
-  #isOpen = true;
+  let bytes = 0;
+  let isOpen = true;
   /** The error for the next `next()`, which reports it once. */
-  #failure: AppError | undefined;
+  let failure: AppError | undefined;
   /** Makes a pending `next()` check the queue again. */
-  #wake: () => void = () => undefined;
+  let wake = (): void => undefined;
 
-  constructor(options: TopicOptions<T>, isWanted: (value: T) => boolean, leave: () => void) {
-    this.#options = options;
-    this.#isWanted = isWanted;
-    this.#leave = leave;
-  }
-
-  push(value: T): void {
-    const { queueMax, queueBytesMax, bytesOf } = this.#options;
-    const { length } = this.#values;
-    // Behind a wanted value it is queued too: all queues then hold the same, latest values.
-    if (length === 0 && !this.#isWanted(value)) return;
-    this.#bytes += bytesOf(value);
-    if (length < queueMax && (length === 0 || this.#bytes <= queueBytesMax)) {
-      this.#values.push(value);
-      this.#wake();
-    } else {
-      const message = 'The subscriber does not keep up with what is published.';
-      this.#end(new AppError('overloaded', message));
-    }
-  }
-
-  async next(): Promise<IteratorResult<T>> {
-    do {
-      if (this.#values.length === 0 && this.#isOpen) {
+  const end = (reason?: AppError): void => {
+    isOpen = false;
+    failure = reason;
+    values = [];
+    leave();
+    wake();
+  };
+  return {
+    push(value) {
+      const { length } = values;
+      // Behind a wanted value it is queued too: all queues then hold the same, latest values.
+      if (length === 0 && !isWanted(value)) return;
+      bytes += bytesOf(value);
+      if (length < queueMax && (length === 0 || bytes <= queueBytesMax)) {
+        values.push(value);
+        wake();
+      } else {
+        const message = 'The subscriber does not keep up with what is published.';
+        end(new AppError('overloaded', message));
+      }
+    },
+    async next() {
+      for (;;) {
+        while (values.length > 0) {
+          // The length was checked; `T` may include undefined.
+          const value = values.shift() as T;
+          bytes -= bytesOf(value);
+          if (isWanted(value)) return { value, done: false };
+        }
+        if (!isOpen) break;
         await new Promise<void>((resolve) => {
-          this.#wake = resolve;
+          wake = resolve;
         });
       }
-      while (this.#values.length > 0) {
-        // The length was checked; `T` may include undefined.
-        const value = this.#values.shift() as T;
-        this.#bytes -= this.#options.bytesOf(value);
-        if (this.#isWanted(value)) return { value, done: false };
-      }
-    } while (this.#isOpen);
-    const failure = this.#failure;
-    this.#failure = undefined;
-    if (failure !== undefined) throw failure;
-    return { value: undefined, done: true };
-  }
-
-  return(): Promise<IteratorResult<T>> {
-    this.#end();
-    return Promise.resolve({ value: undefined, done: true });
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  #end(failure?: AppError): void {
-    this.#isOpen = false;
-    this.#failure = failure;
-    this.#values = [];
-    this.#leave();
-    this.#wake();
-  }
+      const reason = failure;
+      failure = undefined;
+      if (reason !== undefined) throw reason;
+      return { value: undefined, done: true };
+    },
+    return() {
+      end();
+      return Promise.resolve({ value: undefined, done: true });
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
 }

@@ -13,7 +13,7 @@ import {
 import type * as MultipartModule from '../http/multipart/read.ts';
 import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
 import { toByteRange } from '../http/range.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import { andThen } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Snapshot } from '../store/files/uploads.ts';
 import type { HandlerDeps } from './input.ts';
@@ -55,13 +55,13 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
     }
   };
 
-  const openFile = (request: HttpRequest): MaybePromise<Opened> =>
-    andThen(uploads.open(request.params['name'] ?? ''), (snapshot) => {
-      const [file] = snapshot.files;
-      if (file !== undefined) return { file, snapshot };
-      void snapshot.release();
-      throw new AppError('not_found', 'There is no file of this name.');
-    });
+  const openFile = async (request: HttpRequest): Promise<Opened> => {
+    const snapshot = await uploads.open(request.params['name'] ?? '');
+    const [file] = snapshot.files;
+    if (file !== undefined) return { file, snapshot };
+    void snapshot.release();
+    throw new AppError('not_found', 'There is no file of this name.');
+  };
 
   return {
     uploadSimple: (request) => receive(request, true),

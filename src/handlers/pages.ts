@@ -22,9 +22,7 @@ export function createHome(
   routes: () => readonly RouteOf<Endpoint>[],
   page: Handler | undefined,
 ): Handler {
-  const types = page
-    ? (['application/json', 'text/html'] as const)
-    : (['application/json'] as const);
+  const types = ['application/json', ...(page ? ['text/html'] : [])];
   return (request) => {
     const type = negotiate(request.header('accept'), types);
     if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');

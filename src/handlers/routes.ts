@@ -79,16 +79,13 @@ export function createRoutes(deps: RouteDeps): readonly Route[] {
     route('GET', '/openapi.json', { handler: pages.openapi, ...json }),
     route('GET', '/docs', { handler: pages.reference.redirect }),
     route('GET', '/docs/*', { handler: pages.reference.file }),
-    ...createAdminRoutes(deps),
+    ...createAdminRoutes(deps.health),
   ];
   return routes;
 }
 
 /** Not in the specification (R35); ADMIN_PORT has these routes, and `/metrics`. */
-export function createAdminRoutes(
-  { health }: Pick<RouteDeps, 'health'>,
-  metrics?: Handler,
-): readonly Route[] {
+export function createAdminRoutes(health: RouteDeps['health'], metrics?: Handler) {
   const routes = [
     route('GET', '/livez', { handler: health.live }),
     route('GET', '/readyz', { handler: health.ready }),

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import {
   countedMax,
+  createFailureCounts,
   createLoginLimiter,
-  FailureCounts,
   waitingMax,
 } from '../../dist/auth/login.js';
 import { AppError } from '../../dist/errors.js';
@@ -186,7 +186,7 @@ test('names of any length and kind are keys of their own', async (t) => {
 });
 
 test('beyond the bound the oldest counts are dropped, the newest kept', () => {
-  const counts = new FailureCounts(() => 0);
+  const counts = createFailureCounts(() => 0);
   for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
   assert.equal(counts.find('key 0').count, 1);
   counts.add('one more');

@@ -7,7 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
-import { findSettingWarnings } from '../../dist/commands/setting-warnings.js';
+import { findSettingWarnings } from '../../dist/commands/check.js';
 import { readConfig, settings } from '../../dist/config.js';
 import { runCommand, runCommandHere } from '../support/command.js';
 import { projectFolder } from '../support/source.js';
