@@ -19,9 +19,8 @@ import { createListener, type ExchangeDeps, type Listener } from './http/server/
 import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';
 import { createToListResponse } from './records/list-response.ts';
-import { createRecordTexts } from './records/record-texts.ts';
 import { createRecordResponses } from './records/records.ts';
-import { createResponseCache } from './records/response-cache.ts';
+import { createRecordTexts, createResponseCache } from './records/response-cache.ts';
 import { createRouter } from './router.ts';
 import { openUploads } from './store/files/open.ts';
 import type { Account } from './store/model.ts';

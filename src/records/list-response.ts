@@ -7,12 +7,12 @@
 import { Readable } from 'node:stream';
 import { overloaded } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
-import { type JsonBody, toBytes, toJsonBody } from '../http/json-body.ts';
 import { type HttpResponse, jsonTextResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { MemoryPool } from '../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import { createScheduler } from '../scheduler.ts';
 import type { Page } from '../store/list.ts';
+import { toJsonBody } from './response-cache.ts';
 
 export interface JsonList<T> {
   /** Reads the first page. Called again for a list that turns out to be long. */
@@ -23,8 +23,7 @@ export interface JsonList<T> {
   readonly version: string | undefined;
 }
 
-/** Rejects with `overloaded` if the pool has no room for the list. */
-export type ToListResponse = <T>(list: JsonList<T>) => Promise<HttpResponse>;
+export type ToListResponse = ReturnType<typeof createToListResponse>;
 
 /** Up to this many characters a list is one buffer. */
 const bufferedLengthMax = 4 * 1024 * 1024;
@@ -32,52 +31,16 @@ const bufferedLengthMax = 4 * 1024 * 1024;
 const pieceLength = 65_536;
 
 /** `pageBytes`: what a page of records takes that is read for this list alone. */
-export function createToListResponse(pool: MemoryPool, pageBytes: number): ToListResponse {
+export function createToListResponse(pool: MemoryPool, pageBytes: number) {
   const scheduler = createScheduler();
-
-  /** The client may read slowly, so the stream counts what it holds: a page and a piece. */
-  const toStream = <T>(list: JsonList<T>): HttpResponse => {
-    const room = pool.open();
-    if (!room.grow(pageBytes + pieceLength)) throw tooManyLists();
-    const pieces = async function* (): AsyncGenerator<Buffer, void, undefined> {
-      for await (const piece of toPieces(list)) {
-        room.set(pageBytes + piece.length);
-        yield piece;
-        // Other requests run between two pieces, also if the client reads fast.
-        await scheduler.yield();
-      }
-    };
-    const body = Readable.from(pieces(), { highWaterMark: 1 }).once('close', () => room.release());
-    return { ...jsonTextResponse(200, ''), body };
-  };
-
-  const toResponse = async <T>(list: JsonList<T>, first: Page<T>): Promise<HttpResponse> => {
-    const texts = new ListTexts();
-    // Accounts for the memory that is held while other requests run between two pages.
-    const room = pool.open();
-    try {
-      for (let page = first; ; page = await page.next()) {
-        for (const record of page.records) {
-          texts.add(list.toJson(record));
-          if (texts.length > bufferedLengthMax) return toStream(list);
-        }
-        if (page.next === undefined) return taggedResponse(texts.end(), list.version);
-        texts.encode();
-        // The whole response is made while its pieces still exist.
-        if (!room.grow(2 * texts.bytes - room.bytes)) throw tooManyLists();
-        await scheduler.yield();
-      }
-    } finally {
-      room.release();
-    }
-  };
   /**
    * By the records of a page that is the whole list. A store without versions gives equal reads of
    * the same moment one array, which nobody changes.
    */
   const shared = new WeakMap<readonly unknown[], Promise<HttpResponse>>();
 
-  return async (list) => {
+  /** Rejects with `overloaded` if the pool has no room for the list. */
+  return async <T>(list: JsonList<T>): Promise<HttpResponse> => {
     const page = await list.read();
     const { records, next } = page;
     if (list.version !== undefined || next !== undefined) return toResponse(list, page);
@@ -85,48 +48,82 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number): ToLis
     shared.set(records, response);
     return response;
   };
+
+  async function toResponse<T>(list: JsonList<T>, first: Page<T>): Promise<HttpResponse> {
+    const text = new ListText();
+    // Accounts for the memory that is held while other requests run between two pages.
+    const room = pool.open();
+    try {
+      for (let page = first; ; page = await page.next()) {
+        for (const record of page.records) {
+          text.add(list.toJson(record));
+          if (text.length > bufferedLengthMax) return toStream(list);
+        }
+        if (page.next === undefined) return taggedResponse(text.end(), list.version);
+        text.encode();
+        // The whole response is made while its pieces still exist.
+        if (!room.grow(2 * text.bytes - room.bytes)) throw tooManyLists();
+        await scheduler.yield();
+      }
+    } finally {
+      room.release();
+    }
+  }
+
+  /** The client may read slowly, so the stream counts what it holds: a page and a piece. */
+  function toStream<T>(list: JsonList<T>): HttpResponse {
+    const room = pool.open();
+    if (!room.grow(pageBytes + pieceLength)) throw tooManyLists();
+    const pieces = Readable.from(toPieces(list, room), { highWaterMark: 1 });
+    const body = pieces.once('close', () => room.release());
+    return { ...jsonTextResponse(200, ''), body };
+  }
+
+  async function* toPieces<T>(
+    { read, toJson }: JsonList<T>,
+    room: Reservation,
+  ): AsyncGenerator<Buffer> {
+    const text = new ListText();
+    for (let page = await read(); ; page = await page.next()) {
+      for (const record of page.records) {
+        text.add(toJson(record));
+        for (const piece of text.take()) {
+          room.set(pageBytes + piece.length);
+          yield piece;
+          // Other requests run between two pieces, also if the client reads fast.
+          await scheduler.yield();
+        }
+      }
+      if (page.next === undefined) break;
+    }
+    yield Buffer.from(text.end());
+  }
 }
 
 function tooManyLists(): Error {
   return overloaded('Too many long lists are being read.', 5);
 }
 
-async function* toPieces<T>({ read, toJson }: JsonList<T>): AsyncGenerator<Buffer> {
-  const texts = new ListTexts();
-  for (let page = await read(); ; page = await page.next()) {
-    for (const record of page.records) {
-      texts.add(toJson(record));
-      yield* texts.take();
-    }
-    if (page.next === undefined) break;
-  }
-  yield toBytes(texts.end());
-}
-
-/** The texts of an array. They are encoded piece by piece, to keep the event loop free. */
-class ListTexts {
-  /** Characters added so far. */
+/** The text of an array. It is encoded piece by piece, to keep the event loop free. */
+class ListText {
+  /** Characters of records added so far. */
   length = 0;
   /** Bytes of the encoded pieces. */
   bytes = 0;
   #pieces: Buffer[] = [];
-  #texts: string[] = [];
-  #textsLength = 0;
-  #start = '[';
+  #text = '[';
 
-  add(text: string): void {
-    this.#texts.push(text);
-    this.length += text.length;
-    this.#textsLength += text.length;
-    if (this.#textsLength >= pieceLength) this.encode();
+  add(record: string): void {
+    this.#text += this.length === 0 ? record : `,${record}`;
+    this.length += record.length;
+    if (this.#text.length >= pieceLength) this.encode();
   }
 
   encode(): void {
-    if (this.#texts.length === 0) return;
-    const piece = Buffer.from(this.#start + this.#texts.join(','));
+    const piece = Buffer.from(this.#text);
     this.#pieces.push(piece);
     this.bytes += piece.length;
-    [this.#texts, this.#textsLength, this.#start] = [[], 0, ','];
+    this.#text = '';
   }
 
   /** Removes and returns the encoded pieces. */
@@ -137,9 +134,9 @@ class ListTexts {
   }
 
   /** Returns the rest, with the end of the array. */
-  end(): JsonBody {
-    const start = this.#texts.length === 0 && this.#start === ',' ? '' : this.#start;
-    const last = toJsonBody(`${start}${this.#texts.join(',')}]`);
-    return this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, toBytes(last)]);
+  end(): string | Buffer {
+    const rest = `${this.#text}]`;
+    if (this.#pieces.length === 0) return toJsonBody(rest);
+    return Buffer.concat([...this.#pieces, Buffer.from(rest)]);
   }
 }

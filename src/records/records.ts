@@ -8,9 +8,7 @@ import type { List, Range } from '../store/list.ts';
 import type { PostStatus } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
 import type { ToListResponse } from './list-response.ts';
-import type { Reading } from './reading.ts';
-import type { ToText } from './record-texts.ts';
-import type { ResponseCache } from './response-cache.ts';
+import type { Reading, ResponseCache, ToText } from './response-cache.ts';
 
 type Id = string | number;
 
@@ -40,33 +38,38 @@ export interface ListRoute<T> {
   readonly toId: (text: string) => Id | undefined;
 }
 
-/** How handlers respond with records. */
-export interface RecordResponses {
-  /** The handler for `GET` of one record, with its entity tag. */
-  find<I extends Id, T>(route: RecordRoute<I, T>): Handler;
-  /**
-   * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
-   * (RFC 8288). Fails with `invalid_parameter` if one of them is malformed.
-   */
-  list<T extends object & { readonly id: Id }>(
-    request: HttpRequest,
-    route: ListRoute<T>,
-  ): MaybePromise<HttpResponse>;
-}
-
 export interface RecordResponsesDeps {
   readonly responses: ResponseCache;
   readonly toListResponse: ToListResponse;
   readonly toText: ToText;
 }
 
-export function createRecordResponses(deps: RecordResponsesDeps): RecordResponses {
-  const { responses, toListResponse, toText } = deps;
+/** How handlers respond with records. */
+export type RecordResponses = ReturnType<typeof createRecordResponses>;
 
-  const readOne = async <I extends Id, T>(
+export function createRecordResponses({ responses, toListResponse, toText }: RecordResponsesDeps) {
+  return {
+    /** The handler for `GET` of one record, with its entity tag. */
+    find: <I extends Id, T>(route: RecordRoute<I, T>): Handler => {
+      return (request) => responses.find(request.path) ?? readOne(request, route);
+    },
+    /**
+     * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
+     * (RFC 8288). Fails with `invalid_parameter` if one of them is malformed.
+     */
+    list<T extends { readonly id: Id }>(
+      request: HttpRequest,
+      route: ListRoute<T>,
+    ): MaybePromise<HttpResponse> {
+      const { path, query } = request;
+      return responses.find(query === '' ? path : `${path}?${query}`) ?? readList(request, route);
+    },
+  };
+
+  async function readOne<I extends Id, T>(
     request: HttpRequest,
     route: RecordRoute<I, T>,
-  ): Promise<HttpResponse> => {
+  ): Promise<HttpResponse> {
     const records = responses.read();
     const id = getId(request, route);
     const record = getFound(await route.find(records, id), route.noun);
@@ -74,12 +77,12 @@ export function createRecordResponses(deps: RecordResponsesDeps): RecordResponse
     // A path can spell an id in several ways: only the usual one is cached.
     if (request.path !== `${route.key}/${id}`) return response;
     return responses.store(request.path, records, response);
-  };
+  }
 
-  const readList = async <T extends object & { readonly id: Id }>(
+  async function readList<T extends { readonly id: Id }>(
     request: HttpRequest,
     route: ListRoute<T>,
-  ): Promise<HttpResponse> => {
+  ): Promise<HttpResponse> {
     const { key, list, toJson, hasText } = route;
     const { status, ...range } = toListQuery(request.query, route);
     const target = toTarget(key, { status, ...range });
@@ -102,15 +105,7 @@ export function createRecordResponses(deps: RecordResponsesDeps): RecordResponse
     });
     const headers = [...response.headers, ...link];
     return responses.store(target, records, { ...response, headers });
-  };
-
-  return {
-    find: (route) => (request) => responses.find(request.path) ?? readOne(request, route),
-    list(request, route) {
-      const { path, query } = request;
-      return responses.find(query === '' ? path : `${path}?${query}`) ?? readList(request, route);
-    },
-  };
+  }
 }
 
 /** R4: a malformed id is a 404. */
@@ -145,13 +140,14 @@ export const oneId = 'one id';
 export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
 export const oneStatus = `one of ${postStatuses.join(', ')}`;
 
-type ListOptions = Pick<ListRoute<never>, 'toId' | 'hasStatus'>;
-
 interface ListQuery extends Range {
   readonly status?: PostStatus | undefined;
 }
 
-function toListQuery(query: string, { toId, hasStatus }: ListOptions): ListQuery {
+function toListQuery(
+  query: string,
+  { toId, hasStatus }: Pick<ListRoute<never>, 'toId' | 'hasStatus'>,
+): ListQuery {
   if (query === '') return {};
   const parameters = new URLSearchParams(query);
   const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {

@@ -1,36 +1,68 @@
 /**
- * A cache of whole responses. Each belongs to a reading of the records, which tells whether
- * anything that it read has been written to since.
+ * The caches: whole responses, each with the reading of the records that it was made from, which
+ * tells whether anything that it read has been written to since; and the JSON texts of records.
  */
 
 import { BoundedMap } from '../bounded-map.ts';
-import { toJsonBody } from '../http/json-body.ts';
 import type { HttpResponse } from '../http/message.ts';
-import type { Store } from '../store/store.ts';
-import { Reading } from './reading.ts';
+import type { Area, Records, Store } from '../store/store.ts';
 
-/** Approximate memory of an entry without key and body, in bytes. */
+/**
+ * Records as one response reads them. Using the property of an area notes its version before
+ * anything is read. A response can therefore not be made from an area that is not noted.
+ */
+export class Reading implements Records {
+  readonly #store: Store;
+  readonly #run: string;
+  readonly #seen: Partial<Record<Area, number | undefined>> = {};
+
+  /** `run` identifies this process. */
+  constructor(store: Store, run: string) {
+    this.#store = store;
+    this.#run = run;
+  }
+
+  get posts() {
+    return this.#open('posts');
+  }
+  get comments() {
+    this.#open('posts');
+    return this.#open('comments');
+  }
+  get authors() {
+    return this.#open('authors');
+  }
+  get todos() {
+    return this.#open('todos');
+  }
+  get articles() {
+    return this.#open('articles');
+  }
+
+  /** True while nothing that was read has been written to, as far as the store can tell. */
+  isCurrent(): boolean {
+    const now = this.#store.versions();
+    if (now === undefined) return false;
+    for (const area in this.#seen) {
+      if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #open
+    }
+    return true;
+  }
+
+  /** Identifies the state that was read; undefined if the store cannot tell. */
+  get version(): string | undefined {
+    if (this.#store.versions() === undefined) return undefined;
+    return `${this.#run}-${Object.values(this.#seen).join('-')}`;
+  }
+
+  #open<A extends Area>(area: A): Store[A] {
+    if (!(area in this.#seen)) this.#seen[area] = this.#store.versions()?.[area];
+    return this.#store[area];
+  }
+}
+
+/** Approximate memory of a cached response without key and body, in bytes. */
 const entryBytes = 500;
-
-export interface ResponseCache {
-  /** Opens a reading of the present records, for one response. */
-  readonly read: () => Reading;
-  /**
-   * Returns the cached response for `key` (Latin-1 text), if nothing that it read has been written
-   * to since.
-   */
-  find(key: string | undefined): HttpResponse | undefined;
-  /**
-   * Caches a response that depends on nothing but `records`, and whose body is not a stream.
-   * Returns it as it is cached: with a long text as bytes.
-   */
-  store(key: string, records: Reading, response: HttpResponse): HttpResponse;
-}
-
-interface Entry {
-  readonly response: HttpResponse;
-  readonly records: Reading;
-}
 
 export interface ResponseCacheOptions {
   readonly store: Store;
@@ -40,25 +72,35 @@ export interface ResponseCacheOptions {
   readonly bytesMax: number;
 }
 
-export function createResponseCache(options: ResponseCacheOptions): ResponseCache {
-  const { store, run, bytesMax } = options;
-  const entries = new BoundedMap<Entry>(bytesMax);
+export type ResponseCache = ReturnType<typeof createResponseCache>;
+
+export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptions) {
+  const entries = new BoundedMap<{ readonly response: HttpResponse; readonly records: Reading }>(
+    bytesMax,
+  );
   return {
+    /** Opens a reading of the present records, for one response. */
     read: () => new Reading(store, run),
-    find(key) {
+    /**
+     * Returns the cached response for `key` (Latin-1 text), if nothing that it read has been
+     * written to since.
+     */
+    find(key: string | undefined): HttpResponse | undefined {
       const entry = key === undefined ? undefined : entries.get(key);
       return entry?.records.isCurrent() === true ? entry.response : undefined;
     },
-    store(key, records, made) {
+    /**
+     * Caches a response that depends on nothing but `records`, unless its body is a stream. Returns
+     * it as it is cached: with a long text as bytes.
+     */
+    store(key: string, records: Reading, made: HttpResponse): HttpResponse {
       const body = typeof made.body === 'string' ? toJsonBody(made.body) : made.body;
       const response = { ...made, body };
-      const bytes = entryBytes + key.length + bytesOf(response);
       // If a write came while the response was made, it is sent but not cached.
-      if (bytes <= bytesMax && records.isCurrent()) {
-        // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
-        const ownKey = Buffer.from(key, 'latin1').toString('latin1');
-        entries.set(ownKey, { response, records }, bytes);
-      }
+      if (!records.isCurrent()) return response;
+      // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
+      const ownKey = Buffer.from(key, 'latin1').toString('latin1');
+      entries.set(ownKey, { response, records }, entryBytes + key.length + bytesOf(response));
       return response;
     },
   };
@@ -68,4 +110,45 @@ export function createResponseCache(options: ResponseCacheOptions): ResponseCach
 function bytesOf({ body }: HttpResponse): number {
   if (typeof body === 'string') return 2 * body.length;
   return Buffer.isBuffer(body) ? body.length : Number.POSITIVE_INFINITY;
+}
+
+/** Longer texts become bytes once: encoding them for each response would cost more. */
+const textLengthMax = 2_048;
+
+/** A short text stays a string, which Node writes in one piece with the head. */
+export function toJsonBody(text: string): string | Buffer {
+  return text.length < textLengthMax ? text : Buffer.from(text);
+}
+
+/** Returns the text of a record in a list. `toJson` must be the same for all records of a type. */
+export type ToText = <T>(record: T, toJson: (record: T) => string) => string;
+
+/** Approximate memory of a cached text in addition to its characters, in bytes. */
+const placeBytes = 100;
+
+/**
+ * Caches the JSON texts of records, each for as long as its record is the same object, until they
+ * exceed `bytesMax`: then all are removed. With 0 nothing is cached: for a store that does not
+ * return the same object for a record until it changes.
+ */
+export function createRecordTexts(bytesMax: number): ToText {
+  let texts = new WeakMap<object, string>();
+  let bytes = 0;
+  if (bytesMax === 0) return (record, toJson) => toJson(record);
+  return (given, toJson) => {
+    const record = given as object; // Every record is an object.
+    const known = texts.get(record);
+    if (known !== undefined) return known;
+    const text = toJson(given);
+    const size = placeBytes + 2 * text.length;
+    if (size > bytesMax) return text;
+    bytes += size;
+    // Until then, texts of removed records are still counted.
+    if (bytes > bytesMax) {
+      texts = new WeakMap();
+      bytes = size;
+    }
+    texts.set(record, text);
+    return text;
+  };
 }

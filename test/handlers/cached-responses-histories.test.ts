@@ -20,10 +20,12 @@ import { allOf } from '../support/lists.js';
 import type { Handler, HttpResponse, HttpRequest } from '../../dist/http/message.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { createToListResponse } from '../../dist/records/list-response.js';
-import type { Reading } from '../../dist/records/reading.js';
-import { createRecordTexts } from '../../dist/records/record-texts.js';
 import { createRecordResponses } from '../../dist/records/records.js';
-import { createResponseCache } from '../../dist/records/response-cache.js';
+import {
+  createRecordTexts,
+  createResponseCache,
+  type Reading,
+} from '../../dist/records/response-cache.js';
 import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';

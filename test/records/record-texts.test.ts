@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRecordTexts } from '../../dist/records/record-texts.js';
+import { createRecordTexts } from '../../dist/records/response-cache.js';
 
 test('the text of a record is made once, within the bytes', () => {
   const made: object[] = [];

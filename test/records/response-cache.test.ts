@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createIdSource } from '../../dist/domain/scalars.js';
-import { toJsonBody } from '../../dist/http/json-body.js';
 import { jsonTextResponse } from '../../dist/http/message.js';
-import { createResponseCache } from '../../dist/records/response-cache.js';
+import { createResponseCache, toJsonBody } from '../../dist/records/response-cache.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
