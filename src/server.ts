@@ -14,7 +14,7 @@ import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, readConfig } from './config.ts';
 import { AppError, codeOf, toReason, toStack } from './errors.ts';
 import { refuse } from './http/server/raw-response.ts';
-import { createHttpServer, type HttpServer } from './http/server/server.ts';
+import { HttpServer } from './http/server/server.ts';
 import { createLog, createLogOutput, type Log, type LogOutput } from './log.ts';
 import { adminConnectionsMax, newSpaceBytes, sumOfBounds } from './memory-plan.ts';
 import { MiB } from './settings.ts';
@@ -76,7 +76,7 @@ async function start(environment: NodeJS.ProcessEnv): Promise<void> {
     monotonicNow: () => performance.now(),
   });
   const { listener, upgrade, pool } = app;
-  const server = createHttpServer({ listener, upgrade, pool, config });
+  const server = new HttpServer({ listener, upgrade, pool, config });
   try {
     const { port, address } = await listenOn('PORT', server, config);
     const adminPort = await openAdmin(app, config);
@@ -112,7 +112,7 @@ function createLogs(config: Config, output: LogOutput): Pick<AppDeps, 'log' | 'r
 async function openAdmin(app: App, config: Config): Promise<number | undefined> {
   const { adminPort } = config;
   if (adminPort === undefined) return undefined;
-  const server = createHttpServer({
+  const server = new HttpServer({
     listener: app.adminListener,
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'No sockets here.')),
     pool: app.adminPool,

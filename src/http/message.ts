@@ -10,7 +10,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
 import type { RequestBody } from './server/body.ts';
-import { type Incoming, toText } from './server/incoming.ts';
+import type { Incoming } from './server/incoming.ts';
 
 const noBody = Buffer.alloc(0);
 
@@ -58,7 +58,8 @@ export class HttpRequest {
 
   /** Returns a header by lower-case name. Repeated ones are joined or refused (RFC 9110). */
   header(name: string): string | undefined {
-    return toText(this.incoming.headers[name]);
+    // Only Set-Cookie, which is for responses, would be an array.
+    return this.incoming.headers[name] as string | undefined;
   }
 
   /**
@@ -82,7 +83,7 @@ export class HttpRequest {
   /** Returns its memory to the pool. */
   release(): void {
     this.room.release();
-    this.body?.release();
+    this.body?.room.release();
   }
 }
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { textResponse } from '../../dist/http/message.js';
-import { createResponseBatch } from '../../dist/http/server/response-batch.js';
+import { createResponseBatch } from '../../dist/http/server/send.js';
 import { startHttp } from '../support/http-kit.js';
 import { connectRaw, get, type RawClient } from '../support/raw-client.js';
 

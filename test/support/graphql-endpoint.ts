@@ -13,7 +13,7 @@ import { createWebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
 import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
-import { createHttpServer } from '../../dist/http/server/server.js';
+import { HttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';
 import type { MemoryPool } from '../../dist/memory-pool.js';
 import { announce } from './announce.js';
@@ -143,7 +143,7 @@ async function serve(
     pool,
     idPrefix: 'test',
   });
-  const server = createHttpServer({
+  const server = new HttpServer({
     listener,
     upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
     pool,

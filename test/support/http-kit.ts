@@ -7,7 +7,7 @@ import { refuse } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
-import { createHttpServer } from '../../dist/http/server/server.js';
+import { HttpServer } from '../../dist/http/server/server.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
@@ -44,14 +44,14 @@ export async function startHttp(
   const pool = new MemoryPool(config.waitingBytesMax);
   const listener = createListener({ ...router, pool, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();
-  const server = createHttpServer({
+  const server = new HttpServer({
     listener: {
       ...listener,
       respond(connection, message) {
         const { outgoing } = message;
         due.add(outgoing);
         outgoing.once('close', () => due.delete(outgoing));
-        listener.respond(connection, message);
+        return listener.respond(connection, message);
       },
     },
     upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, createApp } from '../../dist/app.js';
 import { type Config, readConfig } from '../../dist/config.js';
-import { createHttpServer } from '../../dist/http/server/server.js';
+import { HttpServer } from '../../dist/http/server/server.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { announce } from './announce.js';
 import { patient } from './pace.js';
@@ -53,7 +53,7 @@ export async function startServer(context: Ending, options: ServerOptions = {}) 
     monotonicNow: options.monotonicNow ?? ((): number => performance.now()),
   });
   const { listener, upgrade, pool } = app;
-  const server = createHttpServer({ listener, upgrade, pool, config });
+  const server = new HttpServer({ listener, upgrade, pool, config });
   const { port } = await server.listen(config.port, config.host);
   const url = `http://127.0.0.1:${port}`;
   const adminUrl = config.adminPort === undefined ? '' : await startAdmin(context, app, config);
@@ -93,7 +93,7 @@ export async function startServer(context: Ending, options: ServerOptions = {}) 
 
 async function startAdmin(context: Ending, app: App, config: Config): Promise<string> {
   const { adminListener: listener, adminPool: pool, upgrade } = app;
-  const server = createHttpServer({ listener, upgrade, pool, config });
+  const server = new HttpServer({ listener, upgrade, pool, config });
   const { port } = await server.listen(0, config.host);
   context.after(() => server.close(() => Promise.resolve()));
   return `http://127.0.0.1:${port}`;

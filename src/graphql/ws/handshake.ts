@@ -5,7 +5,7 @@ import { tokenLengthMax } from '../../auth/jwt.ts';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import { refuseForeign } from '../../http/cross-site.ts';
-import { checkMessage, hasBody, parseTarget, toText } from '../../http/server/incoming.ts';
+import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { legacyWs } from './legacy-ws.ts';
 import type { Protocol } from './protocol.ts';
 import { transportWs } from './transport-ws.ts';
@@ -26,7 +26,7 @@ export function checkHandshake(
     throw new AppError('not_found', 'There is no WebSocket at this path.');
   }
   const host = target.host ?? incoming.headers.host ?? '';
-  refuseForeign({ host, header: (name) => toText(incoming.headers[name]) }, config);
+  refuseForeign({ host, header: (name) => incoming.headers[name]?.toString() }, config);
   if (incoming.headers['sec-websocket-version'] !== '13') {
     throw new AppError('malformed_request', 'The version of WebSocket here is 13.', {
       webSocketVersion: '13',

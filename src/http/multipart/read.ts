@@ -8,8 +8,8 @@ import createBusboy, { type Busboy } from 'busboy';
 import { AppError } from '../../errors.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { type OwnOrigins, refuseForeign } from '../cross-site.ts';
-import { memoryOf, poolIsFull } from '../server/body.ts';
-import { GatheredBytes } from '../server/gathered-bytes.ts';
+import { GatheredBytes, memoryOf, poolIsFull } from '../server/body.ts';
+
 import { parseMediaType } from '../media-type.ts';
 import type { HttpRequest } from '../message.ts';
 import { busboyBoundary, MultipartGuard } from './guard.ts';

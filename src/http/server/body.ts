@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import { AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
-import { GatheredBytes } from './gathered-bytes.ts';
 import type { Message } from './incoming.ts';
 
 /** The client left before its request was complete, or does not read: no response is possible. */
@@ -25,17 +24,17 @@ const parsedBytesMax = 3 * 1024 * 1024;
 /** Up to this size Node reads the rest of a body, so that the connection can be reused. */
 const restBytesMax = 65_536;
 
-/** Bytes that are received before a handler asks for them. */
-const aheadBytesMax = 16_384;
-
 /**
  * A body that is being received. It is copied together from the start, also while its request
  * waits: Node would keep each chunk as an object, and a client can send each byte separately.
  */
 export class RequestBody {
+  /** Its memory, which is released with the response. */
+  readonly room: Reservation;
   readonly #incoming: IncomingMessage;
+  /** In bytes; not a number for a chunked body. */
+  readonly #declaredLength: number;
   readonly #bytes = new GatheredBytes();
-  readonly #room: Reservation;
   #state: 'unread' | 'coming' | 'whole' = 'unread';
   /** Why no more can be read. */
   #error: Error | undefined;
@@ -43,13 +42,14 @@ export class RequestBody {
   #invite: (() => void) | undefined;
   /** Resumes the reader that waits for more. */
   #wake: (() => void) | undefined;
-  /** While the body is read whole, reading never stops. */
-  #aheadBytesMax = aheadBytesMax;
+  /** Bytes that are received before a handler asks for them; any number while it reads all. */
+  #aheadBytesMax = uncountedBytesMax;
   #isPaused = false;
 
   constructor({ incoming, outgoing, expectation }: Message, pool: MemoryPool) {
+    this.room = pool.open();
     this.#incoming = incoming;
-    this.#room = pool.open();
+    this.#declaredLength = Number(incoming.headers['content-length']);
     if (expectation === 'continue') this.#invite = () => outgoing.writeContinue();
     // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
     if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
@@ -77,12 +77,13 @@ export class RequestBody {
   begin(): void {
     const incoming = this.#incoming;
     if (incoming.socket.destroyed) return;
-    if (incoming.complete) {
-      const bytes = incoming.read() as Buffer | null;
-      if (bytes !== null) this.#bytes.add(bytes);
-      this.#state = 'whole';
-      this.#countAhead();
-    } else this.#listen();
+    if (!incoming.complete) {
+      this.#listen();
+      return;
+    }
+    const bytes = incoming.read() as Buffer | null;
+    if (bytes !== null) this.#add(bytes);
+    this.#state = 'whole';
   }
 
   /**
@@ -101,7 +102,7 @@ export class RequestBody {
     this.#resume();
     if (this.#error !== undefined) throw this.#error;
     if (this.#bytes.length > 0 || this.#state === 'whole') {
-      this.release();
+      this.room.release();
       return this.#bytes.take();
     }
     return this.#arrival().then(() => this.readChunk());
@@ -116,17 +117,7 @@ export class RequestBody {
       this.#resume();
       this.#incoming.resume();
     }
-    this.#wakeReader();
-  }
-
-  /** Returns its memory to the pool. */
-  release(): void {
-    this.#room.release();
-  }
-
-  /** In bytes; not a number for a chunked body. */
-  get #declaredLength(): number {
-    return Number(this.#incoming.headers['content-length']);
+    this.#wake?.();
   }
 
   async #readOn(bytesMax: number): Promise<Buffer> {
@@ -141,12 +132,12 @@ export class RequestBody {
 
   /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
   #takeWhole(bytesMax: number): Buffer | undefined {
-    const { length, capacity } = this.#bytes;
+    const { length, space } = this.#bytes;
     const isWhole = this.#state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
     else if (length > uncountedBytesMax) {
-      const missing = (isWhole ? memoryOf(length) : capacity) - this.#room.bytes;
-      if (missing > 0 && !this.#room.grow(missing)) this.leave(poolIsFull());
+      const missing = (isWhole ? memoryOf(length) : space.length) - this.room.bytes;
+      if (missing > 0 && !this.room.grow(missing)) this.leave(poolIsFull());
     }
     if (this.#error !== undefined) throw this.#error;
     return isWhole ? this.#bytes.take() : undefined;
@@ -157,13 +148,11 @@ export class RequestBody {
     this.#invite?.();
     this.#invite = undefined;
     return new Promise((resolve) => {
-      this.#wake = resolve;
+      this.#wake = () => {
+        this.#wake = undefined;
+        resolve();
+      };
     });
-  }
-
-  #wakeReader(): void {
-    this.#wake?.();
-    this.#wake = undefined;
   }
 
   #listen(): void {
@@ -172,7 +161,7 @@ export class RequestBody {
       .on('data', (piece: Buffer) => this.#add(piece))
       .on('end', () => {
         this.#state = 'whole';
-        this.#wakeReader();
+        this.#wake?.();
       })
       .on('close', () => {
         if (this.#state !== 'whole') this.leave(new ClientGone('The request ended early.'));
@@ -182,19 +171,10 @@ export class RequestBody {
   #add(piece: Buffer): void {
     if (this.#error !== undefined) return;
     this.#bytes.add(piece);
-    this.#wakeReader();
+    this.#wake?.();
     if (this.#bytes.length <= this.#aheadBytesMax) return;
-    this.#countAhead();
-    this.#pause();
-  }
-
-  /** What no handler has asked for yet is in memory already, and cannot be refused. */
-  #countAhead(): void {
-    const { capacity } = this.#bytes;
-    if (capacity > uncountedBytesMax) this.#room.set(capacity);
-  }
-
-  #pause(): void {
+    // What no handler has asked for yet is in memory already, and cannot be refused.
+    this.room.set(this.#bytes.space.length);
     if (this.#isPaused) return;
     this.#isPaused = true;
     // Deferred: after each chunk, Node 20 resumes the socket in a tick of its own.
@@ -212,6 +192,25 @@ export class RequestBody {
   }
 }
 
+/**
+ * Returns a function whose promise is fulfilled when Node has read the packets of this iteration of
+ * the event loop: most bodies arrive in those of their heads, and need not be waited for. `done` is
+ * called when those who waited have run.
+ */
+export function createArrivals(done: () => void): () => Promise<void> {
+  let current: Promise<void> | undefined;
+  return () => {
+    current ??= new Promise((resolve) => {
+      setImmediate(() => {
+        current = undefined;
+        resolve();
+      });
+      setImmediate(done);
+    });
+    return current;
+  };
+}
+
 function tooLarge(bytesMax: number): AppError {
   return new AppError('content_too_large', `The body has more than ${bytesMax} bytes.`);
 }
@@ -219,4 +218,41 @@ function tooLarge(bytesMax: number): AppError {
 /** The pool is full; a later request may succeed. */
 export function poolIsFull(): AppError {
   return overloaded('The server is serving too much at once.');
+}
+
+const noBytes = Buffer.alloc(0);
+
+/**
+ * Copies chunks into one buffer as they arrive. A client can send each byte separately, and each
+ * chunk would take about 250 bytes in addition to its own.
+ */
+export class GatheredBytes {
+  /** The memory in use; the bytes so far are at its start. */
+  space: Buffer = noBytes;
+  /** The number of bytes so far. */
+  length = 0;
+
+  add(piece: Buffer): void {
+    const length = this.length + piece.length;
+    // Most bodies are a single chunk, which is not copied.
+    if (this.length === 0) this.space = piece;
+    else {
+      if (length > this.space.length) {
+        // Doubled, so that each byte is copied about twice.
+        const space = Buffer.allocUnsafeSlow(2 * length);
+        this.space.copy(space, 0, 0, this.length);
+        this.space = space;
+      }
+      piece.copy(this.space, this.length);
+    }
+    this.length = length;
+  }
+
+  /** Returns all bytes, and starts again without any. */
+  take(): Buffer {
+    const { space, length } = this;
+    this.space = noBytes;
+    this.length = 0;
+    return space.length === length ? space : space.subarray(0, length);
+  }
 }

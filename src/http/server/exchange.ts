@@ -3,21 +3,165 @@
  * head, the route, the handler, and the sending.
  */
 
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Found } from '../../router.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyResponse, type Endpoint, HttpRequest, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
-import { ClientGone, RequestBody } from './body.ts';
-import type { Connection } from './connection.ts';
+import { ClientGone, createArrivals, RequestBody } from './body.ts';
+import { type Awaited, type DataRate, Patience } from './data-rate.ts';
 import { checkMessage, hasBody, type Incoming, type Message, parseTarget } from './incoming.ts';
-import { clientLeft, observeAtOnce, observeEnd } from './observe.ts';
+import { clientLeftStatus, observeAtOnce } from './observe.ts';
 import { refuse } from './raw-response.ts';
-import { createResponseBatch } from './response-batch.ts';
-import { send, type SendDeps } from './send.ts';
+import { createResponseBatch, send, type SendDeps } from './send.ts';
+
+/** Memory of a waiting request: objects of Node, and the strings of each header. */
+const waitingRequestBytes = 4_096;
+const waitingHeaderBytes = 128;
+/** The rest of the read that contained the head: the body is not read further while it waits. */
+const waitingBodyBytes = 65_536;
+/** More than a read of 64 KiB can contain: reading stops while a request waits. */
+const waitingRequestsMax = 4_096;
+
+/**
+ * One connection. Its requests run one after the other, in their order: each starts when the
+ * response before it was written completely (RFC 9112 §9.3.2, R33).
+ */
+export class Connection {
+  readonly socket: Socket;
+  /** The memory of the requests that wait; released when the socket is closed. */
+  readonly room: Reservation;
+  /** True when the socket no longer carries HTTP. */
+  isUpgraded = false;
+  /** True when invalid bytes were received; they are refused once. */
+  isRefused = false;
+  /** The response to the last request received, and the body of that request. */
+  #last: ServerResponse | undefined;
+  #body: RequestBody | undefined;
+  /** The response to the request that is running. */
+  #current: ServerResponse | undefined;
+  /** The number of requests that wait. */
+  #waiting = 0;
+  readonly #patience = new Patience();
+
+  constructor(socket: Socket, pool: MemoryPool) {
+    this.socket = socket;
+    this.room = pool.open();
+  }
+
+  /** The last response, unless it was written completely. Its request may still wait. */
+  get pending(): ServerResponse | undefined {
+    const last = this.#last;
+    return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
+  }
+
+  /** Call it once a second. Closes the connection of a client that is too slow. */
+  sweep(rate: DataRate): void {
+    const { socket } = this;
+    const awaited = this.#awaited;
+    const bytes =
+      awaited === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
+    const isOver = this.#patience.isOver(awaited, bytes, rate);
+    if (awaited === 'nothing') {
+      this.#last = undefined;
+      this.#current = undefined;
+      this.#body = undefined;
+    }
+    if (!isOver) return;
+    // The handler that reads the body gets the error, which becomes the response.
+    if (awaited === 'body' && this.#body?.isAwaited === true) {
+      const reason = 'The body did not arrive in time.';
+      this.#body.leave(new AppError('request_timeout', reason, { close: true }));
+    } else socket.destroy();
+  }
+
+  get #awaited(): Awaited {
+    const { socket, pending } = this;
+    if (socket.writableLength > 0) return 'output';
+    const isComing = this.#last?.req.complete === false && !socket.isPaused();
+    if (pending === undefined) return isComing ? 'body' : 'nothing';
+    return isComing && this.#body?.isAwaited === true ? 'body' : 'response';
+  }
+
+  /**
+   * Returns undefined if the request may start now, or a promise of its turn, which is never
+   * fulfilled if the connection ends before. `body`: of the request.
+   */
+  turn(outgoing: ServerResponse, body: RequestBody | undefined): Promise<void> | undefined {
+    this.#last = outgoing;
+    this.#body = body;
+    // Node assigns the socket to a response when the one before it was written completely.
+    if (outgoing.socket === null) return this.#wait(outgoing);
+    this.#current = outgoing;
+    return undefined;
+  }
+
+  /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
+  afterResponses(act: () => void): void {
+    const { pending } = this;
+    if (pending === undefined) act();
+    else {
+      pending.once('close', () => {
+        if (this.socket.writable) act();
+      });
+    }
+  }
+
+  /**
+   * Like `afterResponses`, after Node has detached the socket (upgrade, CONNECT): the pending
+   * responses still need its `drain` events.
+   */
+  afterResponsesDetached(act: () => void): void {
+    const { socket } = this;
+    const tell = (): void => void this.#current?.emit('drain');
+    socket.on('drain', tell);
+    this.afterResponses(() => {
+      socket.off('drain', tell);
+      act();
+    });
+  }
+
+  /** After invalid bytes in the last request: replaces its `run` by `act` if it still waits. */
+  replacePending(act: () => void): void {
+    const { pending } = this;
+    if (pending?.socket === null) {
+      pending.removeAllListeners('socket');
+      this.#runAtTurn(pending, act);
+    } else act();
+  }
+
+  #wait(outgoing: ServerResponse): Promise<void> {
+    const { req } = outgoing;
+    const headerBytes = (req.rawHeaders.length / 2) * waitingHeaderBytes;
+    const bytes = waitingRequestBytes + headerBytes + (hasBody(req) ? waitingBodyBytes : 0);
+    this.#waiting += 1;
+    if (this.#waiting <= waitingRequestsMax && this.room.grow(bytes)) this.socket.pause();
+    else this.socket.destroy();
+    return new Promise((resolve) => {
+      this.#runAtTurn(outgoing, () => {
+        this.#waiting -= 1;
+        this.room.set(this.room.bytes - bytes);
+        if (this.#waiting === 0) this.socket.resume();
+        resolve();
+      });
+    });
+  }
+
+  /** Runs in a later iteration of the event loop, so that other connections run in between. */
+  #runAtTurn(outgoing: ServerResponse, run: () => void): void {
+    outgoing.once('socket', () => {
+      this.#current = outgoing;
+      setImmediate(() => {
+        if (!this.socket.destroyed) run();
+      });
+    });
+  }
+}
 
 export interface ExchangeDeps extends SendDeps {
   readonly find: (method: string, path: string) => Found<Endpoint>;
@@ -37,44 +181,38 @@ export function createListener(deps: ExchangeDeps) {
     return `${deps.idPrefix}-${requests.toString(36)}`;
   };
   const batch = createResponseBatch();
-  const packetsAreRead = createArrivals(() => batch.flush());
-
-  const exchange = async (connection: Connection, message: Message): Promise<void> => {
-    const { incoming, outgoing } = message;
-    const body = hasBody(incoming) ? new RequestBody(message, pool) : undefined;
-    const turn = connection.turn(outgoing, body);
-    if (body?.hasBegun === false) {
-      await packetsAreRead();
-      body.begin();
-    }
-    if (turn !== undefined) await turn;
-    if (incoming.socket.destroyed) return;
-    const request = new HttpRequest(nextId(), message, { body, room: pool.open() });
-    observer?.begin();
-    let response: HttpResponse;
-    try {
-      const made = dispatch(request, message, state);
-      // Without a promise for a value: it is measurable for small responses.
-      response = isPromise(made) ? await made : made;
-    } catch (error) {
-      if (error instanceof ClientGone) {
-        request.release();
-        outgoing.destroy();
-        if (observer) observeEnd(request, clientLeft, observer);
-        return;
-      }
-      response = toProblem(error, request.id, log);
-    }
-    // A stream can fail at any time, and a stopping server may end the connection.
-    if (state.closing || response.body instanceof Readable) send(request, response, state);
-    else batch.send(() => send(request, response, state));
-  };
+  const packetsAreRead = createArrivals(batch.flush);
 
   return {
     /** Responds to a request when it is its turn on the connection. */
-    respond(connection: Connection, message: Message): void {
+    async respond(connection: Connection, message: Message): Promise<void> {
+      const { incoming, outgoing } = message;
       // The last response ended the connection; what follows until it is closed is ignored.
-      if (connection.socket.writable) void exchange(connection, message);
+      if (!incoming.socket.writable) return;
+      const body = hasBody(incoming) ? new RequestBody(message, pool) : undefined;
+      const turn = connection.turn(outgoing, body);
+      if (body?.hasBegun === false) {
+        await packetsAreRead();
+        body.begin();
+      }
+      if (turn !== undefined) await turn;
+      if (incoming.socket.destroyed) return;
+      const request = new HttpRequest(nextId(), message, { body, room: pool.open() });
+      observer?.begin();
+      let response: HttpResponse;
+      try {
+        const made = dispatch(request, message, state);
+        // Without a promise for a value: it is measurable for small responses.
+        response = isPromise(made) ? await made : made;
+      } catch (error) {
+        if (error instanceof ClientGone) {
+          outgoing.destroy();
+          response = emptyResponse(clientLeftStatus);
+        } else response = toProblem(error, request.id, log);
+      }
+      // A stream can fail at any time, and a stopping server may end the connection.
+      if (state.closing || response.body instanceof Readable) send(request, response, state);
+      else batch.send(() => send(request, response, state));
     },
     /** Answers bytes that are not a request, and ends the connection. */
     refuse(socket: Socket, error: AppError): void {
@@ -98,25 +236,6 @@ export function createListener(deps: ExchangeDeps) {
   };
 }
 
-/**
- * Returns a function whose promise is fulfilled when Node has read the packets of this iteration of
- * the event loop: most bodies arrive in those of their heads, and need not be waited for. `done` is
- * called when those who waited have run.
- */
-function createArrivals(done: () => void): () => Promise<void> {
-  let current: Promise<void> | undefined;
-  return () => {
-    current ??= new Promise((resolve) => {
-      setImmediate(() => {
-        current = undefined;
-        resolve();
-      });
-      setImmediate(done);
-    });
-    return current;
-  };
-}
-
 /** Checks the message, finds the endpoint and calls it. */
 function dispatch(
   request: HttpRequest,
@@ -137,27 +256,31 @@ function dispatch(
   const { method } = request;
   if (method === 'OPTIONS') return cors?.preflight(request) ?? toOptions(path, allowed(path));
   const found = find(method, path);
-  if (found.kind === 'not_found') throw new AppError('not_found', 'There is nothing at this path.');
+  if (found.kind === 'not_found') throw notFound();
   if (found.kind === 'method_not_allowed') {
     throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, found);
   }
   const { handler, produces } = found.endpoint;
   request.endpoint = found.endpoint;
   request.params = found.params;
-  if (produces !== undefined) checkAccept(incoming.headers.accept, produces);
+  const { accept } = incoming.headers;
+  // R6: only for a route whose response has one fixed media type.
+  if (produces !== undefined && accept !== undefined && accept !== produces) {
+    if (negotiate(accept, [produces]) === undefined) {
+      throw new AppError('not_acceptable', `The response is ${produces} and nothing else.`);
+    }
+  }
   return handler(request);
 }
 
 function toOptions(path: string, allow: string | undefined): HttpResponse {
   if (path === '*') return emptyResponse(204);
-  if (allow === undefined) throw new AppError('not_found', 'There is nothing at this path.');
+  if (allow === undefined) throw notFound();
   return emptyResponse(204, ['Allow', allow]);
 }
 
-/** R6: called only for a route whose response has one fixed media type. */
-function checkAccept(accept: string | undefined, produces: string): void {
-  if (accept === produces || negotiate(accept, [produces]) !== undefined) return;
-  throw new AppError('not_acceptable', `The response is ${produces} and nothing else.`);
+function notFound(): AppError {
+  return new AppError('not_found', 'There is nothing at this path.');
 }
 
 /** The address that the client connected to, for HTTP/1.0 without Host. */

@@ -9,20 +9,16 @@ import { AppError, type ErrorCode } from '../../errors.ts';
  * `websocket`, and CONNECT, are upgrades here. Node reads the property `upgrade` to decide.
  */
 export class Incoming extends IncomingMessage {
-  declare private upgradeRequested: boolean;
+  /** True for a request with `Upgrade`, also for one that is not an upgrade here. */
+  declare isUpgradeRequested: boolean;
 
   get upgrade(): boolean {
-    if (!this.upgradeRequested || this.method === 'CONNECT') return this.upgradeRequested;
+    if (!this.isUpgradeRequested || this.method === 'CONNECT') return this.isUpgradeRequested;
     return this.method === 'GET' && this.headers.upgrade?.toLowerCase() === 'websocket';
   }
 
   set upgrade(requested: boolean) {
-    this.upgradeRequested = requested;
-  }
-
-  /** The connection must then end: Node skips the rest of the packet after such a request. */
-  get isUpgradeIgnored(): boolean {
-    return this.upgradeRequested && !this.upgrade;
+    this.isUpgradeRequested = requested;
   }
 }
 
@@ -38,11 +34,6 @@ export interface Message {
 export function hasBody({ headers }: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined) return true;
   return headers['content-length'] !== undefined && headers['content-length'] !== '0';
-}
-
-/** The text of a header. Only Set-Cookie can be an array. */
-export function toText(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : value?.join(', ');
 }
 
 /** A host name or address with an optional port (RFC 3986 §3.2.2). */
@@ -105,18 +96,14 @@ function checkSingle(rawHeaders: readonly string[]): void {
   }
 }
 
-/** A parsed request target; `host` is defined only for the absolute form. */
-export interface Target {
-  readonly path: string;
-  readonly query: string;
-  readonly host: string | undefined;
-}
-
 /** The minimum that a server should support (RFC 9110 §4.1); half of the limit for all headers. */
 const targetBytesMax = 8_000;
 
-/** `*` means the server itself (OPTIONS only, RFC 9112 §3.2.4). */
-export function parseTarget(target: string): Target {
+/**
+ * Parses a request target; `host` is defined only for the absolute form. The path `*` means the
+ * server itself (OPTIONS only, RFC 9112 §3.2.4).
+ */
+export function parseTarget(target: string) {
   if (target.length > targetBytesMax) {
     throw new AppError('target_too_long', `A request target has at most ${targetBytesMax} bytes.`);
   }

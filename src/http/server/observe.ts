@@ -3,7 +3,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { AppError } from '../../errors.ts';
 import type { Endpoint, HttpRequest } from '../message.ts';
-import { toText } from './incoming.ts';
 
 /** A request, a handshake, or bytes that are not a request: then the method is empty. */
 export interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'> {
@@ -37,15 +36,8 @@ export interface Observer {
   openSession(handshake: Observed): (code: number) => void;
 }
 
-/** Not a status of HTTP; proxies use it in their logs. */
-export const clientLeft: Sent = { status: 499, bytes: 0 };
-
-/** Call it when a response was written. */
-export function observeEnd(request: HttpRequest, sent: Sent, observer: Observer): void {
-  const milliseconds = performance.now() - request.startedAt;
-  const { status, bytes, error } = sent; // a spread would take a fortieth of a small request
-  observer.end({ request, status, bytes, error, waitedMilliseconds: milliseconds, milliseconds });
-}
+/** For a client that left before its response: not a status of HTTP; proxies use it in logs. */
+export const clientLeftStatus = 499;
 
 /** For what the listener does not handle: handshakes, and bytes that are not a request. */
 export function observeAtOnce(request: Observed, sent: Sent, observer: Observer): void {
@@ -60,5 +52,5 @@ export function toObserved(
   endpoint?: Observed['endpoint'],
 ): Observed {
   const { remoteAddress = '' } = socket;
-  return { id, method, endpoint, remoteAddress, header: (name) => toText(headers[name]) };
+  return { id, method, endpoint, remoteAddress, header: (name) => headers[name]?.toString() };
 }

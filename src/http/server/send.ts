@@ -1,15 +1,18 @@
-/** A response → bytes: one `writeHead` with the length, one `end`; streams with back-pressure. */
+/**
+ * A response → bytes: one `writeHead` with the length, one `end`; streams with back-pressure; many
+ * small responses together.
+ */
 
 import type { ServerResponse } from 'node:http';
 import { finished, pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
-import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
+import { type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Cors } from '../cors.ts';
 import { toConditional } from '../etag.ts';
 import type { HttpRequest, HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
 import { ClientGone, poolIsFull } from './body.ts';
-import { clientLeft, observeEnd, type Observer } from './observe.ts';
+import { clientLeftStatus, type Observer } from './observe.ts';
 
 /** What all responses of a server share. */
 export interface SendDeps {
@@ -29,10 +32,11 @@ interface SendContext extends SendDeps {
 
 /** Sends the response or, if that fails, a response with the reason. Releases the request. */
 export function send(request: HttpRequest, response: HttpResponse, context: SendContext): void {
+  const { observer } = context;
   let sent = response;
   let bytes: number;
   try {
-    sent = toConditional(response, request);
+    if (response.etag !== undefined) sent = toConditional(response, request);
     bytes = write(request, sent, context);
   } catch (error) {
     // No memory, a failed condition, or headers that Node refuses: nothing was written yet.
@@ -41,12 +45,24 @@ export function send(request: HttpRequest, response: HttpResponse, context: Send
     bytes = write(request, sent, context);
   }
   request.release();
-  const { observer } = context;
   if (observer === undefined) return;
-  const { status, error, body } = sent;
-  if (!request.outgoing.headersSent) observeEnd(request, { ...clientLeft, error }, observer);
-  else if (body instanceof Readable) observeStream(request, status, observer);
-  else observeEnd(request, { status, bytes, error }, observer);
+  const { outgoing } = request;
+  const { error } = sent;
+  const status = outgoing.headersSent ? sent.status : clientLeftStatus;
+  const waitedMilliseconds = performance.now() - request.startedAt;
+  if (outgoing.headersSent && sent.body instanceof Readable) {
+    // The response has begun; its stream ends later.
+    const { socket } = request.incoming;
+    const before = socket.bytesWritten;
+    outgoing.once('close', () => {
+      const milliseconds = performance.now() - request.startedAt;
+      const streamed = socket.bytesWritten - before;
+      observer.end({ request, status, bytes: streamed, waitedMilliseconds, milliseconds });
+    });
+  } else {
+    const milliseconds = waitedMilliseconds;
+    observer.end({ request, status, bytes, error, waitedMilliseconds, milliseconds });
+  }
 }
 
 /**
@@ -69,14 +85,15 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   }
   const headers = ['X-Request-Id', request.id, ...noSniff, ...response.headers];
   context.cors?.addTo(headers, incoming.headers.origin);
-  const isLast = context.closing || unread || incoming.isUpgradeIgnored;
+  // Node skips the rest of the packet after an upgrade that is ignored.
+  const isLast = context.closing || unread || incoming.isUpgradeRequested;
   if (isLast && !response.headers.includes('Connection')) headers.push('Connection', 'close');
-  if (typeof body === 'object' && body instanceof Readable) {
-    const { streamBytes } = response;
+  if (body instanceof Readable) {
+    const { streamBytes, streamBytesMax = 0 } = response;
     if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
     const room = context.pool.open();
-    if (!room.grow(response.streamBytesMax ?? 0)) throw poolIsFull();
-    releaseAfter(outgoing, room);
+    if (!room.grow(streamBytesMax)) throw poolIsFull();
+    outgoing.once('close', () => room.release());
     outgoing.writeHead(status, headers);
     writeStream(body, request, context.log);
     return 0;
@@ -97,17 +114,12 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   // Usually the socket takes the whole response at once, and no memory is held.
   if (room !== undefined && outgoing.writableLength > 0) {
     room.set(length);
-    releaseAfter(outgoing, room);
+    outgoing.once('close', () => room.release());
   }
   return isHead ? 0 : length;
 }
 
 const noSniff = ['X-Content-Type-Options', 'nosniff'];
-
-/** Releases when the client has read the response or is gone, also if the headers are refused. */
-function releaseAfter(outgoing: ServerResponse, room: Reservation): void {
-  outgoing.once('close', () => room.release());
-}
 
 /**
  * Writes head and body at once. `end(body)` would cork the socket and add an empty chunk, and Node
@@ -149,7 +161,7 @@ function writeStream(body: Readable, request: HttpRequest, log: Log): void {
     outgoing.end();
     return;
   }
-  // A client that half-closed may still read or be gone; the stream decides.
+  // A client that half-closes may still read or be gone; the stream decides.
   const { socket } = incoming;
   const tell = (): void => void body.emit('peerEnd');
   // It may have left while the response was made.
@@ -157,23 +169,11 @@ function writeStream(body: Readable, request: HttpRequest, log: Log): void {
   else socket.once('end', tell);
   pipeline(body, outgoing, (error) => {
     socket.off('end', tell);
-    if (error) outgoing.destroy();
+    if (!error) return;
+    outgoing.destroy();
     // A client that leaves or does not read is not a fault of the server.
-    const isTheirs = error instanceof ClientGone || error?.code === 'ERR_STREAM_PREMATURE_CLOSE';
-    if (error && !isTheirs)
-      log('error', 'answer cut short', { requestId: id, reason: error.message });
-  });
-}
-
-/** The response has begun; its stream ends later. */
-function observeStream(request: HttpRequest, status: number, observer: Observer): void {
-  const { socket } = request.incoming;
-  const waitedMilliseconds = performance.now() - request.startedAt;
-  const before = socket.bytesWritten;
-  request.outgoing.once('close', () => {
-    const milliseconds = performance.now() - request.startedAt;
-    const bytes = socket.bytesWritten - before;
-    observer.end({ request, status, bytes, waitedMilliseconds, milliseconds });
+    if (error instanceof ClientGone || error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
+    log('error', 'answer cut short', { requestId: id, reason: error.message });
   });
 }
 
@@ -209,4 +209,53 @@ function endSlowly(body: string | Buffer | undefined, request: HttpRequest): voi
     if (incoming.socket.writable) outgoing.end();
     else outgoing.destroy();
   });
+}
+
+/** An iteration with more responses than this counts as busy, and the next one probably is too. */
+const fewResponsesMax = 8;
+/** At most this many responses are held … */
+const heldMax = 32;
+/** … and for at most this long, plus the time to make the last of them. */
+const heldMillisecondsMax = 1;
+
+/**
+ * Sends responses that become ready in one iteration of the event loop together, if there are many.
+ * Waking a waiting peer makes a write twice as expensive; a proxy that waits for many responses is
+ * then woken once for all of them. Measured with small responses on 64 connections: 0.96 of a bare
+ * server's CPU per request, 1.04 without batches.
+ */
+export function createResponseBatch() {
+  let held: (() => void)[] = [];
+  let heldSince = 0;
+  let count = 0;
+  let isBusy = false;
+
+  /** Sends the held responses now. */
+  const flush = (): void => {
+    const responses = held;
+    held = [];
+    for (const write of responses) write();
+  };
+  const end = (): void => {
+    isBusy = count > fewResponsesMax;
+    count = 0;
+    flush();
+  };
+  /**
+   * Calls `write`, which sends one response and must not throw: now or, in a busy iteration, by its
+   * end. Keeps the order.
+   */
+  const send = (write: () => void): void => {
+    count += 1;
+    if (count === 1) setImmediate(end);
+    if (!isBusy) {
+      write();
+      return;
+    }
+    const at = performance.now();
+    if (held.length === 0) heldSince = at;
+    held.push(write);
+    if (held.length >= heldMax || at - heldSince > heldMillisecondsMax) flush();
+  };
+  return { send, flush };
 }

@@ -1,5 +1,6 @@
 /** Creates a `node:http` server around a listener, with limits that Node leaves off by default. */
 
+import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,9 +9,9 @@ import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import { endGently } from './raw-response.ts';
-import { Connection } from './connection.ts';
+
 import { headerLinesMax, Incoming, type Message } from './incoming.ts';
-import type { Listener } from './exchange.ts';
+import { Connection, type Listener } from './exchange.ts';
 import { createDataRate } from './data-rate.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
@@ -26,24 +27,6 @@ export interface HttpServerDeps {
   readonly drainSeconds?: number;
 }
 
-export interface HttpServer {
-  /** Resolves with the address when the server listens. Rejects with Node's error. */
-  listen(port: number, host: string): Promise<AddressInfo>;
-  /** The number of open connections. */
-  readonly connections: number;
-  /**
-   * Stops listening. Each open connection may send one more request and ends with its response, so
-   * that no connection is reset while a client sends. Resolves when all are closed (upgraded
-   * sockets are not counted), or after `millisecondsMax`.
-   */
-  settle(millisecondsMax: number): Promise<void>;
-  /**
-   * Requests in flight may take `drainSeconds`; idle connections are closed at once. `beforeEnd` is
-   * awaited in between: it closes upgraded sockets.
-   */
-  close(beforeEnd: () => Promise<void>): Promise<void>;
-}
-
 /** Limit for request line and headers together: Node's default. */
 const headerBytesMax = 16_384;
 /** Time limit for the headers, which usually arrive in one packet. */
@@ -51,8 +34,121 @@ const headersTimeoutSeconds = 10;
 /** With `settle` before it, well below the ten seconds after which Docker kills a process. */
 const defaultDrainSeconds = 6;
 
-export function createHttpServer(deps: HttpServerDeps): HttpServer {
-  const { listener, pool, config, drainSeconds = defaultDrainSeconds } = deps;
+export class HttpServer {
+  readonly #listener: Listener;
+  readonly #drainSeconds: number;
+  readonly #server: Server;
+  /** The open connections. */
+  readonly #connections = new Map<Socket, Connection>();
+
+  constructor({
+    listener,
+    upgrade,
+    pool,
+    config,
+    drainSeconds = defaultDrainSeconds,
+  }: HttpServerDeps) {
+    this.#listener = listener;
+    this.#drainSeconds = drainSeconds;
+    const connections = this.#connections;
+    const server = createNodeServer(config);
+    this.#server = server;
+    const nextRate = createDataRate(pool, config.idleTimeoutSeconds);
+    const timer = setInterval(() => {
+      const rate = nextRate();
+      for (const connection of connections.values()) connection.sweep(rate);
+    }, 1_000).unref();
+    server.once('close', () => clearInterval(timer));
+
+    server.on('connection', (socket: Socket) => {
+      const connection = new Connection(socket, pool);
+      connections.set(socket, connection);
+      // Node keeps the address once it was asked for: the log needs it after the client has left.
+      void socket.remoteAddress;
+      // Node removes its own listener at an upgrade; without one a reset would end the process.
+      socket.on('error', ignoreReset);
+      socket.once('close', () => {
+        connections.delete(socket);
+        connection.room.release();
+      });
+    });
+    // Node can still emit the other events for a connection that is closed.
+    const respond =
+      (expectation: Message['expectation']) => (incoming: Incoming, outgoing: ServerResponse) => {
+        const connection = connections.get(incoming.socket);
+        if (connection) void listener.respond(connection, { incoming, outgoing, expectation });
+      };
+    server.on('request', respond('none'));
+    server.on('checkContinue', respond('continue'));
+    server.on('checkExpectation', respond('other'));
+    // Always a TCP socket: Node's types of the next three events are wider for other servers.
+    server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
+      const connection = connections.get(socket as Socket);
+      connection?.afterResponsesDetached(() => {
+        connection.isUpgraded = true;
+        upgrade(incoming, socket, head);
+      });
+    });
+    server.on('connect', (_incoming, socket) => {
+      const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
+      const connection = connections.get(socket as Socket);
+      connection?.afterResponsesDetached(() => listener.refuse(socket as Socket, error));
+    });
+    server.on('clientError', (error, socket) => {
+      const connection = connections.get(socket as Socket);
+      if (connection) refuseBadMessage(error, connection, listener);
+    });
+  }
+
+  /** The number of open connections. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Resolves with the address when the server listens. Rejects with Node's error. */
+  async listen(port: number, host: string): Promise<AddressInfo> {
+    this.#server.listen(port, host === '' ? undefined : host);
+    await once(this.#server, 'listening');
+    return this.#server.address() as AddressInfo; // a TCP server has one
+  }
+
+  /**
+   * Stops listening. Each open connection may send one more request and ends with its response, so
+   * that no connection is reset while a client sends. Resolves when all are closed (upgraded
+   * sockets are not counted), or after `millisecondsMax`.
+   */
+  async settle(millisecondsMax: number): Promise<void> {
+    this.#listener.announceStop();
+    // `close` of the HTTP server would also destroy idle connections, with requests in transit.
+    TcpServer.prototype.close.call(this.#server);
+    const end = performance.now() + millisecondsMax;
+    const isOpen = ({ isUpgraded }: Connection): boolean => !isUpgraded;
+    while (performance.now() < end && [...this.#connections.values()].some(isOpen)) await pause(20);
+  }
+
+  /**
+   * Requests in flight may take `drainSeconds`; idle connections are closed at once. `beforeEnd` is
+   * awaited in between: it closes upgraded sockets.
+   */
+  async close(beforeEnd: () => Promise<void>): Promise<void> {
+    this.#listener.drain();
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    const deadline = setTimeout(() => {
+      for (const socket of this.#connections.keys()) socket.destroy();
+    }, this.#drainSeconds * 1000);
+    await beforeEnd();
+    for (const connection of this.#connections.values()) {
+      // A response that began before the stop has promised to keep the connection open.
+      connection.afterResponses(() => connection.socket.destroySoon());
+    }
+    await closed;
+    clearTimeout(deadline);
+  }
+}
+
+function createNodeServer(config: HttpServerDeps['config']): Server {
   const server = createServer({
     IncomingMessage: Incoming,
     maxHeaderSize: headerBytesMax,
@@ -72,114 +168,12 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   server.maxHeadersCount = headerLinesMax;
   // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
-  const connections = watchConnections(server, pool);
-  const nextRate = createDataRate(pool, config.idleTimeoutSeconds);
-  const timer = setInterval(() => {
-    const rate = nextRate();
-    for (const connection of connections.values()) connection.sweep(rate);
-  }, 1_000).unref();
-  server.once('close', () => clearInterval(timer));
-  // Node can still emit events for a connection that is closed.
-  const of = (socket: Socket): Connection =>
-    connections.get(socket) ?? new Connection(socket, pool);
-
-  const respond =
-    (expectation: Message['expectation']) => (incoming: Incoming, outgoing: ServerResponse) =>
-      listener.respond(of(incoming.socket), { incoming, outgoing, expectation });
-  server.on('request', respond('none'));
-  server.on('checkContinue', respond('continue'));
-  server.on('checkExpectation', respond('other'));
-  // Always a TCP socket: Node's types of the next three events are wider for other servers.
-  server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
-    const connection = of(socket as Socket);
-    connection.afterResponsesDetached(() => {
-      connection.isUpgraded = true;
-      deps.upgrade(incoming, socket, head);
-    });
-  });
-  server.on('connect', (_incoming, socket) => {
-    const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
-    of(socket as Socket).afterResponsesDetached(() => listener.refuse(socket as Socket, error));
-  });
-  server.on('clientError', (error, socket) => {
-    refuseBadMessage(error, of(socket as Socket), listener);
-  });
-
-  return {
-    get connections() {
-      return connections.size;
-    },
-    listen: (port, host) => listen(server, port, host),
-    settle(millisecondsMax) {
-      listener.announceStop();
-      return settle(server, connections, millisecondsMax);
-    },
-    close: (beforeEnd) => drain(server, connections, { listener, drainSeconds, beforeEnd }),
-  };
-}
-
-function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host === '' ? undefined : host, () => {
-      server.off('error', reject);
-      resolve(server.address() as AddressInfo); // a TCP server has one
-    });
-  });
-}
-
-type Connections = Map<Socket, Connection>;
-
-function watchConnections(server: Server, pool: MemoryPool): Connections {
-  const connections: Connections = new Map();
-  server.on('connection', (socket: Socket) => {
-    const connection = new Connection(socket, pool);
-    connections.set(socket, connection);
-    // Node keeps the address once it was asked for: the log needs it after the client has left.
-    void socket.remoteAddress;
-    // Node removes its own listener at an upgrade; without one a reset would end the process.
-    socket.on('error', ignoreReset);
-    socket.once('close', () => {
-      connections.delete(socket);
-      connection.release();
-    });
-  });
-  return connections;
+  return server;
 }
 
 /** Node destroys a socket after an error. */
 function ignoreReset(): void {
   // There is no client to answer.
-}
-
-async function settle(server: Server, connections: Connections, max: number): Promise<void> {
-  // `close` of the HTTP server would also destroy idle connections, with requests in transit.
-  TcpServer.prototype.close.call(server);
-  const end = performance.now() + max;
-  const isOpen = ({ isUpgraded }: Connection): boolean => !isUpgraded;
-  while (performance.now() < end && [...connections.values()].some(isOpen)) await pause(20);
-}
-
-interface Drain extends Required<Pick<HttpServerDeps, 'listener' | 'drainSeconds'>> {
-  readonly beforeEnd: () => Promise<void>;
-}
-
-async function drain(server: Server, connections: Connections, stop: Drain): Promise<void> {
-  const { listener, drainSeconds, beforeEnd } = stop;
-  listener.drain();
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  const deadline = setTimeout(() => {
-    for (const socket of connections.keys()) socket.destroy();
-  }, drainSeconds * 1000);
-  await beforeEnd();
-  for (const connection of connections.values()) {
-    // A response that began before the stop has promised to keep the connection open.
-    connection.afterResponses(() => connection.socket.destroySoon());
-  }
-  await closed;
-  clearTimeout(deadline);
 }
 
 /** Invalid bytes, headers that are too long, or a request that took too long. */
