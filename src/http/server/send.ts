@@ -234,28 +234,30 @@ export function createResponseBatch() {
   const flush = (): void => {
     const responses = held;
     held = [];
-    for (const write of responses) write();
+    for (const act of responses) act();
   };
   const end = (): void => {
     isBusy = count > fewResponsesMax;
     count = 0;
     flush();
   };
-  /**
-   * Calls `write`, which sends one response and must not throw: now or, in a busy iteration, by its
-   * end. Keeps the order.
-   */
-  const send = (write: () => void): void => {
-    count += 1;
-    if (count === 1) setImmediate(end);
-    if (!isBusy) {
-      write();
-      return;
-    }
-    const at = performance.now();
-    if (held.length === 0) heldSince = at;
-    held.push(write);
-    if (held.length >= heldMax || at - heldSince > heldMillisecondsMax) flush();
+  return {
+    flush,
+    /**
+     * Calls `act`, which sends one response and must not throw: now or, in a busy iteration, by its
+     * end. Keeps the order.
+     */
+    send(act: () => void): void {
+      count += 1;
+      if (count === 1) setImmediate(end);
+      if (!isBusy) {
+        act();
+        return;
+      }
+      const at = performance.now();
+      if (held.length === 0) heldSince = at;
+      held.push(act);
+      if (held.length >= heldMax || at - heldSince > heldMillisecondsMax) flush();
+    },
   };
-  return { send, flush };
 }
