@@ -204,8 +204,11 @@ export const settings = {
 } as const satisfies Record<string, setting.Setting<unknown>>;
 
 /** The value of every setting under its key in the table, and the constants. */
-export type Config = setting.SettingValues<typeof settings> &
-  Readonly<Record<keyof typeof constants, number>>;
+export type Config = Values<typeof settings> & Readonly<Record<keyof typeof constants, number>>;
+
+type Values<S extends Readonly<Record<string, setting.Setting<unknown>>>> = {
+  readonly [K in keyof S]: Exclude<ReturnType<S[K]['parse']>, Error>;
+};
 
 /** Lists every faulty setting, one line each. */
 export class ConfigError extends Error {
@@ -229,12 +232,17 @@ export function readConfig(
   memoryBytes = Infinity,
 ): Config {
   const environment = { ...given };
-  const fileFaults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
-  const { values, faults } = setting.readSettings(settings, environment, memoryBytes);
-  const config = Object.freeze({ ...constants, ...values });
-  const all = [...fileFaults, ...faults, ...secretFaults(config)];
-  if (all.length > 0) throw new ConfigError(all.join('\n'));
-  return config;
+  const faults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
+  const values = Object.entries<setting.Setting<unknown>>(settings).map(([key, each]) => {
+    const value = each.parse(environment[each.name] || each.fallback, memoryBytes);
+    if (value instanceof Error) faults.push(`${each.name} ${value.message}.`);
+    return [key, value] as const;
+  });
+  // Each value was returned by `parse`.
+  const read = Object.fromEntries(values) as Values<typeof settings>;
+  faults.push(...secretFaults(read));
+  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  return Object.freeze({ ...constants, ...read });
 }
 
 /** Sets NAME to the content of the file that `NAME_FILE` names. Returns the faults. */
@@ -251,7 +259,8 @@ function readSecretFile(environment: Record<string, string | undefined>, name: s
 }
 
 /** A previous key alone, or equal to the current one, is a mistake: valid tokens would end. */
-function secretFaults({ jwtSecret, jwtSecretPrevious }: Config): readonly string[] {
+function secretFaults(values: Values<typeof settings>): readonly string[] {
+  const { jwtSecret, jwtSecretPrevious } = values;
   if (jwtSecretPrevious === '') return [];
   if (jwtSecret === '') return ['JWT_SECRET_PREVIOUS needs JWT_SECRET beside it.'];
   if (jwtSecret === jwtSecretPrevious) return ['JWT_SECRET_PREVIOUS must differ from JWT_SECRET.'];

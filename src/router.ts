@@ -25,8 +25,8 @@ interface Leaf<E> {
   allow: string;
 }
 
-interface Node<E> {
-  readonly children: Map<string, Node<E>>;
+class Node<E> {
+  readonly children = new Map<string, Node<E>>();
   parameter: { readonly name: string; readonly node: Node<E> } | undefined;
   wildcard: Leaf<E> | undefined;
   leaf: Leaf<E> | undefined;
@@ -41,7 +41,7 @@ interface Match<E> {
 }
 
 export function createRouter<E>(routes: readonly RouteOf<E>[]) {
-  const root = createNode<E>();
+  const root = new Node<E>();
   for (const route of routes) insert(root, route);
   // Paths without parameters are looked up at once, without a walk.
   const fixed = new Map<string, Match<E>>();
@@ -75,10 +75,6 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]) {
   };
 }
 
-function createNode<E>(): Node<E> {
-  return { children: new Map(), parameter: undefined, wildcard: undefined, leaf: undefined };
-}
-
 function insert<E>(root: Node<E>, route: RouteOf<E>): void {
   let node = root;
   for (const segment of route.path.split('/').slice(1)) {
@@ -86,23 +82,18 @@ function insert<E>(root: Node<E>, route: RouteOf<E>): void {
       node.wildcard = withMethod(node.wildcard, route);
       return;
     }
-    node = segment.startsWith('{')
-      ? parameterChild(node, segment.slice(1, -1))
-      : child(node, segment);
+    if (segment.startsWith('{')) {
+      const name = segment.slice(1, -1);
+      node.parameter ??= { name, node: new Node() };
+      if (node.parameter.name !== name) throw new Error(`Two names for one parameter: ${name}.`);
+      node = node.parameter.node;
+    } else {
+      const child = node.children.get(segment) ?? new Node<E>();
+      node.children.set(segment, child);
+      node = child;
+    }
   }
   node.leaf = withMethod(node.leaf, route);
-}
-
-function child<E>(node: Node<E>, segment: string): Node<E> {
-  const found = node.children.get(segment) ?? createNode<E>();
-  node.children.set(segment, found);
-  return found;
-}
-
-function parameterChild<E>(node: Node<E>, name: string): Node<E> {
-  node.parameter ??= { name, node: createNode<E>() };
-  if (node.parameter.name !== name) throw new Error(`Two names for one parameter: ${name}.`);
-  return node.parameter.node;
 }
 
 function withMethod<E>(leaf: Leaf<E> | undefined, route: RouteOf<E>): Leaf<E> {

@@ -148,26 +148,3 @@ export function network(given: string): string | Error {
 export function secret(given: string): string | Error {
   return Buffer.byteLength(given) < 32 ? new Error('must be at least 32 bytes') : given;
 }
-
-/** The value of every setting under its key in the table. */
-export type SettingValues<S extends Readonly<Record<string, Setting<unknown>>>> = {
-  readonly [K in keyof S]: Exclude<ReturnType<S[K]['parse']>, Error>;
-};
-
-/** Reads a table of settings. `values` is valid only if `faults`, one sentence each, is empty. */
-export function readSettings<S extends Readonly<Record<string, Setting<unknown>>>>(
-  settings: S,
-  environment: Readonly<Record<string, string | undefined>>,
-  memoryBytes: number,
-): { readonly values: SettingValues<S>; readonly faults: readonly string[] } {
-  const faults: string[] = [];
-  const values = Object.entries<Setting<unknown>>(settings).map(([key, setting]) => {
-    const given = environment[setting.name];
-    const isGiven = given !== undefined && given !== '';
-    const value = setting.parse(isGiven ? given : setting.fallback, memoryBytes);
-    if (value instanceof Error) faults.push(`${setting.name} ${value.message}.`);
-    return [key, value] as const;
-  });
-  // Each value was returned by `parse`.
-  return { values: Object.freeze(Object.fromEntries(values)) as SettingValues<S>, faults };
-}

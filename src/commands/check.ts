@@ -105,12 +105,10 @@ export function findSettingWarnings(
 /** Settings whose defaults suit development only. */
 function findOpenSettings({ jwtSecret, requireAuth, demoData }: Config): readonly string[] {
   return [
-    ...(jwtSecret === ''
-      ? ['JWT_SECRET is not set: tokens become invalid when this process ends.']
-      : []),
-    ...(requireAuth === 'none' ? ['REQUIRE_AUTH is none: everybody may change data.'] : []),
-    ...(demoData ? ['DEMO_DATA is true: a new store is filled with demo posts.'] : []),
-  ];
+    jwtSecret === '' && 'JWT_SECRET is not set: tokens become invalid when this process ends.',
+    requireAuth === 'none' && 'REQUIRE_AUTH is none: everybody may change data.',
+    demoData && 'DEMO_DATA is true: a new store is filled with demo posts.',
+  ].filter((warning) => warning !== false);
 }
 
 /** Shorter names resemble too many unrelated variables. */
