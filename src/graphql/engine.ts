@@ -19,35 +19,29 @@ import type { Config } from '../config.ts';
 import { AppError, toStack } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import type { GraphqlMetrics } from '../watch/service-metrics.ts';
-import { createScheduler, type Scheduler } from '../scheduler.ts';
-import { Budget, toBudgetLimits } from './budget.ts';
-import { type ContextDeps, GraphqlContext, type RequestScope } from './context.ts';
-import { createDocuments } from './documents/documents.ts';
-import type { DocumentLimits } from './documents/limits.ts';
+import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
+import { createScheduler } from '../scheduler.ts';
 import {
-  type DocumentSource,
-  findPersisted,
-  findTrusted,
-  type TrustedDocuments,
-} from './documents/persisted.ts';
+  Budget,
+  type ContextDeps,
+  createFieldCounts,
+  GraphqlContext,
+  type RequestScope,
+  toBudgetLimits,
+} from './context.ts';
+import { createDocuments, type DocumentSource } from './documents/documents.ts';
+import type { DocumentLimits } from './documents/limits.ts';
+import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
   errorsMax,
   type GraphqlError,
   isOutage,
+  maskedError,
   refuseRequest,
   RequestError,
   toFieldErrors,
-  toPlainError,
+  toRefusal,
 } from './errors.ts';
-import {
-  type GraphqlResult,
-  isEmpty,
-  outcomeOf,
-  serialize,
-  type SerializedResult,
-} from './result.ts';
-import { createFieldCounts } from './schema/fields.ts';
 import { createSchema } from './schema/schema.ts';
 
 /** A decoded request for one operation. */
@@ -67,6 +61,8 @@ export interface ReadyOperation {
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   /** Objects that introspection adds to the result. */
   readonly introspectionObjects: number;
+  /** True for a query that leaves nothing behind: one with a hash may be registered by it. */
+  readonly isPure: boolean;
 }
 
 /** A request that cannot run, with at least one error. */
@@ -76,6 +72,20 @@ export interface RefusedRequest {
 }
 
 export type Prepared = ReadyOperation | RefusedRequest;
+
+/** The result of an operation. Without `data` it did not run. */
+export interface GraphqlResult {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly errors?: readonly GraphqlError[];
+}
+
+/** A result and its JSON. If it exceeds the budget, both are a refusal. */
+export interface SerializedResult {
+  readonly result: GraphqlResult;
+  readonly json: string;
+  /** True if equal requests have this result until something is written. */
+  readonly isRepeatable: boolean;
+}
 
 /** An active subscription, or the reason why there is none. */
 export type Subscription =
@@ -88,27 +98,8 @@ export type Subscription =
     }
   | RefusedRequest;
 
-export interface Engine {
-  readonly schema: GraphQLSchema;
-  /** An operation waits for its turn here before it is executed. */
-  readonly scheduler: Scheduler;
-  /** Creates the budget of one request or batch; the caller releases it. */
-  createBudget(): Budget;
-  /** Throws, or rejects, if every operation needs a token (R36) and this request has none. */
-  authorize(viewer: RequestScope['viewer']): MaybePromise<unknown>;
-  /** Never throws: internal errors are masked and logged. */
-  prepare(request: GraphqlRequest): Prepared;
-  /**
-   * Executes a query or mutation, and serialises its result within the same budget; without a
-   * promise if every resolver returns values.
-   */
-  execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<SerializedResult>;
-  /** Starts a subscription. Rejects if the source cannot be opened. */
-  subscribe(operation: ReadyOperation, scope: Omit<RequestScope, 'budget'>): Promise<Subscription>;
-}
-
 export interface EngineDeps extends ContextDeps {
-  readonly config: DocumentLimits & Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>;
+  readonly config: DocumentLimits & Pick<Config, 'waitingBytesMax'>;
   /** Accounts for the memory of results and events while they are made. */
   readonly pool: MemoryPool;
   /** If given, only these documents can run. */
@@ -116,43 +107,56 @@ export interface EngineDeps extends ContextDeps {
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
-/** Approximate memory of an object of an introspection result, in bytes. */
-const introspectionObjectBytes = 128;
+export type Engine = ReturnType<typeof createEngine>;
 
-export function createEngine(deps: EngineDeps): Engine {
+export function createEngine(deps: EngineDeps) {
   const { config, pool, metrics } = deps;
   const schema = createSchema();
-  const { toArgs, toResult, run } = createExecution(deps, schema);
-  const limits = toBudgetLimits(config.graphqlObjectsMax, config.waitingBytesMax);
+  const { toArgs, run } = createExecution(deps, schema);
+  const limits = toBudgetLimits(config);
 
-  const authorize: Engine['authorize'] = (viewer) =>
-    deps.readsNeedToken
-      ? andThen(viewer(), (found) => {
-          if (found !== undefined) return;
-          throw new AppError('missing_token', 'This operation needs a bearer token.');
-        })
-      : undefined;
+  /** Throws, or rejects, if every operation needs a token (R36) and this request has none. */
+  const authorize = (viewer: RequestScope['viewer']): MaybePromise<void> => {
+    if (!deps.readsNeedToken) return;
+    return andThen(viewer(), (found) => {
+      if (found !== undefined) return;
+      throw new AppError('missing_token', 'This operation needs a bearer token.');
+    });
+  };
 
   return {
     schema,
+    /** An operation waits for its turn here before it is executed. */
     scheduler: createScheduler(),
-    createBudget: () => new Budget({ ...limits, pool }),
     authorize,
+    /** Creates the budget of one request or batch; the caller releases it. */
+    createBudget: () => new Budget(limits, pool),
     prepare: createPrepare(schema, deps),
-    execute(operation, scope) {
+    /**
+     * Executes a query or mutation, and serialises its result within the same budget; without a
+     * promise if every resolver returns values. Throws, or rejects with, an AppError for a request
+     * without a token, and `overloaded`.
+     */
+    execute(operation: ReadyOperation, scope: RequestScope): MaybePromise<SerializedResult> {
       const startedAt = performance.now();
       const running = andThen(authorize(scope.viewer), () => run(operation, scope));
       return andThen(running, (serialized) => {
         const outcome = outcomeOf(serialized.result);
         metrics?.operation(operation.operation, outcome, performance.now() - startedAt);
+        const { refusal } = scope.budget;
+        if (refusal?.code === 'overloaded') throw refusal;
         return serialized;
       });
     },
-    async subscribe(operation, scope) {
+    /** Starts a subscription. Rejects if the source cannot be opened. */
+    async subscribe(
+      operation: ReadyOperation,
+      scope: Omit<RequestScope, 'budget'>,
+    ): Promise<Subscription> {
       const opening = { ...scope, budget: new Budget(limits) };
       const source = await createSourceEventStream(toArgs(operation, opening));
       if (!(Symbol.asyncIterator in source)) {
-        return { kind: 'refused', errors: toResult(source, scope.requestId).errors ?? [] };
+        return { kind: 'refused', errors: toResult(source, scope.requestId, deps).errors ?? [] };
       }
       return {
         kind: 'stream',
@@ -164,6 +168,9 @@ export function createEngine(deps: EngineDeps): Engine {
     },
   };
 }
+
+/** Approximate memory of an object of an introspection result, in bytes. */
+const introspectionObjectBytes = 128;
 
 /** Runs graphql-js within the budget of an operation. */
 function createExecution(deps: EngineDeps, schema: GraphQLSchema) {
@@ -179,70 +186,101 @@ function createExecution(deps: EngineDeps, schema: GraphQLSchema) {
     const values = { rootValue, contextValue, variableValues, options };
     return { schema, document, operationName, ...values, hideSuggestions: true };
   };
-  const toResult = ({ data, errors }: ExecutionResult, requestId: string): GraphqlResult => {
-    if (errors === undefined) return data === undefined ? {} : { data };
-    const found = toFieldErrors(errors, { requestId, log: deps.log });
-    // If the store failed and every root field is null, the operation is refused as a whole.
-    if (data === undefined || (isEmpty(data) && found.every(isOutage))) return { errors: found };
-    return { errors: found, data };
+  const run = (
+    operation: ReadyOperation,
+    scope: RequestScope,
+    event?: unknown,
+  ): MaybePromise<SerializedResult> => {
+    const { budget, requestId } = scope;
+    const { introspectionObjects: objects, isPure } = operation;
+    const tooMuch = budget.spend(objects, objects * introspectionObjectBytes);
+    if (tooMuch !== undefined) return toRefused([toRefusal(tooMuch)]);
+    return andThen(execute(toArgs(operation, scope, event)), (executed) => {
+      // If the budget was exceeded, the partial result is dropped: all of it is refused.
+      const isWhole = budget.refusal === undefined;
+      return serialize(isWhole ? toResult(executed, requestId, deps) : {}, budget, isPure);
+    });
   };
-  return {
-    toArgs,
-    toResult,
-    run: (
-      operation: ReadyOperation,
-      scope: RequestScope,
-      event?: unknown,
-    ): MaybePromise<SerializedResult> => {
-      const { budget, requestId } = scope;
-      const { introspectionObjects: objects } = operation;
-      if (!budget.covers(objects, objects * introspectionObjectBytes)) return serialize({}, budget);
-      return andThen(execute(toArgs(operation, scope, event)), (executed) => {
-        // If the budget was exceeded, the partial result is dropped: all of it is refused.
-        const isWhole = budget.refusal === undefined;
-        return serialize(isWhole ? toResult(executed, requestId) : {}, budget);
-      });
-    },
-  };
+  return { toArgs, run };
 }
 
-/** Creates `Engine.prepare`: text and variables → an operation that can run. */
+function toResult(
+  { data, errors }: ExecutionResult,
+  requestId: string,
+  { log }: EngineDeps,
+): GraphqlResult {
+  if (errors === undefined) return data === undefined ? {} : { data };
+  const found = toFieldErrors(errors, { requestId, log });
+  // If the store failed and every root field is null, the operation is refused as a whole.
+  const isEmpty = Object.values(data ?? {}).every((value) => value === null);
+  if (data === undefined || (isEmpty && found.every(isOutage))) return { errors: found };
+  return { errors: found, data };
+}
+
+/**
+ * Serialises in one call, right after the execution: a result that waited for its turn to become
+ * JSON would be copied by the collector meanwhile. The budget bounds the time that it takes.
+ */
+function serialize(result: GraphqlResult, budget: Budget, isPure: boolean): SerializedResult {
+  let { refusal } = budget;
+  if (refusal === undefined) {
+    const json = JSON.stringify(result);
+    refusal = budget.spendJson(Buffer.byteLength(json));
+    if (refusal === undefined) {
+      return { result, json, isRepeatable: isPure && result.errors === undefined };
+    }
+  }
+  return toRefused([toRefusal(refusal)]);
+}
+
+/** The result of a request that cannot run. */
+export function toRefused(errors: readonly GraphqlError[]): SerializedResult {
+  const result = { errors };
+  return { result, json: JSON.stringify(result), isRepeatable: false };
+}
+
+/** For the metrics. */
+function outcomeOf({ data, errors }: GraphqlResult): Outcome {
+  if (errors === undefined) return 'ok';
+  return data === undefined ? 'refused' : 'error';
+}
+
+/** Creates `prepare`: text and variables → an operation that can run. */
 function createPrepare(
   schema: GraphQLSchema,
   { config, trustedDocuments, metrics, log }: EngineDeps,
-): Engine['prepare'] {
-  const readDocument = createDocuments(schema, config);
-  const findText = trustedDocuments ? findTrusted(trustedDocuments) : findPersisted();
+) {
+  const findDocument = createDocuments(schema, config, trustedDocuments);
 
-  const toReady = (request: GraphqlRequest): ReadyOperation => {
-    const { operationName, variables } = request;
-    const { document, introspectionObjects } = readDocument(findText(request));
-    const definition = getOperationAST(document, operationName);
-    if (definition == null) {
-      throw refuseRequest('BAD_USER_INPUT', 'The request must name one operation of its document.');
-    }
-    if (request.hasTooManyVariables === true) {
-      throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
-    }
-    return {
-      kind: 'ready',
-      operation: definition.operation,
-      document,
-      operationName,
-      variables: toKept(definition, variables),
-      introspectionObjects,
-    };
-  };
-  return (request) => {
+  /** Never throws: internal errors are masked and logged. */
+  return (request: GraphqlRequest): Prepared => {
     const startedAt = performance.now();
     try {
-      return toReady(request);
+      const { operationName, documentHash } = request;
+      const { document, introspectionObjects } = findDocument(request);
+      const definition = getOperationAST(document, operationName);
+      if (definition == null) {
+        const message = 'The request must name one operation of its document.';
+        throw refuseRequest('BAD_USER_INPUT', message);
+      }
+      if (request.hasTooManyVariables === true) {
+        throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
+      }
+      const { operation } = definition;
+      return {
+        kind: 'ready',
+        operation,
+        document,
+        operationName,
+        variables: toKept(definition, request.variables),
+        introspectionObjects,
+        isPure: operation === OperationTypeNode.QUERY && documentHash === undefined,
+      };
     } catch (error) {
       metrics?.operation('unknown', 'refused', performance.now() - startedAt);
       if (error instanceof RequestError) return { kind: 'refused', errors: error.errors };
       log('error', 'graphql request failed', { reason: toStack(error) });
-      const masked = toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error');
-      return { kind: 'refused', errors: [masked] };
+      return { kind: 'refused', errors: [maskedError] };
     }
   };
 }

@@ -57,6 +57,9 @@ export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
   return { message: cut(message), extensions: { code } };
 }
 
+/** An internal error, which is logged. */
+export const maskedError = toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error');
+
 export function toRefusal({ code, message, facts }: AppError): GraphqlError {
   const refusal = toPlainError(toGraphqlCode(code), message);
   const { retryAfterSeconds } = facts;
@@ -67,11 +70,6 @@ export function toRefusal({ code, message, facts }: AppError): GraphqlError {
 /** True if the store caused it, so that the same request may succeed later. */
 export function isOutage({ extensions: { code } }: GraphqlError): boolean {
   return code === 'UNAVAILABLE' || code === 'STORAGE_FULL';
-}
-
-/** True if the server's load caused it, and not the request. */
-export function isOverload(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'overloaded';
 }
 
 /** An error of graphql-js about a document or request, whose message is meant for the client. */
@@ -121,7 +119,7 @@ export function toFieldErrors(
       logged = true;
     }
     const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId } as const;
-    return { ...place(error), message: 'Internal server error', extensions };
+    return { ...place(error), message: maskedError.message, extensions };
   });
 }
 

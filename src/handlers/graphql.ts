@@ -1,26 +1,23 @@
 /** GraphQL over HTTP and WebSocket (Spec §4.1, §6, R25 to R28). Loads the engine on first use. */
 
 import { AppError, toStack } from '../errors.ts';
-import type { EndpointDeps, GraphqlCounts, GraphqlEndpoint } from '../graphql/endpoint.ts';
+import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
 import { typeDefs } from '../graphql/schema/type-defs.ts';
 import { createEtag } from '../http/etag.ts';
 import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
-import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
+import {
+  emptyResponse,
+  type Handler,
+  type HttpRequest,
+  type HttpResponse,
+} from '../http/message.ts';
 import { refuse } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
 import type { HandlerDeps } from './input.ts';
 
-export interface GraphqlHandlers extends Pick<GraphqlEndpoint, 'get' | 'count' | 'close'> {
-  /** One operation, a batch, or a multipart request. */
-  readonly post: Handler;
-  /** The schema as a file. */
-  readonly schema: Handler;
-  readonly upgrade: UpgradeListener;
-}
+export type GraphqlHandlers = ReturnType<typeof createGraphqlHandlers>;
 
-export function createGraphqlHandlers(
-  deps: EndpointDeps & Pick<HandlerDeps, 'writing'>,
-): GraphqlHandlers {
+export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'writing'>) {
   const { log, writing } = deps;
   let endpoint: GraphqlEndpoint | undefined;
   let loading: Promise<GraphqlEndpoint> | undefined;
@@ -45,18 +42,22 @@ export function createGraphqlHandlers(
   const postMultipart = writing(async (request) => (await open()).postMultipart(request));
 
   return {
-    async post(request) {
+    /** One operation, a batch, or a multipart request. */
+    post: async (request: HttpRequest): Promise<HttpResponse> => {
       const contentType = request.header('content-type');
       if (isJsonType(contentType)) return (await open()).post(request);
-      if (parseMediaType(contentType ?? '')?.essence !== 'multipart/form-data') throw badType();
-      return postMultipart(request);
+      if (parseMediaType(contentType ?? '')?.essence === 'multipart/form-data') {
+        return postMultipart(request);
+      }
+      const accept = 'application/json, multipart/form-data';
+      const message = `The body must be one of: ${accept}.`;
+      throw new AppError('unsupported_media_type', message, { accept });
     },
-    get: async (request) => {
-      if (request.query === '' && isBrowser(request)) return toUi;
-      return (await open()).get(request);
-    },
+    get: async (request: HttpRequest): Promise<HttpResponse> =>
+      request.query === '' && isBrowser(request) ? toUi : (await open()).get(request),
+    /** The schema as a file. */
     schema: schemaFile,
-    upgrade(incoming, socket, head) {
+    upgrade: ((incoming, socket, head) => {
       if (endpoint !== undefined) endpoint.upgrade(incoming, socket, head);
       else {
         Promise.resolve(open()).then(
@@ -64,18 +65,16 @@ export function createGraphqlHandlers(
           (error: unknown) => refuse(socket, error as AppError), // see `load`
         );
       }
-    },
-    count: () => endpoint?.count() ?? nothing,
-    async close() {
+    }) satisfies UpgradeListener,
+    /** The numbers of open connections and subscriptions. */
+    count: () => endpoint?.count() ?? { webSockets: 0, eventStreams: 0, subscriptions: 0 },
+    async close(): Promise<void> {
       isClosed = true;
       await loading?.catch(() => undefined);
       await endpoint?.close();
     },
   };
 }
-
-/** The counts before the endpoint is loaded. */
-const nothing: GraphqlCounts = { webSockets: 0, eventStreams: 0, subscriptions: 0 };
 
 /** R35: only for an `Accept` that prefers a page to JSON, which programs do not send. */
 function isBrowser(request: HttpRequest): boolean {
@@ -94,8 +93,3 @@ const schemaFile: Handler = (request) => {
   const headers = ['Content-Type', `${type}; charset=utf-8`, 'ETag', etag, 'Vary', 'Accept'];
   return { status: 200, headers: [...headers, 'Cache-Control', 'no-cache'], body: typeDefs, etag };
 };
-
-function badType(): AppError {
-  const accept = 'application/json, multipart/form-data';
-  return new AppError('unsupported_media_type', `The body must be one of: ${accept}.`, { accept });
-}

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'graphql';
 import type { Engine } from '../../dist/graphql/engine.js';
-import { runBatch } from '../../dist/graphql/http/operations.js';
+import { runBatch } from '../../dist/graphql/endpoint.js';
 import { createScheduler } from '../../dist/scheduler.js';
 
 /** More than an operation may take of a turn. */
@@ -25,14 +25,13 @@ async function run(length: number, milliseconds: number) {
     },
   } as unknown as Engine;
   const requests = Array.from({ length }, () => ({ query: '{a}' }));
-  const call = { scope: {}, readsOnly: false } as never;
   let going = true;
   const other = (): void => {
     others += 1;
     if (going) setImmediate(other);
   };
   setImmediate(other);
-  const { json } = await runBatch(engine, requests, call);
+  const { json } = await runBatch(engine, requests, {} as never);
   going = false;
   const seen = (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
   return seen;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError } from '../../dist/errors.js';
-import { refusalResponse } from '../../dist/graphql/http/response.js';
+import { refusalResponse } from '../../dist/graphql/http/messages.js';
 import { toProblemResponse } from '../../dist/http/problem.js';
 import { codesOf, startGraphql } from '../support/graphql.js';
 import type { Page } from '../../dist/store/list.js';

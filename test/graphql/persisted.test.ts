@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
-import { decodeRequest } from '../../dist/graphql/http/params.js';
+import { decodeRequest } from '../../dist/graphql/http/messages.js';
 import { BoundedMap } from '../../dist/bounded-map.js';
 import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
 

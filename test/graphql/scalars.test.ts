@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kind } from 'graphql';
-import { scalarRules } from '../../dist/graphql/schema/scalars.js';
+import { scalarRules, UploadedFile } from '../../dist/graphql/schema/scalars.js';
 import { createSchema } from '../../dist/graphql/schema/schema.js';
-import { UploadedFile } from '../../dist/graphql/schema/uploaded-file.js';
 
 const id = '01a1fac9-75e7-7554-9879-966a0e24132b';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTopic } from '../../dist/domain/comments.js';
-import type { GraphqlResult } from '../../dist/graphql/result.js';
-import type { Subscription } from '../../dist/graphql/engine.js';
+import type { GraphqlResult, Subscription } from '../../dist/graphql/engine.js';
 import { createBench, operationOf, Reader, streamOf } from '../support/subscriptions.js';
 import { unweighed } from '../support/topic.js';
 

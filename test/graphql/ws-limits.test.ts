@@ -17,7 +17,7 @@ const big = { data: { big: 'x'.repeat(200_000) } };
 function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engine) => Engine {
   const execute: Engine['execute'] = async () => {
     const result = await run();
-    return { result, json: JSON.stringify(result) };
+    return { result, json: JSON.stringify(result), isRepeatable: false };
   };
   return (engine) => ({ ...engine, execute });
 }

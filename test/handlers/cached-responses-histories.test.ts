@@ -11,7 +11,7 @@ import { createAddComment, createTopic } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/scalars.js';
 import { AppError } from '../../dist/errors.js';
 import { createEngine } from '../../dist/graphql/engine.js';
-import { createRunner } from '../../dist/graphql/http/runner.js';
+import { createHttpEndpoint } from '../../dist/graphql/endpoint.js';
 import { createArticleHandlers } from '../../dist/handlers/articles.js';
 import { createCommentHandlers } from '../../dist/handlers/comments.js';
 import { createPostHandlers } from '../../dist/handlers/posts.js';
@@ -72,9 +72,9 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     readsNeedToken: false,
     pool,
   });
-  const streams = { size: 0, run: () => assert.fail('no stream'), close: () => undefined };
+  const streams = { size: 0, open: () => assert.fail('no stream'), close: () => undefined };
   const unused = { uploads: undefined as never, createUuid: createIdSource(() => new Date()) };
-  const graphql = createRunner({ ...unused, engine, streams, responses, config, viewerOf });
+  const graphql = createHttpEndpoint({ ...unused, engine, streams, responses, config, viewerOf });
 
   const get = (handler: Handler, target: string, id = ''): Promise<string> => {
     const [path, query = ''] = target.replace('{id}', id).split('?');

@@ -3,6 +3,7 @@
 import { after, before, type TestContext } from 'node:test';
 import type { Config } from '../../dist/config.js';
 import { AppError } from '../../dist/errors.js';
+import { createHttpEndpoint } from '../../dist/graphql/endpoint.js';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { createEventStreams } from '../../dist/graphql/http/sse.js';
 import {
@@ -10,12 +11,13 @@ import {
   type Subscriptions,
 } from '../../dist/graphql/events/subscriptions.js';
 import { createWebSocketEndpoint } from '../../dist/graphql/ws/upgrade.js';
-import { readJson } from '../../dist/http/json.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
 import { HttpServer } from '../../dist/http/server/server.js';
 import type { Log } from '../../dist/log.js';
 import type { MemoryPool } from '../../dist/memory-pool.js';
+import { createResponseCache } from '../../dist/records/response-cache.js';
+import type { Store } from '../../dist/store/store.js';
 import { announce } from './announce.js';
 import { startGraphql } from './graphql.js';
 
@@ -90,9 +92,9 @@ export async function startEndpoint(
     config,
     now,
   });
-  const streams = createEventStreams({ engine, subscriptions, config });
+  const streams = createEventStreams(subscriptions, config);
   const parts = { config, sockets, streams, engine, pool, subscriptions };
-  const { port, stop } = await serve(context, { ...parts, log });
+  const { port, stop } = await serve(context, { ...parts, log, store: graphql.store });
   context.after(stop);
   const postId = graphql.posts.at(-1)?.id ?? '';
   return {
@@ -114,6 +116,7 @@ interface Parts extends Pick<GraphqlEndpoint, 'config' | 'sockets' | 'streams' |
   readonly subscriptions: Subscriptions;
   readonly log: Log;
   readonly pool: MemoryPool;
+  readonly store: Store;
 }
 
 /** A server whose one endpoint answers by events; beside it there is `/hello`. */
@@ -122,20 +125,17 @@ async function serve(
   parts: Parts,
 ): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
   const { config, sockets, streams, engine, log, pool, subscriptions } = parts;
-  const handler: Handler = async (request) => {
-    if (request.path === '/hello') return textResponse(200, 'hello');
-    const query = await readJson(
-      request,
-      config.bodyBytesMax,
-      (body) => (body as { query: string }).query,
-    );
-    const scope = { requestId: 'test', viewer: () => undefined, budget: engine.createBudget() };
-    try {
-      return await streams.run({ query }, { scope, readsOnly: false });
-    } finally {
-      scope.budget.release();
-    }
-  };
+  const graphql = createHttpEndpoint({
+    engine,
+    streams,
+    config,
+    responses: createResponseCache({ store: parts.store, run: 'test', bytesMax: 0 }),
+    viewerOf: () => undefined,
+    uploads: undefined as never,
+    createUuid: () => 'test',
+  });
+  const handler: Handler = (request) =>
+    request.path === '/hello' ? textResponse(200, 'hello') : graphql.post(request);
   const listener = createListener({
     find: () => ({ kind: 'match', endpoint: { handler }, params: {} }),
     allowed: () => undefined,

@@ -3,11 +3,10 @@
 import { type Config, readConfig } from '../../dist/config.js';
 import { createAddComment, createTopic, type Topic } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/scalars.js';
-import { createEngine } from '../../dist/graphql/engine.js';
-import { decodeRequest } from '../../dist/graphql/http/params.js';
-import type { GraphqlResult } from '../../dist/graphql/result.js';
+import { createEngine, type GraphqlResult } from '../../dist/graphql/engine.js';
+import { decodeRequest } from '../../dist/graphql/http/messages.js';
 import type { RequestScope } from '../../dist/graphql/context.js';
-import type { TrustedDocuments } from '../../dist/graphql/documents/persisted.js';
+import type { TrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
 import type { Log, LogFacts } from '../../dist/log.js';
 import { andThen, type MaybePromise } from '../../dist/maybe-promise.js';
 import { MemoryPool } from '../../dist/memory-pool.js';

@@ -2,10 +2,8 @@
 
 import { parse } from 'graphql';
 import { createTopic, type Topic } from '../../dist/domain/comments.js';
-import type { ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
-import type { Ending, Subscriber } from '../../dist/graphql/events/subscriber.js';
-import type { GraphqlResult } from '../../dist/graphql/result.js';
-import type { SharedEvent } from '../../dist/graphql/events/shared-event.js';
+import type { GraphqlResult, ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
+import type { Ending, SharedEvent, Subscriber } from '../../dist/graphql/events/subscriber.js';
 import { createSubscriptions } from '../../dist/graphql/events/subscriptions.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { MemoryPool } from '../../dist/memory-pool.js';

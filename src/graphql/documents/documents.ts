@@ -1,8 +1,10 @@
 /**
- * Turns texts into documents that are parsed, within the limits and valid. Recent documents are
- * cached, because validation is the most expensive step of a small request.
+ * Finds the document of a request: by its text, or by a hash. Documents are parsed, within the
+ * limits and valid; recent ones are cached, because validation is the most expensive step of a
+ * small request.
  */
 
+import { createHash } from 'node:crypto';
 import {
   type DocumentNode,
   GraphQLError,
@@ -12,10 +14,17 @@ import {
   validate,
 } from 'graphql';
 import { BoundedMap } from '../../bounded-map.ts';
-import { documentsBytesMax } from '../../config.ts';
+import { documentsBytesMax, persistedTextsBytesMax } from '../../config.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
-import { countIntrospection } from './introspection.ts';
-import { checkDocument, checkText, type DocumentLimits } from './limits.ts';
+import { checkDocument, checkText, countIntrospection, type DocumentLimits } from './limits.ts';
+import type { TrustedDocuments } from './trusted-documents.ts';
+
+/** How a request identifies its document: by text, or by hash. */
+export interface DocumentSource {
+  readonly query?: string | undefined;
+  /** `extensions.persistedQuery.sha256Hash`; empty if that extension is malformed. */
+  readonly documentHash?: string | undefined;
+}
 
 export interface ValidDocument {
   readonly document: DocumentNode;
@@ -23,16 +32,16 @@ export interface ValidDocument {
   readonly introspectionObjects: number;
 }
 
-/** A limit of its own, because comments are not counted as tokens. */
-const commentsMax = 1_000;
-
-/** The returned function throws a RequestError for an invalid document. */
+/** Without `trusted`, every document can run. The returned function throws a RequestError. */
 export function createDocuments(
   schema: GraphQLSchema,
   limits: DocumentLimits,
-): (text: string) => ValidDocument {
+  trusted: TrustedDocuments | undefined,
+): (source: DocumentSource) => ValidDocument {
+  const findText = trusted === undefined ? findPersisted() : findTrusted(trusted);
   const cache = new BoundedMap<ValidDocument>(documentsBytesMax);
-  return (text) => {
+  return (source) => {
+    const text = findText(source);
     const known = cache.use(text);
     if (known !== undefined) return known;
     const valid = readDocument(text, schema, limits);
@@ -40,6 +49,56 @@ export function createDocuments(
     return valid;
   };
 }
+
+/** Returns the text of the document that a request identifies. Throws a RequestError. */
+type FindText = (source: DocumentSource) => string;
+
+/** Memory of an entry without its text, in bytes. */
+const entryBytes = 256;
+
+/**
+ * Automatic persisted queries: a client sends the hash, and the text only if the server does not
+ * know the hash. Finds every document that comes as text, or whose text came with its hash before.
+ */
+function findPersisted(): FindText {
+  const kept = new BoundedMap<string>(persistedTextsBytesMax);
+  return ({ query, documentHash: hash }) => {
+    if (hash === undefined) return requireText(query);
+    if (hash === '') {
+      throw refuseRequest('BAD_USER_INPUT', 'persistedQuery needs version 1 and a sha256Hash.');
+    }
+    if (query === undefined) {
+      const known = kept.use(hash);
+      if (known !== undefined) return known;
+      // Clients compare this exact message, and then send hash and text.
+      throw refuseRequest('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
+    }
+    if (createHash('sha256').update(query).digest('hex') !== hash) {
+      throw refuseRequest('BAD_USER_INPUT', 'The sha256Hash is not that of the query.');
+    }
+    kept.set(hash, query, entryBytes + 2 * query.length);
+    return query;
+  };
+}
+
+/** Finds only the documents of the manifest, by id or text. */
+function findTrusted(trusted: TrustedDocuments): FindText {
+  const texts = new Set(trusted.values());
+  return ({ query, documentHash }) => {
+    const text = documentHash === undefined ? requireText(query) : trusted.get(documentHash);
+    if (text !== undefined && texts.has(text) && (query ?? text) === text) return text;
+    // Not PERSISTED_QUERY_NOT_FOUND: the client would send the text, which cannot help.
+    throw refuseRequest('BAD_USER_INPUT', 'Only documents of the manifest can run here.');
+  };
+}
+
+function requireText(query: string | undefined): string {
+  if (query === undefined) throw refuseRequest('BAD_USER_INPUT', 'The request has no query.');
+  return query;
+}
+
+/** A limit of its own, because comments are not counted as tokens. */
+const commentsMax = 1_000;
 
 /** Memory of a document without tokens, of a token with the nodes made of it, and of a comment. */
 const [documentBytes, tokenBytes, commentBytes] = [1_024, 450, 100];

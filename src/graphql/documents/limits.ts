@@ -1,17 +1,27 @@
 /**
- * Limits on documents, checked before validation, whose cost can grow faster than the
- * size of the request. These checks take linear time, because each fragment is counted once.
+ * What a document may ask for. Limits are checked before validation, whose cost can grow faster
+ * than the size of the request; they take linear time, because each fragment is counted once. What
+ * a valid document asks of the schema itself is counted for the budget.
  */
 
 import {
+  assertObjectType,
   type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  getNamedType,
   GraphQLError,
+  type GraphQLObjectType,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  isObjectType,
   Kind,
+  SchemaMetaFieldDef,
   type SelectionNode,
   type SelectionSetNode,
+  TypeMetaFieldDef,
 } from 'graphql';
 import type { Config } from '../../config.ts';
-import { findFragments, type Fragments, Overlaps } from './overlaps.ts';
 
 export type DocumentLimits = Pick<
   Config,
@@ -20,6 +30,12 @@ export type DocumentLimits = Pick<
 
 /** Line ends of a text (R39): graphql-js counts them again for every error that it locates. */
 const lineEndsMax = 10_000;
+/** For each document: every alias can repeat an expensive field. */
+const aliasesMax = 50;
+/** Each record of a list repeats it in the JSON, and every error in its path. */
+const aliasLengthMax = 128;
+/** For each document: only `@skip` and `@include` exist, and validation compares them pairwise. */
+const directivesMax = 50;
 
 /** Throws a GraphQLError for a text that must not be parsed. */
 export function checkText(text: string): void {
@@ -31,34 +47,14 @@ export function checkText(text: string): void {
   check('line ends', lineEnds, lineEndsMax);
 }
 
-/** For each document: every alias can repeat an expensive field. */
-const aliasesMax = 50;
-/** Each record of a list repeats it in the JSON, and every error in its path. */
-const aliasLengthMax = 128;
-/** For each document: only `@skip` and `@include` exist, and validation compares them pairwise. */
-const directivesMax = 50;
-
-/** Pairs of fields that may be compared, for each token that a document may have. */
-const pairsPerToken = 2;
-
 /** Throws a GraphQLError for a document beyond a limit, and RangeError for one too deep to walk. */
 export function checkDocument(document: DocumentNode, limits: DocumentLimits): void {
-  const fragments = findFragments(document);
-  const walk = new Walk(fragments);
-  for (const definition of document.definitions) {
-    if (definition.kind === Kind.OPERATION_DEFINITION) walk.operation(definition.selectionSet);
-    if ('directives' in definition) walk.directives += definition.directives?.length ?? 0;
-  }
-  check('levels', walk.depth, limits.graphqlDepthMax);
-  check('aliases', walk.aliases, aliasesMax);
-  check('characters in an alias', walk.aliasLength, aliasLengthMax);
-  check('directives', walk.directives, directivesMax);
-  const overlaps = new Overlaps(fragments, limits.graphqlTokensMax * pairsPerToken);
-  for (const definition of document.definitions) {
-    if ('selectionSet' in definition) {
-      overlaps.check([definition.selectionSet], limits.graphqlDepthMax);
-    }
-  }
+  const { levels, aliases, aliasLength, directives } = measure(document);
+  check('levels', levels, limits.graphqlDepthMax);
+  check('aliases', aliases, aliasesMax);
+  check('characters in an alias', aliasLength, aliasLengthMax);
+  check('directives', directives, directivesMax);
+  checkOverlaps(document, limits);
 }
 
 function check(what: string, found: number, max: number): void {
@@ -67,49 +63,184 @@ function check(what: string, found: number, max: number): void {
   }
 }
 
-class Walk {
-  depth = 0;
-  aliases = 0;
-  aliasLength = 0;
-  directives = 0;
-  readonly #fragments: Fragments;
+function measure(document: DocumentNode) {
+  const found = { levels: 0, aliases: 0, aliasLength: 0, directives: 0 };
+  const fragments = findFragments(document);
   /** The levels of each fragment; 0 during its own walk, so that a cycle of fragments ends. */
-  readonly #levels = new Map<string, number>();
-
-  constructor(fragments: Fragments) {
-    this.#fragments = fragments;
-  }
-
-  operation(selections: SelectionSetNode): void {
-    this.depth = Math.max(this.depth, this.#levelsOf(selections));
-  }
-
-  #levelsOf(selections: SelectionSetNode | undefined): number {
+  const known = new Map<string, number>();
+  const levelsIn = (set: SelectionSetNode | undefined): number => {
     let levels = 0;
-    for (const selection of selections?.selections ?? []) {
-      levels = Math.max(levels, this.#levelsOfSelection(selection));
-    }
+    for (const selection of set?.selections ?? []) levels = Math.max(levels, levelsOf(selection));
     return levels;
-  }
-
-  #levelsOfSelection(selection: SelectionNode): number {
-    this.directives += selection.directives?.length ?? 0;
-    if (selection.kind === Kind.INLINE_FRAGMENT) return this.#levelsOf(selection.selectionSet);
-    if (selection.kind === Kind.FRAGMENT_SPREAD)
-      return this.#levelsOfFragment(selection.name.value);
-    if (selection.alias !== undefined) {
-      this.aliases += 1;
-      this.aliasLength = Math.max(this.aliasLength, selection.alias.value.length);
+  };
+  const levelsOf = (selection: SelectionNode): number => {
+    found.directives += selection.directives?.length ?? 0;
+    if (selection.kind === Kind.INLINE_FRAGMENT) return levelsIn(selection.selectionSet);
+    if (selection.kind === Kind.FIELD) {
+      const { alias, selectionSet } = selection;
+      if (alias !== undefined) found.aliases += 1;
+      found.aliasLength = Math.max(found.aliasLength, alias?.value.length ?? 0);
+      return 1 + levelsIn(selectionSet);
     }
-    return 1 + this.#levelsOf(selection.selectionSet);
+    const name = selection.name.value;
+    if (!known.has(name)) {
+      known.set(name, 0);
+      known.set(name, levelsIn(fragments.get(name)?.selectionSet));
+    }
+    return known.get(name) ?? 0;
+  };
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.OPERATION_DEFINITION) {
+      found.levels = Math.max(found.levels, levelsIn(definition.selectionSet));
+    }
+    if ('directives' in definition) found.directives += definition.directives?.length ?? 0;
   }
+  return found;
+}
 
-  #levelsOfFragment(name: string): number {
-    const known = this.#levels.get(name);
-    if (known !== undefined) return known;
-    this.#levels.set(name, 0);
-    const levels = this.#levelsOf(this.#fragments.get(name)?.selectionSet);
-    this.#levels.set(name, levels);
-    return levels;
+/** Pairs of fields that may be compared, for each token that a document may have. */
+const pairsPerToken = 2;
+/** Characters of arguments whose printing takes as long as the rest of comparing two fields. */
+const charactersPerPair = 512;
+
+/**
+ * Limits how often a document selects fields with the same response name in one selection set.
+ * Validation compares each pair of such fields, and the fields below them, to decide whether they
+ * can be merged (GraphQL §5.3.2): its cost is quadratic in what is counted here in linear time.
+ */
+function checkOverlaps(document: DocumentNode, limits: DocumentLimits): void {
+  const fragments = findFragments(document);
+  const max = limits.graphqlTokensMax * pairsPerToken;
+  let left = max;
+  const spend = (units: number): void => {
+    left -= units;
+    if (left >= 0) return;
+    throw new GraphQLError(
+      `The document asks too often for the same fields: at most ${max} pairs are compared.`,
+    );
+  };
+  const checked = new Set<SelectionSetNode>();
+  /** Down to `levels` of nested fields: a cycle of fragments is reported elsewhere. */
+  const checkMerged = (sets: readonly SelectionSetNode[], levels: number): void => {
+    const [first] = sets;
+    if (first === undefined || levels === 0 || (sets.length === 1 && checked.has(first))) return;
+    if (sets.length === 1) checked.add(first);
+    const visit = (set: SelectionSetNode): void => spend(set.selections.length);
+    for (const group of collectFields(sets, fragments, visit).values()) {
+      const others = group.length - 1;
+      spend((group.length * others) / 2);
+      // To compare arguments, both are printed for each pair.
+      spend((group.reduce(addArguments, 0) * others) / charactersPerPair);
+      checkMerged(selectionsOf(group), levels - 1);
+    }
+  };
+  for (const definition of document.definitions) {
+    if ('selectionSet' in definition) {
+      checkMerged([definition.selectionSet], limits.graphqlDepthMax);
+    }
   }
+}
+
+/** Adds the length of a field's arguments in the document to `sum`. */
+function addArguments(sum: number, { arguments: given = [] }: FieldNode): number {
+  return sum + (given.at(-1)?.loc?.end ?? 0) - (given[0]?.loc?.start ?? 0);
+}
+
+const schemaType = assertObjectType(getNamedType(SchemaMetaFieldDef.type));
+const typeType = assertObjectType(getNamedType(TypeMetaFieldDef.type));
+
+/**
+ * Returns the objects that the introspection fields of a valid document result in, or a larger
+ * number than `max`. graphql-js resolves these fields without the budget, and each alias can
+ * multiply them: they are counted by resolving them, one level after the other.
+ */
+export function countIntrospection(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  max: number,
+): number {
+  const fragments = findFragments(document);
+  // The resolvers of introspection use nothing else.
+  const info = { schema } as GraphQLResolveInfo;
+  let count = 0;
+  const countFields = (
+    sets: readonly SelectionSetNode[],
+    type: GraphQLObjectType,
+    sources: readonly unknown[],
+  ): void => {
+    count += sources.length;
+    for (const nodes of collectFields(sets, fragments).values()) {
+      const field = type.getFields()[nodes[0]?.name.value ?? ''];
+      const named = getNamedType(field?.type);
+      if (count > max || !isObjectType(named)) continue;
+      const found = sources.flatMap((source) =>
+        field?.resolve?.(source, { includeDeprecated: true }, undefined, info),
+      );
+      countFields(
+        selectionsOf(nodes),
+        named,
+        found.filter((item) => item != null),
+      );
+    }
+  };
+  for (const definition of document.definitions) {
+    if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
+    for (const nodes of collectFields([definition.selectionSet], fragments).values()) {
+      const name = nodes[0]?.name.value;
+      if (name === SchemaMetaFieldDef.name) countFields(selectionsOf(nodes), schemaType, [schema]);
+      // The name of the type may be a variable: all of them are counted.
+      const types = Object.values(schema.getTypeMap());
+      if (name === TypeMetaFieldDef.name) countFields(selectionsOf(nodes), typeType, types);
+    }
+  }
+  return count;
+}
+
+type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
+
+/** The fragments of a document by name. */
+function findFragments({ definitions }: DocumentNode): Fragments {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const definition of definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) {
+      fragments.set(definition.name.value, definition);
+    }
+  }
+  return fragments;
+}
+
+/**
+ * Returns the fields of merged selection sets by response name (GraphQL §6.3.2). A fragment counts
+ * once, however often it is spread there. `visit` is called with each set.
+ */
+function collectFields(
+  sets: readonly SelectionSetNode[],
+  fragments: Fragments,
+  visit?: (set: SelectionSetNode) => void,
+): ReadonlyMap<string, readonly FieldNode[]> {
+  const fields = new Map<string, FieldNode[]>();
+  const spread = new Set<string>();
+  const collect = (set: SelectionSetNode | undefined): void => {
+    if (set !== undefined) visit?.(set);
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) {
+        const name = (selection.alias ?? selection.name).value;
+        const group = fields.get(name);
+        if (group === undefined) fields.set(name, [selection]);
+        else group.push(selection);
+      } else if (selection.kind === Kind.INLINE_FRAGMENT) {
+        collect(selection.selectionSet);
+      } else if (!spread.has(selection.name.value)) {
+        spread.add(selection.name.value);
+        collect(fragments.get(selection.name.value)?.selectionSet);
+      }
+    }
+  };
+  sets.forEach(collect);
+  return fields;
+}
+
+/** The selection sets of fields with the same response name. */
+function selectionsOf(fields: readonly FieldNode[]): readonly SelectionSetNode[] {
+  return fields.flatMap(({ selectionSet }) => selectionSet ?? []);
 }

@@ -3,7 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { ConfigError } from '../../config.ts';
 import { isObject } from '../../http/json.ts';
-import type { TrustedDocuments } from './persisted.ts';
+
+/** Hash, or another id that clients use → text of a document. */
+export type TrustedDocuments = ReadonlyMap<string, string>;
 
 /** Returns undefined for an empty path. Throws a ConfigError that names the setting. */
 export async function readTrustedDocuments(path: string): Promise<TrustedDocuments | undefined> {

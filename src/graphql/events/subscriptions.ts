@@ -5,16 +5,16 @@
  */
 
 import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
-import { bytesOfDocument } from '../documents/documents.ts';
-import type { Engine, ReadyOperation } from '../engine.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
-import { createEventQueue } from './event-queue.ts';
-import { SubscriptionGroup } from './group.ts';
-import type { Subscriber } from './subscriber.ts';
+import { bytesOfDocument } from '../documents/documents.ts';
+import type { Engine, ReadyOperation, Subscription } from '../engine.ts';
+import { maskedError } from '../errors.ts';
+import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
@@ -30,19 +30,18 @@ export interface SubscriptionsDeps {
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps) {
-  const { engine, distinctMax, pool, log, metrics } = deps;
-  const { scheduler } = engine;
-  const groups = new Map<string, SubscriptionGroup>();
-  const shared = { scheduler, pool, metrics, queue: createEventQueue(scheduler, pool) };
+  const { engine, distinctMax, pool, metrics } = deps;
+  const groups = new Map<string, Group>();
+  const queue = createEventQueue(deps);
   let closed = false;
   let opened = 0;
 
-  const open = (operation: ReadyOperation, key: string, bytes: number): SubscriptionGroup => {
+  const open = (operation: ReadyOperation, key: string, bytes: number): Group => {
     const reservation = pool.open();
     if (groups.size >= distinctMax || !reservation.grow(bytes)) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
-    const group = new SubscriptionGroup(shared, () => {
+    const group = new Group(deps, queue, () => {
       groups.delete(key);
       reservation.release();
     });
@@ -51,7 +50,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     const requestId = `subscription-${opened}`;
     // Without a token: the events of a group must not depend on its first subscriber.
     const source = engine.subscribe(operation, { requestId, viewer: () => undefined });
-    void group.read(source, (reason) => log('error', 'subscription failed', { requestId, reason }));
+    void group.read(source, requestId);
     return group;
   };
 
@@ -66,7 +65,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
       const startedAt = performance.now();
       const { key, bytes } = toKey(operation);
       const group = groups.get(key) ?? open(operation, key, bytes);
-      group.join(subscriber);
+      group.subscribers.add(subscriber);
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
       return () => group.leave(subscriber);
     },
@@ -84,7 +83,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     /** The present numbers of groups and subscribers. */
     count(): { readonly groups: number; readonly subscribers: number } {
       let subscribers = 0;
-      for (const group of groups.values()) subscribers += group.size;
+      for (const group of groups.values()) subscribers += group.subscribers.size;
       return { groups: groups.size, subscribers };
     },
   };
@@ -94,12 +93,145 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
 const parsedBytesPerByte = 22;
 
 /** A short key, the same for equal subscriptions; and the approximate memory of the operation. */
-function toKey({ document, operationName, variables = {} }: ReadyOperation): {
-  readonly key: string;
-  readonly bytes: number;
-} {
+function toKey({ document, operationName, variables = {} }: ReadyOperation) {
   const values = JSON.stringify(variables);
   const parts = JSON.stringify([document.loc?.source.body, operationName, values]);
   const key = createHash('sha256').update(parts).digest('base64');
   return { key, bytes: bytesOfDocument(document) + parsedBytesPerByte * values.length };
+}
+
+/** Subscribers served before the time slice is checked. */
+const subscribersAtOnce = 64;
+/** A group whose last event was larger than this many bytes lets other groups go first. */
+const lightBytesMax = 65_536;
+
+/** Equal subscriptions: reads the source, executes each event once and delivers it. */
+class Group {
+  readonly subscribers = new Set<Subscriber>();
+  readonly #deps: SubscriptionsDeps;
+  readonly #queue: EventQueue;
+  /** Called once, when the group ends. */
+  readonly #forget: () => void;
+  #events: AsyncIterator<unknown> | undefined;
+  #isHeavy = false;
+  /** When the last event was delivered. */
+  #turn = 0;
+  #ended = false;
+
+  constructor(deps: SubscriptionsDeps, queue: EventQueue, forget: () => void) {
+    this.#deps = deps;
+    this.#queue = queue;
+    this.#forget = forget;
+  }
+
+  leave(subscriber: Subscriber): void {
+    if (this.subscribers.delete(subscriber) && this.subscribers.size === 0) this.end();
+  }
+
+  /** Reads the source until the group ends. Never rejects: internal errors are logged. */
+  async read(source: Promise<Subscription>, requestId: string): Promise<void> {
+    try {
+      this.end(await this.#read(await source));
+    } catch (error) {
+      const { log, metrics } = this.#deps;
+      const isOverrun = error instanceof AppError && error.code === 'overloaded';
+      if (!isOverrun) log('error', 'subscription failed', { requestId, reason: String(error) });
+      const reason = isOverrun ? 'overrun' : 'failed';
+      this.subscribers.forEach(() => metrics?.subscriberDropped(reason));
+      this.end(isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [maskedError] });
+    }
+  }
+
+  /** Without an ending the subscribers are told nothing: they have left, or are being closed. */
+  end(ending?: Ending): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#forget();
+    this.#closeSource();
+    const subscribers = Array.from(this.subscribers);
+    this.subscribers.clear();
+    if (ending !== undefined) subscribers.forEach((subscriber) => subscriber.end(ending));
+  }
+
+  async #read(subscription: Subscription): Promise<Ending> {
+    if (subscription.kind === 'refused') return subscription;
+    const { events, toJson } = subscription;
+    this.#events = events;
+    // The last subscriber may have left while the source was opening.
+    if (this.#ended) this.#closeSource();
+    for (;;) {
+      const event = await events.next();
+      if (event.done === true || this.#ended) return { kind: 'complete' };
+      const announce = async (): Promise<boolean> =>
+        this.#ended || this.#announce(await toJson(event.value));
+      while (!(await this.#queue(announce, this.#isHeavy)));
+    }
+  }
+
+  /**
+   * Delivers an event. Returns false for one that turns out to be heavy, and has to wait for
+   * memory. Subscribers that join meanwhile do not get it.
+   */
+  async #announce(json: string): Promise<boolean> {
+    const { engine, pool, metrics } = this.#deps;
+    const { scheduler } = engine;
+    const wasHeavy = this.#isHeavy;
+    this.#isHeavy = json.length > lightBytesMax;
+    if (this.#isHeavy && !wasHeavy && pool.isOver) return false;
+    const event = new SharedEvent(Buffer.from(json), pool, scheduler.turns === this.#turn);
+    this.#turn = scheduler.turns;
+    for (const [at, subscriber] of Array.from(this.subscribers).entries()) {
+      if (at % subscribersAtOnce === subscribersAtOnce - 1) await scheduler.turn();
+      if (!subscriber.next(event)) metrics?.subscriberDropped('behind');
+    }
+    return true;
+  }
+
+  /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */
+  #closeSource(): void {
+    this.#events?.return?.().catch(() => undefined);
+    this.#events = undefined;
+  }
+}
+
+/** Resolves when `work` has run after the work queued before it. */
+type EventQueue = <T>(work: () => Promise<T>, isHeavy: boolean) => Promise<T>;
+
+/** How often heavy work that waits for memory looks for it … */
+const lookMilliseconds = 50;
+/** … and how often at most: in ten seconds those who do not read are disconnected. */
+const looksMax = 200;
+
+/**
+ * Makes and delivers the events of all groups one after the other, so that only one is being made,
+ * and others are served in between when an iteration of the event loop has had its time.
+ */
+function createEventQueue({ engine, pool }: SubscriptionsDeps): EventQueue {
+  const one = createLine();
+  const oneHeavy = createLine();
+  const run: EventQueue = (work) =>
+    one(async () => {
+      await engine.scheduler.turn();
+      return work();
+    });
+  return (work, isHeavy) => {
+    if (!isHeavy) return run(work, false);
+    // Only one waits among the light ones, so that each of them waits for one heavy at most.
+    return oneHeavy(async () => {
+      for (let looks = 0; pool.isOver && looks < looksMax; looks += 1) {
+        await delay(lookMilliseconds, undefined, { ref: false });
+      }
+      return run(work, true);
+    });
+  };
+}
+
+/** Returns a function that runs one work after the other. */
+function createLine(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
 }

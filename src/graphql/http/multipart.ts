@@ -5,13 +5,13 @@
 
 import type { Config } from '../../config.ts';
 import { type ReceivedFile, receiveFile } from '../../domain/files.ts';
-import { parseJson } from '../../http/json.ts';
+import type { AppError } from '../../errors.ts';
+import { isObject, parseJson } from '../../http/json.ts';
 import type { HttpRequest } from '../../http/message.ts';
 import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
 import type { Upload, Uploads } from '../../store/files/uploads.ts';
-import { UploadedFile } from '../schema/uploaded-file.ts';
-import { decodeBody, invalidRequest, type Requests } from './params.ts';
-import { placeFiles } from './place-files.ts';
+import { UploadedFile } from '../schema/scalars.ts';
+import { decodeBody, invalidRequest, type Requests } from './messages.ts';
 
 export interface MultipartDeps {
   readonly uploads: Pick<Uploads, 'begin'>;
@@ -21,34 +21,26 @@ export interface MultipartDeps {
 }
 
 /**
- * Receives all parts, then calls `run` with the operations, in which each file is an UploadedFile.
- * Files that no operation stores are removed when it ends. Throws AppErrors for an invalid
- * multipart request.
+ * Receives all parts, and returns the operations, in which each file is an UploadedFile; `upload`
+ * is closed when they have run. Throws AppErrors for an invalid multipart request.
  */
-export async function withOperations<T>(
+export async function readOperations(
   request: HttpRequest,
+  upload: Upload,
   deps: MultipartDeps,
-  run: (requests: Requests) => Promise<T>,
-): Promise<T> {
-  const upload = deps.uploads.begin();
-  let isOpen = true;
-  try {
-    const parts = await receiveParts(request, upload, deps);
-    const files = new Map<string, UploadedFile>();
-    for (const [name, { facts, written }] of parts.files) {
-      // A file can be used in several places: it is stored once.
-      let stored: Promise<void> | undefined;
-      const store = (): Promise<void> => {
-        if (!isOpen) throw new Error('an operation stored a file after the end of its request');
-        return (stored ??= upload.commit([written]));
-      };
-      files.set(name, new UploadedFile(facts, store));
-    }
-    return await run(decodeParts(parts, files));
-  } finally {
-    isOpen = false;
-    await upload.close();
+): Promise<Requests> {
+  const { operations, map, files: received } = await receiveParts(request, upload, deps);
+  const files = new Map<string, UploadedFile>();
+  for (const [name, { facts, written }] of received) {
+    // A file can be used in several places: it is stored once.
+    let stored: Promise<void> | undefined;
+    files.set(name, new UploadedFile(facts, () => (stored ??= upload.commit([written]))));
   }
+  // Nothing is awaited while the parsed parts are in memory.
+  if (operations === undefined) throw invalidRequest('The part operations is missing.');
+  const body = parseJson(operations);
+  placeFiles(body, files, map === undefined ? {} : parseJson(map));
+  return decodeBody(body);
 }
 
 interface Parts {
@@ -77,13 +69,50 @@ async function receiveParts(
   return parts;
 }
 
-/** Nothing is awaited while the parsed parts are in memory. */
-function decodeParts(
-  { operations, map }: Parts,
+/**
+ * Puts the files into the variables of the operations. `map`: part name → paths such as
+ * `variables.file`, or `0.variables.file` in a batch. A client's path is not trusted: it must lead
+ * through `variables` and end at a null.
+ */
+function placeFiles(
+  operations: unknown,
   files: ReadonlyMap<string, UploadedFile>,
-): Requests {
-  if (operations === undefined) throw invalidRequest('The part operations is missing.');
-  const body = parseJson(operations);
-  placeFiles(body, files, map === undefined ? {} : parseJson(map));
-  return decodeBody(body);
+  map: unknown,
+): void {
+  if (!isObject(map)) throw invalidRequest('The map must be an object.');
+  for (const [name, paths] of Object.entries(map)) {
+    const file = files.get(name);
+    if (file === undefined)
+      throw invalidRequest(`The map names the part ${name}, which was not sent.`);
+    if (!Array.isArray(paths))
+      throw invalidRequest(`The map must have a list of paths for ${name}.`);
+    for (const path of paths) placeAt(operations, path, file);
+  }
+  for (const name of files.keys()) {
+    if (!Object.hasOwn(map, name)) throw invalidRequest(`The part ${name} is not in the map.`);
+  }
+}
+
+function placeAt(operations: unknown, path: unknown, file: UploadedFile): void {
+  if (typeof path !== 'string') throw invalidRequest('A path of the map must be a string.');
+  const keys = path.split('.');
+  const last = keys.pop() ?? '';
+  if (keys[Array.isArray(operations) ? 1 : 0] !== 'variables') throw badPath(path);
+  let holder = operations;
+  for (const key of keys) holder = memberOf(holder, key);
+  if (memberOf(holder, last) !== null) throw badPath(path);
+  // The holder has this member, so it is an object or an array, and belongs to this request alone.
+  (holder as Record<string, unknown>)[last] = file;
+}
+
+/** Returns an own member of an object, or an item of an array; undefined if there is none. */
+function memberOf(holder: unknown, key: string): unknown {
+  if (Array.isArray(holder)) {
+    return /^(?:0|[1-9][0-9]{0,8})$/.test(key) ? (holder[Number(key)] as unknown) : undefined;
+  }
+  return isObject(holder) && Object.hasOwn(holder, key) ? holder[key] : undefined;
+}
+
+function badPath(path: string): AppError {
+  return invalidRequest(`The map's path ${path} does not lead to a null under variables.`);
 }

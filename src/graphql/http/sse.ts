@@ -7,28 +7,21 @@ import { Readable } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
-import { negotiate } from '../../http/media-type.ts';
-import type { HttpResponse, HttpRequest } from '../../http/message.ts';
-import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import type { Engine, GraphqlRequest, ReadyOperation } from '../engine.ts';
-import type { GraphqlResult } from '../result.ts';
-import type { SharedEvent } from '../events/shared-event.ts';
-import { createQueueLimit, type Ending, type Subscriber } from '../events/subscriber.ts';
+import type { HttpResponse } from '../../http/message.ts';
+import type { ReadyOperation } from '../engine.ts';
+import {
+  createQueueLimit,
+  type Ending,
+  type SharedEvent,
+  type Subscriber,
+} from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
-import { type Call, runPrepared } from './operations.ts';
 
 export type EventStreams = ReturnType<typeof createEventStreams>;
 
-export interface EventStreamsDeps {
-  readonly engine: Pick<Engine, 'authorize' | 'execute' | 'prepare'>;
-  readonly subscriptions: Subscriptions;
-  readonly config: Config;
-}
-
-const eventStream = 'text/event-stream';
 const headers: readonly string[] = [
   'Content-Type',
-  `${eventStream}; charset=utf-8`,
+  'text/event-stream; charset=utf-8',
   'Cache-Control',
   'no-store',
   // Without it, some proxies buffer the response.
@@ -48,67 +41,34 @@ const noHeader = Buffer.alloc(0);
 /** How long a client may take to read its queue while the server stops, as over WebSocket. */
 const stopMilliseconds = 1_500;
 
-/** True if the client prefers events to JSON. */
-export function wantsEvents(request: Pick<HttpRequest, 'header'>): boolean {
-  const accept = request.header('accept');
-  if (accept === undefined || !accept.includes(eventStream)) return false;
-  const placeOf = (type: string): number => {
-    const at = accept.indexOf(type);
-    return at === -1 ? accept.length : at;
-  };
-  // Of equal weights the type that is named first wins: urql names all that it can read.
-  const types = [eventStream, 'application/json', 'application/graphql-response+json'];
-  return (
-    negotiate(
-      accept,
-      types.toSorted((a, b) => placeOf(a) - placeOf(b)),
-    ) === eventStream
-  );
-}
-
-export function createEventStreams(deps: EventStreamsDeps) {
-  const { engine, subscriptions, config } = deps;
+export function createEventStreams(subscriptions: Subscriptions, config: Config) {
   const streams = new Set<EventStream>();
   const queueBytesMax = createQueueLimit(config, streams);
   // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
   const limits = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000 };
 
-  const subscribe = async (operation: ReadyOperation, { scope }: Call): Promise<HttpResponse> => {
-    await engine.authorize(scope.viewer);
-    if (streams.size >= config.connectionsMax / 2) {
-      throw overloaded('Too many event streams are open.', 5);
-    }
-    const stream = new EventStream(limits);
-    streams.add(stream);
-    stream.once('close', () => streams.delete(stream));
-    try {
-      stream.leave = subscriptions.join(operation, stream);
-      await subscriptions.running();
-    } catch (error) {
-      stream.destroy();
-      throw error;
-    }
-    return { status: 200, headers: streamHeaders, body: stream };
-  };
-
   return {
     /** The number of open streams. */
     get size(): number {
       return streams.size;
     },
-    /**
-     * Runs the operation. A subscription responds with a `next` event for each of its events. Any
-     * other operation, and a refused one, responds with one `next` and `complete`. Throws an
-     * AppError for an operation that must not run this way, and `overloaded` if too many streams
-     * are open.
-     */
-    run(request: GraphqlRequest, call: Call): MaybePromise<HttpResponse> {
-      const prepared = engine.prepare(request);
-      if (prepared.kind === 'ready' && prepared.operation === 'subscription') {
-        return subscribe(prepared, call);
+    /** Responds to a subscription with a `next` event for each of its events. */
+    async open(operation: ReadyOperation): Promise<HttpResponse> {
+      if (streams.size >= config.connectionsMax / 2) {
+        throw overloaded('Too many event streams are open.', 5);
       }
-      return andThen(runPrepared(engine, prepared, call), ({ json }) => toResponse(json));
+      const stream = new EventStream(limits);
+      streams.add(stream);
+      stream.once('close', () => streams.delete(stream));
+      try {
+        stream.leave = subscriptions.join(operation, stream);
+        await subscriptions.running();
+      } catch (error) {
+        stream.destroy();
+        throw error;
+      }
+      return { status: 200, headers: streamHeaders, body: stream };
     },
     /**
      * Ends every stream without `complete`, so that clients reconnect. Clients that do not read are
@@ -122,7 +82,8 @@ export function createEventStreams(deps: EventStreamsDeps) {
   };
 }
 
-function toResponse(json: string): HttpResponse {
+/** The response to an operation that is not a subscription: one `next` and `complete`. */
+export function toEvents(json: string): HttpResponse {
   return { status: 200, headers, body: `${nextPrefix}${json}\n\n${complete}` };
 }
 
@@ -180,7 +141,9 @@ class EventStream extends Readable implements Subscriber {
   end(ending: Ending): void {
     if (ending.kind === 'overrun') this.destroy();
     else {
-      if (ending.kind === 'refused') this.#writeResult({ errors: ending.errors });
+      if (ending.kind === 'refused') {
+        this.#write(`${nextPrefix}${JSON.stringify({ errors: ending.errors })}\n\n`);
+      }
       this.#write(complete);
       this.stop();
     }
@@ -209,10 +172,6 @@ class EventStream extends Readable implements Subscriber {
     this.#isEnded = true;
     clearInterval(this.#keepAlive);
     this.leave?.();
-  }
-
-  #writeResult(result: GraphqlResult): void {
-    this.#write(`${nextPrefix}${JSON.stringify(result)}\n\n`);
   }
 
   #write(bytes: string | Buffer, release?: () => void): void {

@@ -1,8 +1,9 @@
-/** Parsing and serialising of the three scalars (Spec §2.1). */
+/** The three scalars (Spec §2.1): parsing and serialising, and the value of `Upload`. */
 
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
 import { parseLocalDateTime, toId } from '../../domain/scalars.ts';
-import { UploadedFile } from './uploaded-file.ts';
+import type { LogFacts } from '../../log.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 
 /** The functions of a scalar. They throw a GraphQLError with a message for the client. */
 export interface ScalarRules {
@@ -41,4 +42,37 @@ function textScalar(parse: (text: string) => string | undefined, refusal: string
     parseLiteral: (node) => read(node.kind === Kind.STRING ? node.value : undefined, node),
     serialize: (value) => read(value),
   };
+}
+
+/**
+ * A file of a multipart request, as the `upload` mutation receives it (Spec §4.1 rule 4, R19). A
+ * class, so that the scalar can tell a file from JSON. It has no enumerable members, because
+ * graphql inspects them if a variable of another type holds a file.
+ */
+export class UploadedFile {
+  readonly #facts: LogFacts;
+  readonly #store: () => MaybePromise<void>;
+
+  constructor(facts: LogFacts, store: () => MaybePromise<void>) {
+    this.#facts = facts;
+    this.#store = store;
+  }
+
+  /**
+   * Values for the log: part name, client's file name, temporary file name, content type, charset
+   * and size.
+   */
+  get facts(): LogFacts {
+    return this.#facts;
+  }
+
+  /** Stores the file. Files that are not stored are removed at the end of the request. */
+  store(): MaybePromise<void> {
+    return this.#store();
+  }
+
+  /** What graphql prints in an error about the value. */
+  toJSON(): string {
+    return 'an uploaded file';
+  }
 }

@@ -1,68 +1,231 @@
-/** The executable schema: the text of `type-defs.ts` with resolvers, scalars and the directive. */
+/**
+ * The executable schema: the text of `type-defs.ts` with scalars, resolvers (Spec §4.1) and the
+ * directive. Fields without a resolver return the property of the same name (rule 2). Objects and
+ * long texts are charged to the budget.
+ */
 
 import {
+  assertObjectType,
   assertScalarType,
-  assertValidSchema,
   buildSchema,
   defaultFieldResolver,
+  type GraphQLField,
   type GraphQLFieldResolver,
+  type GraphQLResolveInfo,
   type GraphQLSchema,
   isObjectType,
 } from 'graphql';
-import { andThen } from '../../maybe-promise.ts';
+import { isBlank, toId } from '../../domain/scalars.ts';
+import { AppError } from '../../errors.ts';
+import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { Range } from '../../store/list.ts';
+import type { Account, Author, Comment, Post, PostStatus } from '../../store/model.ts';
 import type { GraphqlContext } from '../context.ts';
-import { type Resolvers, resolvers, subscribers } from './resolvers.ts';
-import { scalarRules } from './scalars.ts';
+import { scalarRules, type UploadedFile } from './scalars.ts';
 import { typeDefs } from './type-defs.ts';
+
+type FieldResolver = GraphQLFieldResolver<unknown, GraphqlContext>;
 
 export function createSchema(): GraphQLSchema {
   const schema = buildSchema(typeDefs);
   for (const [name, rules] of Object.entries(scalarRules)) {
     Object.assign(assertScalarType(schema.getType(name)), rules);
   }
-  attach(schema, 'resolve', resolvers);
-  attach(schema, 'subscribe', subscribers);
-  applyUppercase(schema);
-  assertValidSchema(schema);
-  return schema;
-}
-
-type FieldResolver = GraphQLFieldResolver<unknown, GraphqlContext>;
-
-/** Throws for a name that the schema does not have. */
-function attach(schema: GraphQLSchema, role: 'resolve' | 'subscribe', map: Resolvers): void {
-  for (const [typeName, fields] of Object.entries(map)) {
-    const type = schema.getType(typeName);
-    if (!isObjectType(type)) throw new Error(`The schema has no object type ${typeName}.`);
+  for (const [typeName, fields] of Object.entries(resolvers)) {
     for (const [name, resolver] of Object.entries(fields)) {
-      const field = type.getFields()[name];
-      if (field === undefined) throw new Error(`The schema has no field ${typeName}.${name}.`);
       // The schema determines the source and the arguments of a resolver.
-      field[role] = resolver as unknown as FieldResolver;
+      fieldOf(schema, typeName, name).resolve = resolver as unknown as FieldResolver;
     }
   }
-}
-
-/** Wraps the resolvers of the fields that carry `@uppercase` (Spec §2.1). */
-function applyUppercase(schema: GraphQLSchema): void {
+  fieldOf(schema, 'Subscription', 'commentAdded').subscribe = subscribeToComments as FieldResolver;
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {
     for (const field of Object.values(type.getFields())) {
       const directives = field.astNode?.directives ?? [];
-      if (!directives.some((directive) => directive.name.value === 'uppercase')) continue;
-      const resolve: FieldResolver = field.resolve ?? defaultFieldResolver;
-      const resolveUppercased: FieldResolver = (source, args, context, info) =>
-        andThen<unknown, unknown>(resolve(source, args, context, info), (value) =>
-          typeof value === 'string' ? toUppercase(value, context) : value,
-        );
-      // The engine executes with this context.
-      field.resolve = resolveUppercased as GraphQLFieldResolver<unknown, unknown>;
+      if (directives.some(({ name }) => name.value === 'uppercase')) applyUppercase(field);
     }
   }
+  return schema;
 }
 
-/** Charges a long text before a new one is made, up to three times as long: `ΐ` (U+0390). */
-function toUppercase(text: string, context: GraphqlContext): string {
-  const upper = context.chargeText(text).toUpperCase();
-  context.scope.budget.charge(0, upper.length - text.length);
-  return upper;
+/** Throws for a name that the schema does not have. */
+function fieldOf(
+  schema: GraphQLSchema,
+  typeName: string,
+  name: string,
+): GraphQLField<unknown, GraphqlContext> {
+  const field = assertObjectType(schema.getType(typeName)).getFields()[name];
+  if (field === undefined) throw new Error(`The schema has no field ${typeName}.${name}.`);
+  return field;
+}
+
+/** Wraps the resolver of a field that carries `@uppercase` (Spec §2.1). */
+function applyUppercase(field: GraphQLField<unknown, GraphqlContext>): void {
+  const { resolve = defaultFieldResolver } = field;
+  field.resolve = (source, args, context, info) =>
+    andThen<unknown, unknown>(resolve(source, args, context, info), (value) => {
+      if (typeof value !== 'string') return value;
+      // A long text is charged before a new one is made, up to three times as long: `ΐ` (U+0390).
+      const upper = context.chargeText(value).toUpperCase();
+      context.scope.budget.charge(0, upper.length - value.length);
+      return upper;
+    });
+}
+
+/** Type → field → resolver. The types of arguments follow from the schema, not from TypeScript. */
+type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
+/** The four parameters of graphql-js; a rest parameter would make an array for each call. */
+type Resolver = (
+  source: never,
+  args: never,
+  context: GraphqlContext,
+  info: GraphQLResolveInfo,
+) => unknown;
+
+interface CreatePostArgs {
+  readonly createPostInput: { readonly title: string; readonly content: string };
+}
+interface PostsArgs {
+  readonly first?: number | null;
+  readonly after?: string | null;
+  readonly status?: PostStatus | null;
+}
+interface AddCommentArgs {
+  readonly commentInput: { readonly postId: string; readonly content: string };
+}
+
+const resolvers: Resolvers = {
+  Query: {
+    allPosts(_, args: PostsArgs, context, info) {
+      const { posts } = context.records;
+      const list = args.status == null ? posts.all : posts.ofStatus(args.status);
+      return context.readList(list, info, toRange(args));
+    },
+    postById(_, { postId }: { readonly postId: string }, context, info) {
+      const id = toId(postId);
+      if (id === undefined) return null;
+      context.chargeObject(info);
+      return context.records.posts.find(id);
+    },
+  },
+
+  Mutation: { createPost, upload, addComment },
+
+  // The event is the comment.
+  Subscription: { commentAdded: (comment: Comment) => comment },
+
+  Post: {
+    content: ({ content }: Post, _, context) => context.chargeText(content),
+    comments: ({ id }: Post, _, context, info) =>
+      context.readList(context.records.comments.ofPost(id), info),
+    author({ authorId }: Post, _, context, info) {
+      if (authorId === null) return null;
+      context.chargeObject(info);
+      return context.records.authors.find(authorId);
+    },
+  },
+
+  Author: {
+    posts: ({ id }: Author, _, context, info) =>
+      context.readList(context.records.posts.ofAuthor(id), info),
+  },
+
+  Comment: {
+    content: ({ content }: Comment, _, context) => context.chargeText(content),
+  },
+};
+
+/** The event source of `commentAdded`. */
+function subscribeToComments(
+  _: unknown,
+  { postId }: { readonly postId?: string | null },
+  { deps }: GraphqlContext,
+): AsyncIterable<Comment> {
+  if (postId == null) return deps.commentAdded.subscribe();
+  // R38: of an id that names nothing, nothing comes.
+  const id = toId(postId);
+  return deps.commentAdded.subscribe((comment) => comment.postId === id);
+}
+
+/** R14a. */
+function toRange({ first, after }: PostsArgs): Range {
+  const id = toId(after ?? '');
+  if (id === undefined && typeof after === 'string') throw invalidParameter('after', oneId);
+  const limit = first ?? undefined;
+  if (limit !== undefined && (limit < 1 || limit > limitMax)) {
+    throw invalidParameter('first', oneLimit);
+  }
+  return { limit, after: id };
+}
+
+function createPost(
+  _: unknown,
+  { createPostInput: { title, content } }: CreatePostArgs,
+  context: GraphqlContext,
+): MaybePromise<string> {
+  return andThen(findWriter(context), (writer) => {
+    refuseBlank('title', title);
+    refuseBlank('content', content);
+    const authorId = writer?.id ?? null;
+    return andThen(context.records.posts.create({ title, content, authorId }), ({ id }) => id);
+  });
+}
+
+function addComment(
+  _: unknown,
+  { commentInput: { postId, content } }: AddCommentArgs,
+  context: GraphqlContext,
+): MaybePromise<string> {
+  const id = toId(postId);
+  return andThen(checkWriter(context), () => {
+    if (id === undefined) throw noPost();
+    // As in REST (R7, R24): the post is looked up before blank content is refused.
+    const added = isBlank(content)
+      ? context.records.posts.find(id)
+      : context.deps.addComment(id, content);
+    return andThen<Post | Comment | undefined, string>(added, (found) => {
+      if (found === undefined) throw noPost();
+      refuseBlank('content', content);
+      return found.id;
+    });
+  });
+}
+
+/** Spec §4.1 rule 4, R19: the upload is logged with the six values of the file. */
+function upload(
+  _: unknown,
+  { file }: { readonly file: UploadedFile },
+  context: GraphqlContext,
+): MaybePromise<boolean> {
+  const { deps, scope } = context;
+  return andThen(checkWriter(context), () =>
+    andThen(file.store(), () => {
+      deps.log('info', 'file uploaded', { requestId: scope.requestId, ...file.facts });
+      return true;
+    }),
+  );
+}
+
+/** R23: the author is the account of the token. An invalid token is always refused. */
+function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> {
+  return andThen(context.scope.viewer(), (viewer) => {
+    if (viewer === undefined && context.deps.writesNeedToken) {
+      throw new AppError('missing_token', 'This mutation needs a bearer token.');
+    }
+    return viewer;
+  });
+}
+
+/** For mutations without an author: the token is checked only if writing needs one. */
+function checkWriter(context: GraphqlContext): MaybePromise<unknown> {
+  return context.deps.writesNeedToken ? findWriter(context) : undefined;
+}
+
+/** R8. */
+function refuseBlank(member: string, text: string): void {
+  if (isBlank(text)) throw new AppError('invalid_body', `The ${member} must not be blank.`);
+}
+
+function noPost(): AppError {
+  return new AppError('not_found', 'There is no post with this id.');
 }

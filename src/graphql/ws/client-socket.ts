@@ -3,9 +3,8 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { uncountedBytesMax } from '../../memory-pool.ts';
-import type { SharedEvent } from '../events/shared-event.ts';
-import { queueBytesMin } from '../events/subscriber.ts';
-import { type Closing, cutReason } from './protocol.ts';
+import { queueBytesMin, type SharedEvent } from '../events/subscriber.ts';
+import type { Closing } from './protocols.ts';
 
 /** How long a client may take to answer a close frame while the server is stopping. */
 const stopMilliseconds = 1_500;
@@ -136,4 +135,17 @@ function toFrameHeader(length: number): Buffer {
   if (short) header.writeUInt16BE(length, 2);
   else header.writeUIntBE(length, 4, 6);
   return header;
+}
+
+/** RFC 6455 §5.5.1: a control frame carries 125 bytes, of which two are the code. */
+const reasonBytesMax = 123;
+
+/** Truncates `reason` to the limit, without splitting a character. */
+function cutReason(reason: string): string {
+  const bytes = Buffer.from(reason);
+  if (bytes.length <= reasonBytesMax) return bytes.toString();
+  let end = reasonBytesMax;
+  // 10xxxxxx is a continuation byte of UTF-8.
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
 }

@@ -3,12 +3,11 @@
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import type { Reservation } from '../../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { Account } from '../../store/model.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
-import { type GraphqlError, toPlainError, toRefusal } from '../errors.ts';
-import type { SharedEvent } from '../events/shared-event.ts';
-import type { Ending, Subscriber } from '../events/subscriber.ts';
+import { type GraphqlError, maskedError, toRefusal } from '../errors.ts';
+import type { Ending, SharedEvent, Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { ClientSocket } from './client-socket.ts';
 import {
@@ -18,25 +17,29 @@ import {
   errorMessage,
   resultPrefix,
   type Start,
-} from './protocol.ts';
+} from './protocols.ts';
 
-export interface OperationDeps {
+/** Dependencies that all sockets share. */
+export interface SocketDeps {
   readonly engine: Engine;
   readonly subscriptions: Subscriptions;
+  /** Accounts for the memory of operations. */
+  readonly pool: Pick<MemoryPool, 'open'>;
   /** The account of an `Authorization` value. Called only if an operation needs it (R23). */
   readonly viewerOf: (authorization: string | undefined) => MaybePromise<Account | undefined>;
   readonly createRequestId: () => string;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
   readonly log: Log;
 }
 
-/** What the operations of a session share. One function for all takes less memory than one each. */
-export interface SharedBySession {
+/** The session of an operation. */
+interface Owner {
   readonly client: ClientSocket;
-  /**
-   * Called when an operation is over, so that the client may use its id again; with `closing` if
-   * its socket must close.
-   */
-  readonly whenOver: (id: string, closing?: Closing) => void;
+  /** Called when an operation is over, so that the client may use its id again. */
+  forget(id: string): void;
+  /** Closes the socket. */
+  close(closing: Closing): void;
 }
 
 /** R30. */
@@ -48,16 +51,16 @@ export class SocketOperation implements Subscriber {
   readonly dialect: Dialect;
   /** Accounts for the operation: more while it waits. */
   readonly memory: Reservation;
-  readonly #shared: SharedBySession;
+  readonly #owner: Owner;
   readonly #prefix: string;
   #leave: (() => void) | undefined;
   #isOver = false;
 
-  constructor({ id, dialect }: Start, memory: Reservation, shared: SharedBySession) {
+  constructor({ id, dialect }: Start, memory: Reservation, owner: Owner) {
     this.id = id;
     this.dialect = dialect;
     this.memory = memory;
-    this.#shared = shared;
+    this.#owner = owner;
     this.#prefix = resultPrefix(dialect, id);
   }
 
@@ -67,20 +70,21 @@ export class SocketOperation implements Subscriber {
    */
   async run(
     operation: ReadyOperation,
-    deps: OperationDeps,
+    deps: SocketDeps,
     authorization: string | undefined,
   ): Promise<void> {
-    const viewer = (): MaybePromise<Account | undefined> => deps.viewerOf(authorization);
+    const { engine, subscriptions, viewerOf, log } = deps;
+    const viewer = (): MaybePromise<Account | undefined> => viewerOf(authorization);
     try {
       if (operation.operation === 'subscription') {
-        await deps.engine.authorize(viewer);
-        if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this);
+        await engine.authorize(viewer);
+        if (!this.#isOver) this.#leave = subscriptions.join(operation, this);
       } else await this.#execute(operation, deps, viewer);
     } catch (error) {
       if (error instanceof AppError) this.refuse([toRefusal(error)]);
       else {
-        deps.log('error', 'graphql operation failed', { reason: String(error) });
-        this.refuse([toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error')]);
+        log('error', 'graphql operation failed', { reason: String(error) });
+        this.refuse([maskedError]);
       }
     }
   }
@@ -98,21 +102,21 @@ export class SocketOperation implements Subscriber {
   }
 
   next(event: SharedEvent): boolean {
-    const { client, whenOver } = this.#shared;
+    const { client } = this.#owner;
     const isSent = this.#isOver || client.deliver(event, this.#prefix);
-    if (!isSent) whenOver(this.id, behind);
+    if (!isSent) this.#owner.close(behind);
     return isSent;
   }
 
   end(ending: Ending): void {
-    if (ending.kind === 'overrun') this.#shared.whenOver(this.id, overrun);
+    if (ending.kind === 'overrun') this.#owner.close(overrun);
     else if (ending.kind === 'refused') this.refuse(ending.errors);
     else this.#sendLast(completeMessage(this.id));
   }
 
   async #execute(
     operation: ReadyOperation,
-    { engine, subscriptions, createRequestId }: OperationDeps,
+    { engine, subscriptions, createRequestId }: SocketDeps,
     viewer: () => MaybePromise<Account | undefined>,
   ): Promise<void> {
     const budget = engine.createBudget();
@@ -125,12 +129,12 @@ export class SocketOperation implements Subscriber {
       // Without `data` the operation did not run (GraphQL §7.1).
       if (result.data === undefined) this.refuse(result.errors ?? []);
       else {
-        if (!this.#isOver) this.#shared.client.send(`${this.#prefix}${json}}`);
+        if (!this.#isOver) this.#owner.client.send(`${this.#prefix}${json}}`);
         this.#sendLast(completeMessage(this.id));
       }
     } finally {
       // The budget accounts for the result until the client has taken it.
-      await this.#shared.client.taken();
+      await this.#owner.client.taken();
       budget.release();
     }
   }
@@ -138,7 +142,7 @@ export class SocketOperation implements Subscriber {
   #sendLast(message: string): void {
     if (this.#isOver) return;
     this.stop();
-    this.#shared.whenOver(this.id);
-    this.#shared.client.send(message);
+    this.#owner.forget(this.id);
+    this.#owner.client.send(message);
   }
 }

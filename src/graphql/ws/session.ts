@@ -1,13 +1,12 @@
 /** The protocol state of one socket: initialisation, operations, limits. */
 
+import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
-import type { MemoryPool } from '../../memory-pool.ts';
 import type { GraphqlRequest, ReadyOperation } from '../engine.ts';
 import { toPlainError } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
-import { toStored } from './handshake.ts';
-import { type OperationDeps, type SharedBySession, SocketOperation } from './operation.ts';
+import { type SocketDeps, SocketOperation } from './operation.ts';
 import {
   type Act,
   type Closing,
@@ -16,21 +15,7 @@ import {
   errorMessage,
   type Protocol,
   type Start,
-} from './protocol.ts';
-
-/** Dependencies that all sockets share. */
-export interface SessionDeps extends OperationDeps {
-  /** Accounts for the memory of operations. */
-  readonly pool: Pick<MemoryPool, 'open'>;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
-}
-
-/** Values from the upgrade request. */
-export interface Handshake {
-  readonly protocol: Protocol;
-  readonly authorization: string | undefined;
-}
+} from './protocols.ts';
 
 /** Timeout for `connection_init`, which clients send as soon as the socket is open. */
 const initTimeoutMilliseconds = 5_000;
@@ -51,8 +36,8 @@ const valueBytes = 64;
 const valuesMax = 1_000;
 
 export class Session {
-  readonly #deps: SessionDeps;
-  readonly #client: ClientSocket;
+  readonly client: ClientSocket;
+  readonly #deps: SocketDeps;
   readonly #protocol: Protocol;
   /** Runs until `connection_init` arrives. */
   #initTimer: NodeJS.Timeout | undefined;
@@ -60,7 +45,6 @@ export class Session {
   readonly #operations = new Map<string, SocketOperation>();
   /** Those that have not started, in the order received. */
   #waiting: { readonly operation: SocketOperation; readonly request: GraphqlRequest }[] = [];
-  readonly #shared: SharedBySession;
   #executing = 0;
   #isStarting = false;
   #state: 'new' | 'ready' | 'closed' = 'new';
@@ -69,16 +53,15 @@ export class Session {
   #messages = 0;
   #keepAliveDue = false;
 
-  constructor(deps: SessionDeps, client: ClientSocket, { protocol, authorization }: Handshake) {
+  constructor(
+    deps: SocketDeps,
+    client: ClientSocket,
+    handshake: { readonly protocol: Protocol; readonly authorization: string | undefined },
+  ) {
     this.#deps = deps;
-    this.#client = client;
-    this.#protocol = protocol;
-    this.#authorization = toStored(authorization);
-    const whenOver = (id: string, closing?: Closing): void => {
-      if (closing === undefined) this.#operations.delete(id);
-      else this.close(closing);
-    };
-    this.#shared = { client, whenOver };
+    this.client = client;
+    this.#protocol = handshake.protocol;
+    this.#authorization = toStored(handshake.authorization);
     // Both protocols use 4408 here: the older one defines no code for a missing `connection_init`.
     const late = { code: 4408, reason: 'Connection initialisation timeout' };
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
@@ -92,12 +75,12 @@ export class Session {
     } catch (error) {
       this.#fail(error);
     }
-    this.#client.pauseIfBacklogged();
+    this.client.pauseIfBacklogged();
   }
 
   /** Counts a message, ping or pong. Returns false if the socket was closed: it sends too many. */
   countMessage(): boolean {
-    this.#client.heard();
+    this.client.heard();
     const second = Math.floor(this.#deps.now() / 1000);
     if (second !== this.#second) this.#messages = 0;
     this.#second = second;
@@ -109,30 +92,34 @@ export class Session {
 
   /** Call it at an interval: detects a dead client, and keeps the connection open. */
   ping(): void {
-    this.#client.ping();
+    this.client.ping();
     const { keepAlive } = this.#protocol;
     if (this.#state !== 'ready' || keepAlive === undefined) return;
     // The first one after the acknowledgement is left out (R28).
-    if (this.#keepAliveDue) this.#client.send(keepAlive);
+    if (this.#keepAliveDue) this.client.send(keepAlive);
     this.#keepAliveDue = true;
   }
 
   /** Call it when the client has taken all that was queued: operations that wait may start. */
   drained(): void {
-    this.#client.drained();
+    this.client.drained();
     this.#startWaiting();
   }
 
   /** Closes the socket, and resolves when it is gone. */
   stop(): Promise<void> {
     this.close({ code: 1001, reason: 'The server is stopping' });
-    return this.#client.gone();
+    return this.client.gone();
+  }
+
+  forget(id: string): void {
+    this.#operations.delete(id);
   }
 
   close(closing: Closing): void {
     if (this.#state === 'closed') return;
     this.end();
-    this.#client.close(closing);
+    this.client.close(closing);
   }
 
   /** Stops all operations; the socket is closed or closing. */
@@ -171,7 +158,7 @@ export class Session {
         this.#stop(act.id);
         break;
       case 'send':
-        this.#client.send(act.text);
+        this.client.send(act.text);
         break;
       case 'close':
         this.close(act.closing);
@@ -193,7 +180,7 @@ export class Session {
       const { rejectMessage: given } = init;
       const message = typeof given === 'string' ? given : JSON.stringify(given);
       const { text, code, reason } = protocol.refusal(message, id);
-      if (text !== undefined) this.#client.send(text);
+      if (text !== undefined) this.client.send(text);
       this.close({ code, reason });
       return;
     }
@@ -203,7 +190,7 @@ export class Session {
     // Choice: the token may be in the payload, because browsers cannot set headers (R23).
     const authorization = init['Authorization'] ?? init['authorization'];
     if (typeof authorization === 'string') this.#authorization = toStored(authorization);
-    this.#client.send(connectionAck);
+    this.client.send(connectionAck);
     this.#startWaiting();
   }
 
@@ -226,10 +213,10 @@ export class Session {
     if (!this.#hasRoom(bytes) || !memory.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       const error = toPlainError('PAYLOAD_TOO_LARGE', message);
-      this.#client.send(errorMessage(dialect, id, [error]));
+      this.client.send(errorMessage(dialect, id, [error]));
       return;
     }
-    const operation = new SocketOperation(start, memory, this.#shared);
+    const operation = new SocketOperation(start, memory, this);
     this.#operations.set(id, operation);
     this.#waiting.push({ operation, request });
     this.#startWaiting();
@@ -268,7 +255,7 @@ export class Session {
   }
 
   #mayStart(): boolean {
-    const isFree = this.#executing < executingMax && !this.#client.isBacklogged();
+    const isFree = this.#executing < executingMax && !this.client.isBacklogged();
     return this.#state === 'ready' && isFree;
   }
 
@@ -284,7 +271,7 @@ export class Session {
   #stop(id: string): void {
     const operation = this.#remove(id);
     // The older protocol confirms a stop; in the newer one nothing may follow.
-    if (operation?.dialect === 'older') this.#client.send(completeMessage(id));
+    if (operation?.dialect === 'older') this.client.send(completeMessage(id));
   }
 
   #remove(id: string): SocketOperation | undefined {
@@ -295,4 +282,11 @@ export class Session {
     this.#waiting = this.#waiting.filter((one) => one.operation !== operation);
     return operation;
   }
+}
+
+/** Copies what is stored as long as the socket is open; what no token can be is cut. */
+function toStored(authorization: string | undefined): string | undefined {
+  // Cut it is still longer than a token, so it stays invalid.
+  const text = authorization?.slice(0, tokenLengthMax + 'Bearer '.length + 1);
+  return text && Buffer.from(text).toString();
 }

@@ -8,16 +8,18 @@ import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError, overloaded } from '../../errors.ts';
+import { refuseForeign } from '../../http/cross-site.ts';
+import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
 import type { Log } from '../../log.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
 import { ClientSocket } from './client-socket.ts';
-import { checkHandshake, chooseProtocol } from './handshake.ts';
-import type { Protocol } from './protocol.ts';
-import { Session, type SessionDeps } from './session.ts';
+import type { SocketDeps } from './operation.ts';
+import { legacyWs, type Protocol, transportWs } from './protocols.ts';
+import { Session } from './session.ts';
 
-export interface WebSocketEndpointDeps extends SessionDeps {
+export interface WebSocketEndpointDeps extends SocketDeps {
   readonly config: Config;
   /** Receives each handshake, and each close of a socket. */
   readonly observer: Observer;
@@ -37,6 +39,8 @@ const fragmentsMax = 32;
 const packetsMax = 64;
 /** The path on which sockets are accepted. */
 const endpoint = { route: '/graphql' };
+
+const protocols: readonly Protocol[] = [transportWs, legacyWs];
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const { config, observer, createRequestId } = deps;
@@ -78,7 +82,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
      * A listener for the server's `upgrade` event. The socket must have a listener for `error`.
      * Never throws; a refusal is a complete HTTP response.
      */
-    upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
       try {
         const protocol = checkHandshake(incoming, config);
         if (closing) {
@@ -142,4 +146,45 @@ const serverOptions = {
 function failed(error: unknown, log: Log): AppError {
   log('error', 'upgrade failed', { reason: String(error) });
   return new AppError('internal_error', 'The server failed.');
+}
+
+/** Returns the sub-protocol of the socket. Throws an AppError for a request to refuse. */
+function checkHandshake(
+  incoming: IncomingMessage,
+  config: Pick<Config, 'allowedOrigins' | 'publicUrl'>,
+): Protocol {
+  checkMessage(incoming);
+  if (hasBody(incoming)) {
+    throw new AppError('malformed_request', 'A WebSocket handshake has no body.');
+  }
+  const target = parseTarget(incoming.url ?? '');
+  if (target.path !== '/graphql') {
+    throw new AppError('not_found', 'There is no WebSocket at this path.');
+  }
+  const host = target.host ?? incoming.headers.host ?? '';
+  refuseForeign({ host, header: (name) => incoming.headers[name]?.toString() }, config);
+  if (incoming.headers['sec-websocket-version'] !== '13') {
+    throw new AppError('malformed_request', 'The version of WebSocket here is 13.', {
+      webSocketVersion: '13',
+    });
+  }
+  const offered = incoming.headers['sec-websocket-protocol'];
+  if (offered === undefined) return legacyWs;
+  const protocol = chooseProtocol(offered.split(',').map((name) => name.trim()));
+  if (protocol === undefined) {
+    throw new AppError(
+      'malformed_request',
+      'The WebSocket sub-protocols here are graphql-transport-ws and graphql-ws.',
+    );
+  }
+  return protocol;
+}
+
+/** Returns the first supported protocol in the client's order (R28). */
+function chooseProtocol(offered: Iterable<string>): Protocol | undefined {
+  for (const name of offered) {
+    const protocol = protocols.find((known) => known.name === name);
+    if (protocol !== undefined) return protocol;
+  }
+  return undefined;
 }

@@ -1,0 +1,190 @@
+/**
+ * GraphQL over HTTP: decodes requests from JSON or a query string, chooses the media type of the
+ * response, and makes responses (R25). What was parsed is dropped: a request that waits keeps its
+ * texts and at most `variableValuesMax` values.
+ */
+
+import { AppError, httpStatusOf } from '../../errors.ts';
+import { isObject, parseJsonText } from '../../http/json.ts';
+import { negotiate } from '../../http/media-type.ts';
+import type { HttpRequest, HttpResponse } from '../../http/message.ts';
+import { toErrorHeaders } from '../../http/problem.ts';
+import type { GraphqlRequest, GraphqlResult } from '../engine.ts';
+import { type GraphqlCode, toRefusal } from '../errors.ts';
+import { UploadedFile } from '../schema/scalars.ts';
+
+/** For the variables of an operation, nested values included: each is coerced and checked. */
+const variableValuesMax = 1_000;
+
+/** Operations of a batch (R26). They share one budget, whatever their number. */
+const operationsMax = 20;
+
+/** One request or a batch. An invalid request of a batch is an error in its own place. */
+export type Requests = GraphqlRequest | readonly (GraphqlRequest | AppError)[];
+
+/** Decodes a request or a batch from parsed JSON. Throws AppErrors. */
+export function decodeBody(body: unknown): Requests {
+  if (!Array.isArray(body)) return decodeRequest(body);
+  if (body.length === 0) throw invalidRequest('A batch has at least one operation.');
+  if (body.length > operationsMax) {
+    throw new AppError('content_too_large', `A batch has at most ${operationsMax} operations.`);
+  }
+  return body.map((item) => {
+    try {
+      return decodeRequest(item);
+    } catch (error) {
+      if (error instanceof AppError) return error;
+      throw error;
+    }
+  });
+}
+
+/** Decodes a request from parsed JSON. Throws `invalid_graphql_request`. */
+export function decodeRequest(body: unknown): GraphqlRequest {
+  if (!isObject(body)) throw invalidRequest('A GraphQL request is a JSON object.');
+  const query = readText(body, 'query');
+  const extensions = readObject(body, 'extensions');
+  const documentHash = extensions && readHash(extensions['persistedQuery']);
+  if (query === undefined && documentHash === undefined) {
+    throw invalidRequest('The request has no query.');
+  }
+  const operationName = readText(body, 'operationName');
+  const variables = readObject(body, 'variables');
+  // Refused when it runs, so that on a socket or in a batch it is the error of one operation.
+  if (variables !== undefined && countValues(variables, variableValuesMax) > variableValuesMax) {
+    return { query, documentHash, operationName, hasTooManyVariables: true };
+  }
+  return { query, documentHash, operationName, variables };
+}
+
+function readText(body: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = body[name] ?? undefined;
+  if (value === undefined || typeof value === 'string') return value;
+  throw invalidRequest(`The ${name} must be a string.`);
+}
+
+function readObject(
+  body: Readonly<Record<string, unknown>>,
+  name: string,
+): Readonly<Record<string, unknown>> | undefined {
+  const value = body[name] ?? undefined;
+  if (value === undefined || isObject(value)) return value;
+  throw invalidRequest(`The ${name} must be an object.`);
+}
+
+/** Returns the hash of `{version: 1, sha256Hash}`; an empty text for any other value. */
+function readHash(persistedQuery: unknown): string | undefined {
+  if (persistedQuery === undefined) return undefined;
+  if (!isObject(persistedQuery)) return '';
+  const { version, sha256Hash } = persistedQuery;
+  return version === 1 && typeof sha256Hash === 'string' ? sha256Hash.toLowerCase() : '';
+}
+
+/** Stops counting at one more than `max`. */
+function countValues(value: unknown, max: number): number {
+  let count = 1;
+  if (typeof value !== 'object' || value === null || value instanceof UploadedFile) return count;
+  for (const member of Object.values(value)) {
+    count += countValues(member, max - count);
+    if (count > max) break;
+  }
+  return count;
+}
+
+/** Decodes the query string of a GET; `variables` and `extensions` are JSON texts. */
+export function parseQueryString(query: string): GraphqlRequest {
+  const given = new URLSearchParams(query);
+  const body: Record<string, unknown> = {};
+  for (const name of ['query', 'operationName', 'variables', 'extensions']) {
+    const [value = '', second] = given.getAll(name);
+    if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
+    // An empty parameter counts as absent: forms send empty fields.
+    if (value === '') continue;
+    body[name] = name === 'variables' || name === 'extensions' ? parseJsonText(value) : value;
+  }
+  return decodeRequest(body);
+}
+
+/** The error for an invalid GraphQL request. */
+export function invalidRequest(message: string): AppError {
+  return new AppError('invalid_graphql_request', message);
+}
+
+const legacy = 'application/json';
+const modern = 'application/graphql-response+json';
+const eventStream = 'text/event-stream';
+
+/** The media types of a response. With the older one the status of a result is always 200. */
+export type ResponseType = typeof legacy | typeof modern;
+
+type Accepting = Pick<HttpRequest, 'header'>;
+
+const contentTypeOf: Readonly<Record<ResponseType, string>> = {
+  [legacy]: `${legacy}; charset=utf-8`,
+  [modern]: `${modern}; charset=utf-8`,
+};
+
+/** The type that the client prefers; undefined where it accepts neither. */
+export function negotiateType(request: Accepting): ResponseType | undefined {
+  const accept = request.header('accept');
+  if (accept === undefined || accept === '*/*' || accept === legacy) return legacy;
+  // A client that lists the newer type supports it, so it is preferred at equal weight.
+  if (accept.includes(modern)) return negotiate(accept, [modern, legacy]);
+  return negotiate(accept, [legacy, modern]);
+}
+
+/** A POST is not refused because of its `Accept` (R6). */
+export function typeFor(request: Accepting): ResponseType {
+  return negotiateType(request) ?? legacy;
+}
+
+/** True if the client prefers events to JSON. */
+export function wantsEvents(request: Accepting): boolean {
+  const accept = request.header('accept');
+  if (accept === undefined || !accept.includes(eventStream)) return false;
+  const placeOf = (type: string): number => {
+    const at = accept.indexOf(type);
+    return at === -1 ? accept.length : at;
+  };
+  // Of equal weights the type that is named first wins: urql names all that it can read.
+  const types = [eventStream, legacy, modern].toSorted((a, b) => placeOf(a) - placeOf(b));
+  return negotiate(accept, types) === eventStream;
+}
+
+/** The status for the code of an operation that did not run (R25), as the public audits ask. */
+const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
+  PAYLOAD_TOO_LARGE: 413,
+  PERSISTED_QUERY_NOT_FOUND: 404,
+  UNAVAILABLE: 503,
+  STORAGE_FULL: 507,
+  INTERNAL_SERVER_ERROR: 500,
+};
+
+/** `result` is absent for a batch, which has several results but one status. */
+export function resultResponse(
+  body: string,
+  type: ResponseType,
+  result?: GraphqlResult,
+): HttpResponse {
+  const headers = ['Content-Type', contentTypeOf[type]];
+  if (result === undefined || result.data !== undefined || type === legacy) {
+    return { status: 200, headers, body };
+  }
+  const { code, retryAfterSeconds } = result.errors?.[0]?.extensions ?? {};
+  const status = statusOfCode[code ?? 'INTERNAL_SERVER_ERROR'] ?? 400;
+  if (status === 503 && retryAfterSeconds !== undefined) {
+    headers.push('Retry-After', String(retryAfterSeconds));
+  }
+  return { status, headers, body };
+}
+
+/**
+ * The response to a request that is refused as a whole: with the status of its error, whatever the
+ * media type. Throws any error but an AppError.
+ */
+export function refusalResponse(error: unknown, type: ResponseType): HttpResponse {
+  if (!(error instanceof AppError)) throw error;
+  const headers = toErrorHeaders(error, contentTypeOf[type]);
+  const body = JSON.stringify({ errors: [toRefusal(error)] });
+  return { status: httpStatusOf[error.code], headers, body, error };
+}

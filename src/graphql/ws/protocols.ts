@@ -1,0 +1,221 @@
+/**
+ * Both sub-protocols of WebSocket as data and pure functions: a parsed message is decoded to an
+ * `Act`, and replies are texts.
+ */
+
+import {
+  CloseCode,
+  DEPRECATED_GRAPHQL_WS_PROTOCOL,
+  GRAPHQL_TRANSPORT_WS_PROTOCOL,
+  MessageType,
+  validateMessage,
+} from 'graphql-ws';
+import { AppError } from '../../errors.ts';
+import { isObject } from '../../http/json.ts';
+import type { GraphqlRequest } from '../engine.ts';
+import { type GraphqlError, toPlainError } from '../errors.ts';
+import { decodeRequest } from '../http/messages.ts';
+
+/** The protocol of an operation, in which it is answered (R28). */
+export type Dialect = 'newer' | 'older';
+
+/** An operation is kept by its id, so that is no text of any length. */
+export const idLengthMax = 128;
+
+/** The message of a result is this prefix, the result's JSON, and `}`. */
+export function resultPrefix(dialect: Dialect, id: string): string {
+  return `{"type":"${dialect === 'newer' ? 'next' : 'data'}","id":${JSON.stringify(id)},"payload":`;
+}
+
+export function errorMessage(
+  dialect: Dialect,
+  id: string,
+  errors: readonly GraphqlError[],
+): string {
+  // R31: a single error is sent as an object, as most servers of the older protocol do.
+  const payload = dialect === 'older' && errors.length === 1 ? errors[0] : errors;
+  return JSON.stringify({ type: 'error', id, payload });
+}
+
+export function completeMessage(id: string): string {
+  return JSON.stringify({ type: 'complete', id });
+}
+
+/** Code and reason of a close frame. The reason is truncated when it is sent. */
+export interface Closing {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** An operation to run. */
+export interface Start {
+  readonly kind: 'start';
+  readonly id: string;
+  readonly request: GraphqlRequest;
+  readonly dialect: Dialect;
+}
+
+/** What one message of a client asks for. */
+export type Act =
+  | Start
+  | { readonly kind: 'init'; readonly id: string | undefined; readonly payload: unknown }
+  | { readonly kind: 'stop'; readonly id: string }
+  | { readonly kind: 'send'; readonly text: string }
+  | { readonly kind: 'close'; readonly closing: Closing }
+  | { readonly kind: 'nothing' };
+
+/** One sub-protocol. */
+export interface Protocol {
+  readonly name: 'graphql-transport-ws' | 'graphql-ws';
+  /** `message` is any JSON value. Never throws. */
+  decode(message: unknown): Act;
+  /** The act for a message that is not JSON; `why` is a sentence. */
+  unreadable(why: string): Act;
+  /** What is sent, and the close code, if `connection_init` is refused (R29). */
+  refusal(message: string, id: string | undefined): { readonly text?: string } & Closing;
+  /** Sent to a client that is disconnected because it sends too many messages. */
+  readonly tooManyMessages: Closing;
+  /** If defined, an operation before `connection_init` closes the socket, else it waits (R28). */
+  readonly uninitialised: Closing | undefined;
+  /** If defined, a second `connection_init` closes the socket, else it is acknowledged again. */
+  readonly secondInit: Closing | undefined;
+  /** Sent at an interval, so that proxies keep the connection open. */
+  readonly keepAlive: string | undefined;
+}
+
+/** The same in both protocols. */
+export const connectionAck = '{"type":"connection_ack"}';
+
+/** A longer payload is left out: a client that does not read must not queue much with pings. */
+const pongLengthMax = 4_096;
+
+/** The newer protocol: sub-protocol `graphql-transport-ws`, as in the library `graphql-ws`. */
+export const transportWs: Protocol = {
+  name: GRAPHQL_TRANSPORT_WS_PROTOCOL,
+  decode: (message) => decodeTransport(message) ?? invalid('Invalid message'),
+  unreadable: invalid,
+  refusal: (message) => ({ code: CloseCode.Forbidden, reason: message }),
+  tooManyMessages: { code: 4429, reason: 'Too many messages' },
+  uninitialised: { code: CloseCode.Unauthorized, reason: 'Unauthorized' },
+  secondInit: {
+    code: CloseCode.TooManyInitialisationRequests,
+    reason: 'Too many initialisation requests',
+  },
+  // The protocol needs no such message, because WebSocket has pings.
+  keepAlive: undefined,
+};
+
+/** Decodes a message of the newer protocol; undefined if it is invalid. */
+function decodeTransport(value: unknown): Act | undefined {
+  try {
+    const message = validateMessage(withQuery(value));
+    switch (message.type) {
+      case MessageType.ConnectionInit:
+        return { kind: 'init', id: undefined, payload: message.payload };
+      case MessageType.Subscribe: {
+        if (message.id.length > idLengthMax) return undefined;
+        const request = decodeRequest((value as typeof message).payload);
+        return { kind: 'start', id: message.id, request, dialect: 'newer' };
+      }
+      case MessageType.Complete:
+        return { kind: 'stop', id: message.id };
+      case MessageType.Ping: {
+        const pong = { type: MessageType.Pong };
+        const text = JSON.stringify({ ...pong, payload: message.payload });
+        return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
+      }
+      case MessageType.Pong:
+        return { kind: 'nothing' };
+      case MessageType.ConnectionAck:
+      case MessageType.Next:
+      case MessageType.Error:
+      default:
+        return undefined;
+    }
+  } catch {
+    // The library's error can repeat the whole message, so it is not passed on.
+    return undefined;
+  }
+}
+
+/** The library requires a query, which a persisted operation sent by its hash does not have. */
+function withQuery(value: unknown): unknown {
+  if (!isObject(value) || value['type'] !== MessageType.Subscribe) return value;
+  const { payload } = value;
+  return isObject(payload)
+    ? { ...value, payload: { ...payload, query: payload['query'] ?? '' } }
+    : value;
+}
+
+function invalid(reason: string): Act {
+  return { kind: 'close', closing: { code: CloseCode.BadRequest, reason } };
+}
+
+/**
+ * The older protocol: sub-protocol `graphql-ws`, or none, as in `subscriptions-transport-ws`. It
+ * also accepts the message types of the newer protocol (R28). After an invalid message it sends an
+ * error and keeps the socket open, as its reference server does.
+ */
+export const legacyWs: Protocol = {
+  name: DEPRECATED_GRAPHQL_WS_PROTOCOL,
+  decode(message) {
+    if (!isObject(message)) return unreadable('A message is a JSON object.');
+    switch (message['type']) {
+      case 'connection_init':
+        return { kind: 'init', id: idOf(message), payload: message['payload'] };
+      case 'start':
+      case 'stop':
+        return decodeOperation(message, message['type']);
+      case 'connection_terminate':
+        return { kind: 'close', closing: { code: 1000, reason: '' } };
+      default:
+        return (
+          decodeTransport(message) ?? refuse(message, 'The message is not valid in this protocol.')
+        );
+    }
+  },
+  unreadable,
+  refusal: (message, id) => ({ text: connectionError(message, id), code: 1011, reason: message }),
+  tooManyMessages: { code: 1008, reason: 'Too many messages' },
+  uninitialised: undefined,
+  secondInit: undefined,
+  keepAlive: '{"type":"ka"}',
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function decodeOperation(message: Fields, type: 'start' | 'stop'): Act {
+  const id = idOf(message);
+  if (id === undefined) {
+    return unreadable(
+      `A ${type} needs the id of an operation, of at most ${idLengthMax} characters.`,
+    );
+  }
+  if (type === 'stop') return { kind: 'stop', id };
+  try {
+    return { kind: 'start', id, request: decodeRequest(message['payload']), dialect: 'older' };
+  } catch (error) {
+    if (error instanceof AppError) return refuse(message, error.message);
+    throw error;
+  }
+}
+
+function idOf({ id }: Fields): string | undefined {
+  return typeof id === 'string' && id !== '' && id.length <= idLengthMax ? id : undefined;
+}
+
+/** The error names the operation if the message has an id, otherwise it is for the connection. */
+function refuse(message: Fields, why: string): Act {
+  const id = idOf(message);
+  if (id === undefined) return unreadable(why);
+  const text = errorMessage('older', id, [toPlainError('BAD_USER_INPUT', why)]);
+  return { kind: 'send', text };
+}
+
+function unreadable(why: string): Act {
+  return { kind: 'send', text: connectionError(why, undefined) };
+}
+
+function connectionError(message: string, id: string | undefined): string {
+  return JSON.stringify({ type: 'connection_error', id, payload: { message } });
+}
