@@ -46,7 +46,6 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
   const queueBytesMax = createQueueLimit(config, streams);
   // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
-  const limits = { queueBytesMax, keepAliveMilliseconds: keepAliveSeconds * 1000 };
 
   return {
     /** The number of open streams. */
@@ -58,7 +57,7 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }
-      const stream = new EventStream(limits);
+      const stream = new EventStream(queueBytesMax, keepAliveSeconds * 1000);
       streams.add(stream);
       stream.once('close', () => streams.delete(stream));
       try {
@@ -87,12 +86,6 @@ export function toEvents(json: string): HttpResponse {
   return { status: 200, headers, body: `${nextPrefix}${json}\n\n${complete}` };
 }
 
-interface StreamLimits {
-  /** The current limit for the bytes queued for one stream. */
-  readonly queueBytesMax: () => number;
-  readonly keepAliveMilliseconds: number;
-}
-
 /** Bytes that the client has not taken. */
 interface Queued {
   readonly bytes: string | Buffer;
@@ -101,6 +94,7 @@ interface Queued {
 }
 
 class EventStream extends Readable implements Subscriber {
+  /** The current limit for the bytes queued for one stream. */
   readonly #queueBytesMax: () => number;
   readonly #keepAlive: NodeJS.Timeout;
   /** Removes the stream from its group; called when the stream ends. */
@@ -113,7 +107,7 @@ class EventStream extends Readable implements Subscriber {
   #isWanted = false;
   #isEnded = false;
 
-  constructor({ queueBytesMax, keepAliveMilliseconds }: StreamLimits) {
+  constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
     // Nothing is read ahead, so that a long event is counted until the client has taken it.
     super({ highWaterMark: 0 });
     this.#queueBytesMax = queueBytesMax;

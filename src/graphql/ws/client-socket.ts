@@ -30,9 +30,9 @@ export class ClientSocket {
     this.#queueBytesMax = queueBytesMax;
   }
 
-  /** Queues a text message. Nothing is sent after `close`. */
+  /** Queues a text message. `ws` sends nothing after `close`. */
   send(text: string): void {
-    if (this.#isOpen()) this.#webSocket.send(text);
+    this.#webSocket.send(text);
   }
 
   /**

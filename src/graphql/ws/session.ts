@@ -149,40 +149,31 @@ export class Session {
   #act(act: Act, bytes: number): void {
     switch (act.kind) {
       case 'init':
-        this.#init(act);
-        break;
+        return this.#init(act);
       case 'start':
-        this.#start(act, bytes);
-        break;
+        return this.#start(act, bytes);
       case 'stop':
-        this.#stop(act.id);
-        break;
+        return this.#stop(act.id);
       case 'send':
-        this.client.send(act.text);
-        break;
+        return this.client.send(act.text);
       case 'close':
-        this.close(act.closing);
-        break;
+        return this.close(act.closing);
       case 'nothing':
-        break;
+        return undefined;
     }
   }
 
   /** Spec §4.1, R29. A payload that is not an object is ignored. */
   #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
     const protocol = this.#protocol;
-    if (this.#state === 'ready' && protocol.secondInit !== undefined) {
-      this.close(protocol.secondInit);
-      return;
-    }
+    if (this.#state === 'ready' && protocol.secondInit) return this.close(protocol.secondInit);
     const init = isObject(payload) ? payload : {};
     if (Object.hasOwn(init, 'rejectMessage')) {
       const { rejectMessage: given } = init;
       const message = typeof given === 'string' ? given : JSON.stringify(given);
       const { text, code, reason } = protocol.refusal(message, id);
       if (text !== undefined) this.client.send(text);
-      this.close({ code, reason });
-      return;
+      return this.close({ code, reason });
     }
     clearTimeout(this.#initTimer);
     this.#initTimer = undefined; // a timer and what it would call are 300 bytes
@@ -197,13 +188,9 @@ export class Session {
   #start(start: Start, messageBytes: number): void {
     const { uninitialised } = this.#protocol;
     const { id, dialect, request } = start;
-    if (this.#state === 'new' && uninitialised !== undefined) {
-      this.close(uninitialised);
-      return;
-    }
+    if (this.#state === 'new' && uninitialised) return this.close(uninitialised);
     if (this.#operations.has(id) && dialect === 'newer') {
-      this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
-      return;
+      return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
     this.#remove(id);
     const memory = this.#deps.pool.open();
@@ -213,8 +200,7 @@ export class Session {
     if (!this.#hasRoom(bytes) || !memory.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       const error = toPlainError('PAYLOAD_TOO_LARGE', message);
-      this.client.send(errorMessage(dialect, id, [error]));
-      return;
+      return this.client.send(errorMessage(dialect, id, [error]));
     }
     const operation = new SocketOperation(start, memory, this);
     this.#operations.set(id, operation);
@@ -229,7 +215,7 @@ export class Session {
   }
 
   #startWaiting(): void {
-    if (this.#isStarting || this.#waiting.length === 0) return;
+    if (this.#state !== 'ready' || this.#isStarting || this.#waiting.length === 0) return;
     this.#isStarting = true;
     this.#startEach().catch((error: unknown) => this.#fail(error));
   }
@@ -242,7 +228,7 @@ export class Session {
     const { engine } = this.#deps;
     // To read and check a document may take long.
     await engine.scheduler.turn();
-    while (this.#mayStart()) {
+    while (this.#executing < executingMax && !this.client.isBacklogged()) {
       const next = this.#waiting.shift();
       if (next === undefined) break;
       const { operation, request } = next;
@@ -252,11 +238,6 @@ export class Session {
       if (this.#waiting.length > 0) await engine.scheduler.yield();
     }
     this.#isStarting = false;
-  }
-
-  #mayStart(): boolean {
-    const isFree = this.#executing < executingMax && !this.client.isBacklogged();
-    return this.#state === 'ready' && isFree;
   }
 
   async #run(operation: SocketOperation, prepared: ReadyOperation): Promise<void> {

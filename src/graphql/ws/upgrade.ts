@@ -4,6 +4,7 @@
  */
 
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
@@ -12,7 +13,6 @@ import { refuseForeign } from '../../http/cross-site.ts';
 import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
-import type { Log } from '../../log.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
 import { ClientSocket } from './client-socket.ts';
 import type { SocketDeps } from './operation.ts';
@@ -47,12 +47,18 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const open = new Set<Session>();
   const queueBytesMax = createQueueLimit(config, open);
   let closing = false;
-  const refuseHandshake = createRefuse(deps);
   const server = new WebSocketServer(serverOptions);
+  const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, why: AppError): void => {
+    const id = createRequestId();
+    const sent = refuse(socket, why, id);
+    // A path chosen by a client must not become a route in the log.
+    const found = why.code === 'not_found' ? undefined : endpoint;
+    observeAtOnce(toObserved(incoming, id, found), sent, observer);
+  };
   // Without a listener `ws` would send an HTML response.
   server.on('wsClientError', (_error, socket, incoming) => {
-    const refusal = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
-    refuseHandshake(incoming, socket, refusal);
+    const why = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
+    refuseHandshake(incoming, socket, why);
   });
   const accept = (incoming: IncomingMessage, protocol: Protocol, webSocket: WebSocket): void => {
     const request = toObserved(incoming, createRequestId(), endpoint);
@@ -62,8 +68,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     const client = new ClientSocket(webSocket, socket, queueBytesMax);
     const session = new Session(deps, client, { protocol, authorization: headers.authorization });
     open.add(session);
-    socket.on('drain', () => session.drained());
-    listen(webSocket, session);
+    listen(webSocket, socket, session);
     webSocket.on('close', (code) => {
       open.delete(session);
       session.end();
@@ -91,12 +96,12 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
         if (open.size >= config.connectionsMax / 2) {
           throw overloaded('Too many WebSockets are open.', 5);
         }
-        server.handleUpgrade(incoming, socket, head, (webSocket) => {
-          accept(incoming, protocol, webSocket);
-        });
+        server.handleUpgrade(incoming, socket, head, (ws) => accept(incoming, protocol, ws));
       } catch (error) {
-        const refusal = error instanceof AppError ? error : failed(error, deps.log);
-        refuseHandshake(incoming, socket, refusal);
+        if (error instanceof AppError) return refuseHandshake(incoming, socket, error);
+        deps.log('error', 'upgrade failed', { reason: String(error) });
+        const masked = new AppError('internal_error', 'The server failed.');
+        refuseHandshake(incoming, socket, masked);
       }
     },
     /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
@@ -108,18 +113,8 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   };
 }
 
-/** Returns what answers a handshake that is refused. */
-function createRefuse({ observer, createRequestId }: WebSocketEndpointDeps) {
-  return (incoming: IncomingMessage, socket: Duplex, refusal: AppError): void => {
-    const id = createRequestId();
-    const sent = refuse(socket, refusal, id);
-    // A path chosen by a client must not become a route in the log.
-    const found = refusal.code === 'not_found' ? undefined : endpoint;
-    observeAtOnce(toObserved(incoming, id, found), sent, observer);
-  };
-}
-
-function listen(webSocket: WebSocket, session: Session): void {
+function listen(webSocket: WebSocket, socket: Socket, session: Session): void {
+  socket.on('drain', () => session.drained());
   webSocket.on('message', (data: RawData) => {
     session.receive(data as Buffer); // `binaryType` is left at `nodebuffer`
   });
@@ -141,12 +136,6 @@ const serverOptions = {
   closeTimeout: closeMilliseconds,
   handleProtocols: (names: Set<string>) => chooseProtocol(names)?.name ?? false,
 };
-
-/** The error for an internal failure, which is masked and logged. */
-function failed(error: unknown, log: Log): AppError {
-  log('error', 'upgrade failed', { reason: String(error) });
-  return new AppError('internal_error', 'The server failed.');
-}
 
 /** Returns the sub-protocol of the socket. Throws an AppError for a request to refuse. */
 function checkHandshake(
