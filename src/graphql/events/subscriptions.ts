@@ -194,8 +194,9 @@ class Group {
   }
 }
 
+type Work = () => Promise<boolean>;
 /** Resolves when `work` has run after the work queued before it. */
-type EventQueue = <T>(work: () => Promise<T>, isHeavy: boolean) => Promise<T>;
+type EventQueue = (work: Work, isHeavy: boolean) => Promise<boolean>;
 
 /** How often heavy work that waits for memory looks for it … */
 const lookMilliseconds = 50;
@@ -209,25 +210,24 @@ const looksMax = 200;
 function createEventQueue({ engine, pool }: SubscriptionsDeps): EventQueue {
   const one = createLine();
   const oneHeavy = createLine();
-  const run: EventQueue = (work) =>
+  const run = (work: Work): Promise<boolean> =>
     one(async () => {
       await engine.scheduler.turn();
       return work();
     });
-  return (work, isHeavy) => {
-    if (!isHeavy) return run(work, false);
+  const runHeavy = (work: Work): Promise<boolean> =>
     // Only one waits among the light ones, so that each of them waits for one heavy at most.
-    return oneHeavy(async () => {
+    oneHeavy(async () => {
       for (let looks = 0; pool.isOver && looks < looksMax; looks += 1) {
         await delay(lookMilliseconds, undefined, { ref: false });
       }
-      return run(work, true);
+      return run(work);
     });
-  };
+  return (work, isHeavy) => (isHeavy ? runHeavy(work) : run(work));
 }
 
 /** Returns a function that runs one work after the other. */
-function createLine(): <T>(work: () => Promise<T>) => Promise<T> {
+function createLine(): (work: Work) => Promise<boolean> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
     const done = last.then(work);

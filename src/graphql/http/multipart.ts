@@ -4,7 +4,7 @@
  */
 
 import type { Config } from '../../config.ts';
-import { type ReceivedFile, receiveFile } from '../../domain/files.ts';
+import { receiveFile } from '../../domain/files.ts';
 import type { AppError } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { HttpRequest } from '../../http/message.ts';
@@ -27,46 +27,30 @@ export interface MultipartDeps {
 export async function readOperations(
   request: HttpRequest,
   upload: Upload,
-  deps: MultipartDeps,
+  { config, createUuid }: MultipartDeps,
 ): Promise<Requests> {
-  const { operations, map, files: received } = await receiveParts(request, upload, deps);
+  const texts = new Map<string, Buffer>();
   const files = new Map<string, UploadedFile>();
-  for (const [name, { facts, written }] of received) {
+  await readMultipart(request, config, async (head, content) => {
+    const { name } = head;
+    if (texts.has(name) || files.has(name)) {
+      throw invalidRequest(`The part ${name} was sent twice.`);
+    }
+    if (name === 'operations' || name === 'map') {
+      texts.set(name, await readPart(content, config.bodyBytesMax, request.room));
+      return;
+    }
+    const { facts, written } = await receiveFile(upload, { ...head, content }, createUuid);
     // A file can be used in several places: it is stored once.
     let stored: Promise<void> | undefined;
     files.set(name, new UploadedFile(facts, () => (stored ??= upload.commit([written]))));
-  }
+  });
   // Nothing is awaited while the parsed parts are in memory.
+  const [operations, map] = [texts.get('operations'), texts.get('map')];
   if (operations === undefined) throw invalidRequest('The part operations is missing.');
   const body = parseJson(operations);
   placeFiles(body, files, map === undefined ? {} : parseJson(map));
   return decodeBody(body);
-}
-
-interface Parts {
-  operations: Buffer | undefined;
-  map: Buffer | undefined;
-  /** The files by part name. */
-  readonly files: Map<string, ReceivedFile>;
-}
-
-async function receiveParts(
-  request: HttpRequest,
-  upload: Upload,
-  { config, createUuid }: MultipartDeps,
-): Promise<Parts> {
-  const parts: Parts = { operations: undefined, map: undefined, files: new Map() };
-  await readMultipart(request, config, async (head, content) => {
-    const { name } = head;
-    if (name === 'operations' || name === 'map') {
-      if (parts[name] !== undefined) throw invalidRequest(`The part ${name} was sent twice.`);
-      parts[name] = await readPart(content, config.bodyBytesMax, request.room);
-      return;
-    }
-    if (parts.files.has(name)) throw invalidRequest(`The part ${name} was sent twice.`);
-    parts.files.set(name, await receiveFile(upload, { ...head, content }, createUuid));
-  });
-  return parts;
 }
 
 /**
