@@ -89,8 +89,7 @@ async function useAllOf(base: string): Promise<void> {
 describe('the bundle', () => {
   it('does all of the contract in a folder without packages', async (context) => {
     const server = await runProgram(context, { file });
-    const { port } = await server.listening();
-    await useAllOf(`http://127.0.0.1:${port}`);
+    await useAllOf((await server.listening()).url);
     assert.deepEqual(await readdir(join(folder, 'app')), ['inkwell.mjs']);
   });
 
@@ -124,8 +123,7 @@ describe('the bundle', () => {
       ];
       const env = { STORE_URL: `sqlite://${join(data, 'inkwell.db')}` };
       const server = await runProgram(context, { file, flags, folder: data, env });
-      const { port } = await server.listening();
-      await useAllOf(`http://127.0.0.1:${port}`);
+      await useAllOf((await server.listening()).url);
       assert.equal(server.errors(), '');
     },
   );
@@ -151,8 +149,7 @@ describe('the executable', { skip }, () => {
 
   it('does all of the contract in a folder without packages, until SIGTERM', async (context) => {
     const server = await runProgram(context, { executable });
-    const { port } = await server.listening();
-    await useAllOf(`http://127.0.0.1:${port}`);
+    await useAllOf((await server.listening()).url);
     server.child.kill('SIGTERM');
     assert.equal((await server.ended()).code, 0);
     assert.equal(server.errors(), '');
@@ -208,12 +205,12 @@ describe('the executable', { skip }, () => {
 
   it('keeps its records in SQLite', async (context) => {
     const server = await runProgram(context, { executable, ...inFolder('executable.db') });
-    await useAllOf(`http://127.0.0.1:${(await server.listening()).port}`);
+    await useAllOf((await server.listening()).url);
   });
 
   it('has the driver of PostgreSQL inside', { skip: skipPostgres }, async (context) => {
     const env = { STORE_URL: await (await sharePostgres()).createDatabase() };
     const server = await runProgram(context, { executable, env });
-    await useAllOf(`http://127.0.0.1:${(await server.listening()).port}`);
+    await useAllOf((await server.listening()).url);
   });
 });

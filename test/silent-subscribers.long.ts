@@ -51,8 +51,7 @@ async function comment(url: string, content: string): Promise<number | undefined
 test(`${subscribers} silent subscribers cost a bounded part, and a reader gets all`, async (t) => {
   t.after(() => agent.destroy());
   const program = await runProgram(t, { measured: true });
-  const { port } = await program.listening();
-  const url = `http://127.0.0.1:${port}`;
+  const { port, url } = await program.listening();
   const [post] = (await (await fetch(`${url}/posts`)).json()) as { readonly id: string }[];
   const before = await program.measure();
 

@@ -30,8 +30,7 @@ function sendInFragments({ socket }: HandClient, text: string): void {
 
 describe('messages', { concurrency: 4 }, () => {
   test('one at the limit is read, one byte more closes with 1009', async (t) => {
-    const { port } = await startEndpoint(t);
-    const client = await connectByHand(port);
+    const client = await connectByHand(startEndpoint(t));
     client.sendText('{"type":"connection_init"}'.padEnd(65_536));
     assert.equal((await client.next()).type, 'connection_ack');
     client.sendText('{"type":"ping"}'.padEnd(65_537));
@@ -39,8 +38,7 @@ describe('messages', { concurrency: 4 }, () => {
   });
 
   test('text that is not UTF-8 closes with 1007', async (t) => {
-    const { port } = await startEndpoint(t);
-    const client = await connectByHand(port);
+    const client = await connectByHand(startEndpoint(t));
     client.socket.send(Buffer.from([0x22, 0xc3, 0x28, 0x22]), { binary: false });
     assert.equal((await client.closed).code, 1007);
   });
@@ -61,8 +59,7 @@ describe('messages', { concurrency: 4 }, () => {
 
   for (const kind of ['ping', 'pong'] as const) {
     test(`a ${kind} of WebSocket itself that nobody asked for counts too`, async (t) => {
-      const { port } = await startEndpoint(t, { now: () => 7_000 });
-      const client = await connectReady(port);
+      const client = await connectReady(startEndpoint(t, { now: () => 7_000 }));
       for (let count = 0; count < 201; count += 1) client.socket[kind]();
       assert.deepEqual(await client.closed, { code: 4429, reason: 'Too many messages' });
     });
@@ -70,8 +67,7 @@ describe('messages', { concurrency: 4 }, () => {
 
   // Each piece takes memory beside its bytes.
   test('a message in 32 fragments is read, one more closes with 1008', async (t) => {
-    const { port } = await startEndpoint(t);
-    const client = await connectByHand(port);
+    const client = await connectByHand(startEndpoint(t));
     sendInFragments(client, '{"type":"connection_init"}'.padEnd(32));
     assert.equal((await client.next()).type, 'connection_ack');
     sendInFragments(client, '{"type":"ping"}'.padEnd(33));
@@ -79,8 +75,7 @@ describe('messages', { concurrency: 4 }, () => {
   });
 
   test('a frame that comes byte by byte closes with 1008', async (t) => {
-    const { port } = await startEndpoint(t);
-    const client = await connectReady(port);
+    const client = await connectReady(startEndpoint(t));
     const { _socket: raw } = client.socket as unknown as { readonly _socket: Socket };
     raw.setNoDelay(true);
     // A text of 60,000 bytes, with a mask that changes nothing.
@@ -111,8 +106,7 @@ describe('operations', { concurrency: 4 }, () => {
 
   // On the newer protocol nothing waits for `connection_init` (R28).
   test('what waits for the acknowledgement is bounded in number', async (t) => {
-    const { port } = await startEndpoint(t);
-    const client = await connectByHand(port, { protocols: ['graphql-ws'] });
+    const client = await connectByHand(startEndpoint(t), { protocols: ['graphql-ws'] });
     for (let id = 0; id <= 100; id += 1) client.send(subscribe(`${id}`, '{ __typename }'));
     assert.equal((await client.ask({ type: 'connection_init' })).id, '100');
     assert.equal((await client.next()).type, 'connection_ack');
@@ -123,8 +117,7 @@ describe('operations', { concurrency: 4 }, () => {
   });
 
   test('what waits for the acknowledgement is bounded in bytes', async (t) => {
-    const { port } = await startEndpoint(t);
-    const client = await connectByHand(port, { protocols: ['graphql-ws'] });
+    const client = await connectByHand(startEndpoint(t), { protocols: ['graphql-ws'] });
     const query = `{ __typename }${' '.repeat(60_000)}`;
     for (let id = 0; id < 9; id += 1) client.send(subscribe(`${id}`, query));
     assert.equal((await client.ask({ type: 'connection_init' })).id, '8');
@@ -139,8 +132,9 @@ describe('operations', { concurrency: 4 }, () => {
       executed += 1;
       return big;
     });
-    const { port } = await startEndpoint(t, { wrap, env: { WAITING_BYTES_MAX: '8388608' } });
-    const client = await connectReady(port);
+    const client = await connectReady(
+      startEndpoint(t, { wrap, env: { WAITING_BYTES_MAX: '8388608' } }),
+    );
     client.socket.pause();
     for (let count = 0; count < 90; count += 1) {
       client.send(subscribe(`q${count}`, '{ __typename }'));
@@ -161,8 +155,7 @@ describe('operations', { concurrency: 4 }, () => {
   test('queries that take long run ten at a time, and one that was stopped says nothing', async (t) => {
     const waiting: ((result: typeof big) => void)[] = [];
     const wrap = withExecute(() => new Promise((resolve) => void waiting.push(resolve)));
-    const { port } = await startEndpoint(t, { wrap });
-    const client = await connectReady(port);
+    const client = await connectReady(startEndpoint(t, { wrap }));
     for (let count = 0; count < 12; count += 1) {
       client.send(subscribe(`q${count}`, '{ __typename }'));
     }

@@ -1,25 +1,23 @@
+/** One connection: how its requests and responses end, and how a server ends it. */
+
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { textResponse, type Handler } from '../../dist/http/message.js';
+import { textResponse } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
+import { assertWithin, patient } from '../support/pace.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { keepOthersServed } from '../support/prober.js';
 import { until } from '../support/until.js';
 
 keepOthersServed();
 
-const hello: Handler = () => textResponse(200, 'hello');
-
 test('a client that ends its side after a whole request gets its response', async (t) => {
   const slow = gate();
   const asked = gate();
-  const { port } = await startHttp(t, {
-    routes: {
-      'GET /slow': slowRoute(slow, asked),
-    },
-  });
+  const { port } = await startHttp(t, { routes: { 'GET /slow': slowRoute(slow, asked) } });
   const client = await connectRaw(t, port);
   client.send(get('/slow'));
   client.halfClose();
@@ -45,15 +43,6 @@ test('a client that ends its side within a request is told so', async (t) => {
   await until(() => active() <= 0);
 });
 
-test('Connection: close is kept, and HTTP/1.0 closes by itself', async (t) => {
-  const { port } = await startHttp(t, { routes: { 'GET /hello': hello } });
-  for (const text of [get('/hello', 'Connection: close'), 'GET /hello HTTP/1.0\r\n\r\n']) {
-    const client = await connectRaw(t, port);
-    assert.equal((await client.ask(text)).headers.get('connection'), 'close');
-    await client.ended();
-  }
-});
-
 test('HEAD has the headers of GET and no body, for texts and for streams (R9)', async (t) => {
   let destroyed = 0;
   const { port } = await startHttp(t, {
@@ -75,17 +64,6 @@ test('HEAD has the headers of GET and no body, for texts and for streams (R9)', 
   assert.equal(destroyed, 1);
 });
 
-test('OPTIONS tells what a path allows, and is 404 where nothing is (R9)', async (t) => {
-  const { port } = await startHttp(t, { routes: { 'GET /a': hello, 'PUT /a': hello } });
-  const client = await connectRaw(t, port);
-  const response = await client.ask(get('/a').replace('GET', 'OPTIONS'));
-  assert.deepEqual(
-    [response.status, response.headers.get('allow'), response.headers.get('content-length')],
-    [204, 'GET, PUT, HEAD, OPTIONS', undefined],
-  );
-  assert.equal((await client.ask(get('/b').replace('GET', 'OPTIONS'))).status, 404);
-});
-
 test('a failure of the service is a masked 500 with one log record of the same id', async (t) => {
   const { port, logged } = await startHttp(t, {
     routes: {
@@ -105,4 +83,96 @@ test('a failure of the service is a masked 500 with one log record of the same i
     assert.equal(record?.['requestId'], response.headers.get('x-request-id'));
   }
   assert.equal(logged.length, 3);
+});
+
+test('a large response is counted until it is taken, and a second one is refused meanwhile', async (t) => {
+  const responseBytes = 30_000_000;
+  const routes = { 'GET /large': () => textResponse(200, 'x'.repeat(responseBytes)) };
+  // Room for one that waits, and not for a second one beside it.
+  const env = { ...patient, WAITING_BYTES_MAX: '67108864' };
+  const { port, pool } = await startHttp(t, { routes, env });
+  const slow = await connectRaw(t, port);
+  slow.send(get('/large'));
+  await once(slow.socket, 'data');
+  slow.socket.pause();
+  assert.equal(pool.bytes, responseBytes);
+  const other = await connectRaw(t, port);
+  const refused = await other.ask(get('/large'));
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+  slow.socket.resume();
+  assert.equal((await slow.response()).body.length, responseBytes);
+  await until(() => pool.bytes <= 0);
+  assert.equal((await other.ask(get('/large'))).status, 200);
+});
+
+test('a stop waits for a response under way, then ends its connection at once', async (t) => {
+  const asked = gate();
+  const slow = gate();
+  const body = new Readable({ read: () => undefined });
+  const { port, stop } = await startHttp(t, {
+    routes: {
+      'GET /slow': slowRoute(slow, asked),
+      'GET /stream': () => ({ status: 200, headers: [], body }),
+    },
+  });
+  const [idle, half, silent, streaming, waiting] = await Promise.all(
+    Array.from({ length: 5 }, () => connectRaw(t, port)),
+  );
+  assert.ok(idle && half && silent && streaming && waiting);
+  await idle.ask(get('/hello'));
+  half.send('GET /hello HTTP/1.1\r\nHo');
+  body.push('first ');
+  streaming.send(get('/stream'));
+  waiting.send(get('/slow'));
+  await asked.opened;
+  const started = performance.now();
+  const stopped = stop();
+  await Promise.all([idle.ended(), half.ended(), silent.ended()]);
+  slow.open();
+  const response = await waiting.response();
+  assert.deepEqual([response.status, response.headers.get('connection')], [200, 'close']);
+  body.push('last');
+  body.push(null);
+  assert.equal((await streaming.response()).body.toString(), 'first last');
+  await stopped;
+  assertWithin(5_000, performance.now() - started);
+});
+
+test('a stop ends what does not finish within its limit', async (t) => {
+  const asked = gate();
+  const routes = { 'GET /never': slowRoute(gate(), asked) };
+  const { port, stop } = await startHttp(t, { drainSeconds: 1, routes });
+  const client = await connectRaw(t, port);
+  client.send(get('/never'));
+  await asked.opened;
+  const started = performance.now();
+  await stop();
+  assertWithin(5_000, performance.now() - started);
+});
+
+test('connections that wait have one more answer while a server settles, and end with it', async (t) => {
+  const { port, settle, stop } = await startHttp(t, { routes: {} });
+  const clients = await Promise.all(Array.from({ length: 3 }, () => connectRaw(t, port)));
+  for (const client of clients.slice(1)) {
+    const { headers } = await client.ask(get('/hello'));
+    assert.equal(headers.get('connection'), 'keep-alive');
+  }
+  const settled = settle(3_600_000);
+  await assert.rejects(connectRaw(t, port), { code: 'ECONNREFUSED' });
+  for (const client of clients) {
+    const { status, headers } = await client.ask(get('/hello'));
+    assert.deepEqual([status, headers.get('connection')], [200, 'close']);
+    await client.ended();
+  }
+  await settled;
+  await stop();
+});
+
+test('a server does not wait for what stays idle longer than it is told to', async (t) => {
+  const { port, settle, stop } = await startHttp(t, { routes: {} });
+  const idle = await connectRaw(t, port);
+  await settle(1);
+  const stopped = stop();
+  await idle.ended();
+  await stopped;
 });

@@ -83,8 +83,7 @@ describe('a client that is too slow', { concurrency: true }, () => {
   }
 
   test('with a body that nobody reads loses its connection', async (t) => {
-    const { port } = await startHttp(t, { env, routes: {} });
-    const client = await connectRaw(t, port);
+    const client = await connectRaw(t, startHttp(t, { env, routes: {} }));
     assert.equal((await client.ask(`${head}1000\r\n\r\n`)).status, 404);
     await client.ended();
   });
@@ -109,8 +108,7 @@ async function startShort(t: TestContext, routes: Parameters<typeof startHttp>[1
 
 describe('while memory is short', { concurrency: true }, () => {
   test('an upload goes on, as fast as its client sends', async (t) => {
-    const { port } = await startShort(t, { 'POST /': readers['read in parts'] });
-    const client = await connectRaw(t, port);
+    const client = await connectRaw(t, startShort(t, { 'POST /': readers['read in parts'] }));
     const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;
     const end = `\r\n--${boundary}--\r\n`;
     const piece = Buffer.alloc(100_000, 'x');

@@ -4,74 +4,48 @@ import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startHttp } from '../support/http-kit.js';
 import { keepOthersServed } from '../support/prober.js';
-import { connectRaw, get, type RawClient } from '../support/raw-client.js';
+import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
 import { testAtLength } from '../support/long.js';
 import { assertWithin } from '../support/pace.js';
 
 keepOthersServed();
 
-const seconds = {
-  IDLE_TIMEOUT_SECONDS: '2',
-  KEEP_ALIVE_SECONDS: '1',
-};
-
-/** Sends `piece` again and again until the server has ended the connection. */
-async function drip(client: RawClient, piece: string, everyMilliseconds: number): Promise<number> {
-  const timer = setInterval(() => client.send(piece), everyMilliseconds);
-  try {
-    return await client.ended();
-  } finally {
-    clearInterval(timer);
-  }
-}
+const seconds = { IDLE_TIMEOUT_SECONDS: '2', KEEP_ALIVE_SECONDS: '1' };
 
 describe('time limits', { concurrency: true }, () => {
   test('a connection that never sends a byte ends within the limit of headers', async (t) => {
-    const { port } = await startServer(t, { env: seconds });
-    const client = await connectRaw(t, port);
+    const client = await connectRaw(t, startServer(t, { env: seconds }));
     const took = await client.ended();
     assert.ok(took > 1_500, `${took} ms`);
     assertWithin(6_000, took);
   });
 
   testAtLength('the limit of headers is 10 s where a request may take longer', async (t) => {
-    const { port } = await startServer(t);
-    const client = await connectRaw(t, port);
+    const client = await connectRaw(t, startServer(t));
     const took = await client.ended();
     assert.ok(took > 9_000, `${took} ms`);
     assertWithin(20_000, took);
   });
 
-  test('headers that drip in end within their limit, with 408', async (t) => {
-    const { port } = await startServer(t, { env: seconds });
-    const client = await connectRaw(t, port);
-    client.send('GET /hello HTTP/1.1\r\n');
-    const [took, response] = await Promise.all([drip(client, 'a: b\r\n', 100), client.response()]);
-    assert.equal(response.status, 408);
-    assert.ok(took > 500, `${took} ms`);
-    assertWithin(6_000, took);
-  });
-
-  test('the headers of a second request on a connection have the same limit', async (t) => {
-    const { port } = await startServer(t, { env: { ...seconds, KEEP_ALIVE_SECONDS: '60' } });
-    const client = await connectRaw(t, port);
-    assert.equal((await client.ask(get('/hello'))).status, 200);
-    client.send('GET /hello HTTP/1.1\r\n');
-    const [took, response] = await Promise.all([drip(client, 'a: b\r\n', 100), client.response()]);
-    assert.equal(response.status, 408);
-    assertWithin(6_000, took);
-  });
-
-  for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
-    test(`a body that drips in (${framing}) ends within its limit, with 408`, async (t) => {
-      const { port } = await startServer(t, { env: seconds });
-      const client = await connectRaw(t, port);
-      const type = 'Content-Type: application/json';
-      client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\n${framing}\r\n\r\n`);
-      const piece = framing.startsWith('C') ? ' ' : '1\r\n \r\n';
-      const [took, response] = await Promise.all([drip(client, piece, 100), client.response()]);
-      assert.equal(response.status, 408);
+  const posted = 'POST /posts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+  for (const [what, requestsBefore, begin, piece] of [
+    ['headers', 0, 'GET /hello HTTP/1.1\r\n', 'a: b\r\n'],
+    ['headers of a second request', 1, 'GET /hello HTTP/1.1\r\n', 'a: b\r\n'],
+    ['a body of a length', 0, `${posted}Content-Length: 1000\r\n\r\n`, ' '],
+    ['a chunked body', 0, `${posted}Transfer-Encoding: chunked\r\n\r\n`, '1\r\n \r\n'],
+  ] as const) {
+    test(`what drips in ends within its limit, with 408: ${what}`, async (t) => {
+      const env = { ...seconds, KEEP_ALIVE_SECONDS: requestsBefore === 0 ? '1' : '60' };
+      const client = await connectRaw(t, startServer(t, { env }));
+      for (let count = 0; count < requestsBefore; count += 1) {
+        assert.equal((await client.ask(get('/hello'))).status, 200);
+      }
+      client.send(begin);
+      const dripping = setInterval(() => client.send(piece), 100);
+      t.after(() => clearInterval(dripping));
+      assert.equal((await client.response()).status, 408);
+      const took = await client.ended();
       assert.ok(took > 500, `${took} ms`);
       assertWithin(8_000, took);
     });
@@ -89,30 +63,20 @@ describe('time limits', { concurrency: true }, () => {
     assertWithin(6_000, took);
   });
 
-  testAtLength(
-    'a response that streams slowly but steadily outlives every time limit',
-    async (t) => {
-      const pieces = 14;
-      const { port } = await startHttp(t, {
-        env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
-        routes: {
-          'GET /': () => {
-            const body = Readable.from(
-              (async function* () {
-                for (let at = 0; at < pieces; at += 1) {
-                  await wait(250);
-                  yield 'x';
-                }
-              })(),
-            );
-            return { status: 200, headers: [], body };
-          },
-        },
-      });
-      const client = await connectRaw(t, port);
-      assert.equal((await client.ask(get('/'))).body.length, pieces);
-    },
-  );
+  testAtLength('a response that streams slowly but steadily outlives every limit', async (t) => {
+    async function* pieces() {
+      for (let at = 0; at < 14; at += 1) {
+        await wait(250);
+        yield 'x';
+      }
+    }
+    const { port } = await startHttp(t, {
+      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
+      routes: { 'GET /': () => ({ status: 200, headers: [], body: Readable.from(pieces()) }) },
+    });
+    const client = await connectRaw(t, port);
+    assert.equal((await client.ask(get('/'))).body.length, 14);
+  });
 
   testAtLength('a client that reads slowly but steadily gets a large response whole', async (t) => {
     const body = Buffer.alloc(12 * 1024 * 1024, 'x');
@@ -130,8 +94,7 @@ describe('time limits', { concurrency: true }, () => {
       client.socket.pause();
       setTimeout(() => client.socket.resume(), 900);
     });
-    const response = await client.response();
-    assert.equal(response.body.length, body.length);
+    assert.equal((await client.response()).body.length, body.length);
   });
 
   test('a handler that takes longer than the idle limit loses its connection', async (t) => {
@@ -151,8 +114,7 @@ describe('time limits', { concurrency: true }, () => {
 describe('bodies that nobody wants', { concurrency: true }, () => {
   for (const path of ['/nowhere', '/posts']) {
     test(`an endless upload to ${path}: the response first, then the end`, async (t) => {
-      const server = await startServer(t);
-      const client = await connectRaw(t, server.port);
+      const client = await connectRaw(t, startServer(t));
       const type = 'Content-Type: application/json';
       client.send(
         `POST ${path} HTTP/1.1\r\nHost: a\r\n${type}\r\nTransfer-Encoding: chunked\r\n\r\n`,
@@ -172,18 +134,19 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
     });
   }
 
-  test('a large declared body is answered at once and read only a little', async (t) => {
-    const { port, config } = await startServer(t);
-    for (const length of [config.bodyBytesMax + 1, 10_000_000_000]) {
-      const client = await connectRaw(t, port);
-      const type = 'Content-Type: application/json';
-      client.send(
-        `POST /posts HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: ${length}\r\n\r\n`,
-      );
-      assert.equal((await client.ask(Buffer.alloc(config.bodyBytesMax, ' '))).status, 413);
-      assertWithin(2_000, await client.ended());
-    }
-  });
+  for (const expect of ['X: y', 'Expect: 100-continue']) {
+    test(`a large declared body is answered at once and read only a little: ${expect}`, async (t) => {
+      const { port, config } = await startServer(t);
+      for (const length of [config.bodyBytesMax + 1, 10_000_000_000]) {
+        const client = await connectRaw(t, port);
+        const headers = `Content-Type: application/json\r\nContent-Length: ${length}\r\n${expect}`;
+        client.send(`POST /posts HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n`);
+        if (expect === 'X: y') client.send(Buffer.alloc(config.bodyBytesMax, ' '));
+        assert.equal((await client.response()).status, 413);
+        assertWithin(2_000, await client.ended());
+      }
+    });
+  }
 
   test('a client that sends a refused body to its end before it reads can do so', async (t) => {
     const { port } = await startServer(t);
@@ -210,8 +173,7 @@ describe('bodies that nobody wants', { concurrency: true }, () => {
   });
 
   test('bytes that follow a bad chunk do not cost the client its response', async (t) => {
-    const { port } = await startServer(t);
-    const client = await connectRaw(t, port);
+    const client = await connectRaw(t, startServer(t));
     const head = 'POST /posts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
     client.send(`${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
     for (let count = 0; count < 20; count += 1) client.send(Buffer.alloc(65_536, 'z'));

@@ -67,8 +67,7 @@ describe('what is written is read by the request behind it', () => {
   });
 
   test('PATCH and upload before GET, in one packet', async (t) => {
-    const server = await startServer(t);
-    const client = await connectRaw(t, server.port);
+    const client = await connectRaw(t, startServer(t));
     const patch = 'Content-Type: application/merge-patch+json';
     const form = 'Content-Type: multipart/form-data; boundary=b';
     const part = 'Content-Disposition: form-data; name="part"; filename="seen.txt"';
@@ -149,8 +148,7 @@ describe(
     };
     for (const [what, [bytes, status]] of Object.entries(behind)) {
       test(`${what}: twelve responses come first`, async (t) => {
-        const { port } = await startCounting(t);
-        const client = await connectRaw(t, port);
+        const client = await connectRaw(t, startCounting(t));
         client.send(get('/count').repeat(12) + bytes);
         for (let count = 1; count <= 12; count += 1) {
           assert.equal((await client.response()).body.toString(), String(count));
@@ -172,8 +170,7 @@ describe(
     }
 
     test('a WebSocket begins when the responses in front of it are sent', async (t) => {
-      const server = await startServer(t);
-      const client = await connectRaw(t, server.port);
+      const client = await connectRaw(t, startServer(t));
       const handshake = [
         'Connection: Upgrade',
         'Upgrade: websocket',
@@ -262,8 +259,7 @@ test('bad bytes in many packets behind a slow answer are refused once', async (t
   const hear = (warning: Error): void => void warnings.push(warning.message);
   process.on('warning', hear);
   t.after(() => process.off('warning', hear));
-  const { port } = await startCounting(t);
-  const client = await connectRaw(t, port);
+  const client = await connectRaw(t, startCounting(t));
   client.socket.pause();
   client.send(get('/large'));
   client.socket.on('data', () => client.socket.pause());

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { WebSocket } from 'ws';
 import type { NodeProcess } from './program.js';
 import { connectReady } from './ws-clients.js';
 
@@ -15,46 +14,11 @@ export interface FanOutOptions {
   readonly disturb?: () => Promise<void>;
 }
 
-export interface FanOut {
-  /** Ids in the stored order, and those that were acknowledged. */
-  readonly stored: readonly string[];
-  readonly acknowledged: readonly string[];
-  /** Their texts in the stored order: each was asked for once. */
-  readonly texts: readonly string[];
-  /** What each subscriber heard, in its order; the first is on the first node, and so on. */
-  readonly heard: readonly (readonly string[])[];
-  /** When it did, in milliseconds of `performance.now`. */
-  readonly arrivals: readonly (readonly number[])[];
-  /** Every request of a writer. */
-  readonly asked: readonly Asked[];
-  /** When the disturbance began and ended. */
-  readonly disturbed: { readonly from: number; readonly to: number };
-  /** From just before the request to the arrival at a subscriber, sorted. */
-  readonly delays: readonly number[];
-  readonly seconds: number;
-}
+export type FanOut = Awaited<ReturnType<typeof fanOut>>;
+type Asked = Awaited<ReturnType<typeof addComment>>;
+type Subscriber = Awaited<ReturnType<typeof subscribe>>;
 
-export interface Asked {
-  /** Where among the nodes. */
-  readonly node: number;
-  /** Milliseconds of `performance.now`. */
-  readonly began: number;
-  readonly ended: number;
-  /** Undefined where the connection ended before the response. */
-  readonly status: number | undefined;
-  /** Of the comment; undefined where it was not acknowledged. */
-  readonly id: string | undefined;
-  /** In seconds; 0 where the response has none. */
-  readonly retryAfter: number;
-}
-
-interface Subscriber {
-  readonly socket: WebSocket;
-  readonly ids: string[];
-  readonly arrivals: number[];
-}
-
-export async function fanOut(options: FanOutOptions): Promise<FanOut> {
+export async function fanOut(options: FanOutOptions) {
   const { nodes } = options;
   const delays: number[] = [];
   const start = performance.now();
@@ -77,13 +41,18 @@ export async function fanOut(options: FanOutOptions): Promise<FanOut> {
   await pause(200);
   for (const { socket } of subscribers) socket.terminate();
   return {
+    /** Ids in the stored order, and those that were acknowledged. */
     stored: comments.map(({ id }) => id),
+    /** Their texts in the stored order: each was asked for once. */
     texts: comments.map(({ content }) => content),
     acknowledged: asked.flatMap(({ id }) => (id === undefined ? [] : [id])),
+    /** What each subscriber heard, in its order; the first is on the first node, and so on. */
     heard: subscribers.map(({ ids }) => ids),
+    /** When it did, in milliseconds of `performance.now`. */
     arrivals: subscribers.map(({ arrivals }) => arrivals),
     asked,
     disturbed,
+    /** From just before the request to the arrival at a subscriber, sorted. */
     delays: delays.toSorted((a, b) => a - b),
     seconds: (performance.now() - start) / 1000,
   };
@@ -103,10 +72,7 @@ export function assertWhole({ stored, texts, acknowledged, heard }: FanOut): voi
 }
 
 /** Until so many comments are acknowledged, and until the disturbance is over. */
-async function write(
-  { nodes, comments, writers, disturb }: FanOutOptions,
-  post: string,
-): Promise<Pick<FanOut, 'asked' | 'disturbed'>> {
+async function write({ nodes, comments, writers, disturb }: FanOutOptions, post: string) {
   const asked: Asked[] = [];
   let acknowledged = 0;
   let disturbing: Promise<void> | undefined;
@@ -129,10 +95,10 @@ async function write(
   };
   await Promise.all(Array.from({ length: writers }, (_, at) => writeOn(at % nodes.length)));
   await disturbing;
-  return { asked, disturbed: { from, to } };
+  return { asked, disturbed: /** When it began and ended. */ { from, to } };
 }
 
-async function subscribe(url: string, onDelay: (delay: number) => void): Promise<Subscriber> {
+async function subscribe(url: string, onDelay: (delay: number) => void) {
   const { socket } = await connectReady(Number(new URL(url).port));
   const ids: string[] = [];
   const arrivals: number[] = [];
@@ -159,11 +125,11 @@ async function subscribe(url: string, onDelay: (delay: number) => void): Promise
 /** Until every subscriber has heard something: then each of them takes part. */
 async function warmUp(
   nodes: readonly NodeProcess[],
-  subscribers: readonly (Subscriber & { readonly warm?: boolean })[],
+  subscribers: readonly Subscriber[],
 ): Promise<void> {
   const url = nodes[0]?.url ?? '';
   const post = await createPost(url);
-  while (subscribers.some(({ warm }) => warm !== true)) {
+  while (subscribers.some(({ warm }) => !warm)) {
     await send(`${url}${post}/comments`, { content: 'warm up' });
     await pause(50);
   }
@@ -183,17 +149,21 @@ async function send(url: string, body: unknown): Promise<Response> {
 
 let unique = 0;
 
-async function addComment(url: string, post: string, node: number): Promise<Asked> {
+async function addComment(url: string, post: string, node: number) {
   const began = performance.now();
   unique += 1;
   const content = `measured ${began} ${unique}`;
   const response = await send(`${url}${post}/comments`, { content }).catch(() => undefined);
   return {
     node,
+    /** Milliseconds of `performance.now`. */
     began,
     ended: performance.now(),
+    /** Undefined where the connection ended before the response. */
     status: response?.status,
+    /** Of the comment; undefined where it was not acknowledged. */
     id: response?.headers.get('location')?.replace('/comments/', ''),
+    /** In seconds; 0 where the response has none. */
     retryAfter: Number(response?.headers.get('retry-after') ?? 0),
   };
 }

@@ -1,16 +1,89 @@
 /** Makes bad requests of good ones, each near enough to the good one to come far. */
 
-import {
-  graphqlTokens,
-  methods,
-  oddHeaders,
-  oddHeaderValues,
-  oddPartHeads,
-  oddTexts,
-  oddValues,
-} from './fuzz-odd.js';
-import type { Random } from './fuzz-random.js';
 import type { FuzzBody, FuzzPart, FuzzRequest } from './fuzz-seeds.js';
+
+export type Random = ReturnType<typeof createRandom>;
+
+/**
+ * Chance that can be had again: the same seed gives the same row of numbers. A congruential walk
+ * whose steps are stirred well: enough for choosing, useless for secrets.
+ */
+export function createRandom(seed: number) {
+  let state = seed >>> 0;
+  const next = (): number => {
+    state = (state + 0x9e3779b9) >>> 0;
+    let value = Math.imul(state ^ (state >>> 16), 0x85ebca6b);
+    value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
+    return (value ^ (value >>> 16)) >>> 0;
+  };
+  /** A whole number from 0 up to, and without, `end`. */
+  const below = (end: number): number => Math.floor((next() / 2 ** 32) * end);
+  return {
+    below,
+    /** True once in so many times. */
+    oneIn: (times: number) => below(times) === 0,
+    pick<T>(items: readonly T[]): T {
+      const item = items[below(items.length)];
+      if (item === undefined) throw new Error('there is nothing to pick from');
+      return item;
+    },
+    bytes: (count: number): Buffer => Buffer.from(Array.from({ length: count }, () => below(256))),
+  };
+}
+
+// Texts, values and headers that have broken programs.
+const oddTexts = [
+  ['', ' ', '\0', '-', '/', '/0', '/-', '/01', '/4294967296', '/tags/-', '~', '~2'],
+  '__proto__ constructor toString ../../etc/passwd ..%2f..%2fetc%2fpasswd %00 %zz'.split(' '),
+  ['\ud800', '\u2028', 'é'.repeat(200), 'x'.repeat(5_000)],
+  ['"><script>', "' OR 1=1 --", '${7*7}', '*/*;q=0', '0001-02-29T24:00:00Z'],
+  'text/plain; charset="utf-16"',
+  'application/json; charset=latin1',
+  '019b8d5e-9c00-7000-8000-000000000101',
+].flat();
+const oddValues: readonly unknown[] = [
+  [null, true, 0, -1, 1.5, 1e308, 2 ** 53, -(2 ** 31)],
+  [[], {}, [[]], { a: { b: [{ c: null }] } }, ['__proto__']],
+].flat();
+const oddHeaders = [
+  'Accept Accept-Encoding Authorization Connection Content-Encoding Content-Type'.split(' '),
+  'Expect Host If-None-Match Origin Range Sec-Fetch-Site Upgrade __proto__'.split(' '),
+  'X-HTTP-Method-Override',
+].flat();
+const oddHeaderValues = [
+  'a , * */* gzip Bearer close upgrade h2c 100-continue cross-site'.split(' '),
+  'Bearer a.b.c',
+  'https://evil.example',
+  'multipart/form-data',
+  'multipart/form-data; boundary=',
+  'application/json-patch+json',
+  'text/event-stream',
+  'application/graphql-response+json;q=0.1',
+  'W/"x", "y"',
+  'x'.repeat(9_000),
+  '\xff\xfe',
+].flat();
+const methods = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE get X'.split(' ');
+const graphqlTokens = [
+  '{ } ( ) ... null # mutation subscription'.split(' '),
+  ['@skip(if: true)', '@include(if: $x)', 'a: id', '$input: [Int!]', '"""block"""'],
+  ['"\\u{110000}"', '9'.repeat(400), '__type(name: "Post") { name }'],
+  'fragment P on Post { id }',
+  'allPosts { author { posts { author { posts { id } } } } }',
+  'createPost(createPostInput: {title: "a", content: "b"})',
+].flat();
+
+const named = 'Content-Disposition: form-data; name="a"';
+const oddPartHeads = [
+  ['', 'X: y', 'Content-Disposition: form-data', 'Content-Disposition: form-data;'],
+  'Content-Disposition: form-data; name=a b',
+  'Content-Disposition: attachment; name="a"',
+  `${named}; filename="../../x"`,
+  `${named}; filename="x\r\n y"`,
+  `${named}; filename*=utf-8''%00%zz`,
+  `${named}\r\nContent-Transfer-Encoding: base64`,
+  `${named}\r\nContent-Type: text/plain; charset=nothing`,
+].flat();
 
 /** A text changed in one place. */
 function mutateText(text: string, random: Random): string {

@@ -1,6 +1,6 @@
 /** Good requests of every route, for a fuzzer to change: those of the reference, and of GraphQL. */
 
-import type { Random } from './fuzz-random.js';
+import type { Random } from './fuzz-mutate.js';
 import { entries, type Entry } from './reference.js';
 
 export interface FuzzPart {

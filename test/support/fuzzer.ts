@@ -1,11 +1,10 @@
 /** Sends requests that are almost right, on every route, to the program itself. */
 
 import assert from 'node:assert/strict';
-import { mutate, mutateBytes } from './fuzz-mutate.js';
-import { createRandom, type Random } from './fuzz-random.js';
-import { type FuzzRequest, type Known, seeds } from './fuzz-seeds.js';
+import { connect } from 'node:net';
+import { createRandom, mutate, mutateBytes, type Random } from './fuzz-mutate.js';
+import { type FuzzBody, type FuzzRequest, type Known, seeds } from './fuzz-seeds.js';
 import { logIn } from './login.js';
-import { exchange, type WireResponse, toBytes } from './fuzz-wire.js';
 import type { Program } from './program.js';
 
 export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 32);
@@ -34,23 +33,9 @@ async function know(url: string, random: Random): Promise<Known> {
   return { random, ids, token: await logIn({ url }) };
 }
 
-/** The requests of one connection. */
-interface Burst {
-  readonly bytes: Buffer;
-  readonly upgrades: boolean;
-}
+export type Fuzzer = Awaited<ReturnType<typeof createFuzzer>>;
 
-export interface Fuzzer {
-  /** Each good request once, and as it is: it must succeed. */
-  sendSeeds(): Promise<void>;
-  /** Until so many were sent. */
-  run(end: number): Promise<void>;
-  requests(): number;
-  /** Answers whose status begins so. */
-  count(start: string): number;
-}
-
-export async function createFuzzer(port: number): Promise<Fuzzer> {
+export async function createFuzzer(port: number) {
   const known = await know(`http://127.0.0.1:${port}`, createRandom(seed));
   const { random } = known;
   const posts = [...known.ids.posts];
@@ -66,7 +51,8 @@ export async function createFuzzer(port: number): Promise<Fuzzer> {
     for (let count = random.below(3); count >= 0; count -= 1) request = mutate(request, random);
     return request;
   };
-  const makeMany = (): Burst => {
+  /** The requests of one connection. */
+  const makeMany = () => {
     const pieces: Buffer[] = [];
     let upgrades = false;
     for (let count = random.below(requestsOfConnection); count >= 0; count -= 1) {
@@ -77,9 +63,9 @@ export async function createFuzzer(port: number): Promise<Fuzzer> {
       if (upgrades) break; // nothing is HTTP after it
     }
     const bytes = Buffer.concat(pieces);
-    return { bytes: random.oneIn(8) ? mutateBytes(bytes, random) : bytes, upgrades };
+    return [random.oneIn(8) ? mutateBytes(bytes, random) : bytes, upgrades] as const;
   };
-  const send = async ({ bytes, upgrades }: Burst): Promise<WireResponse> => {
+  const send = async (bytes: Buffer, upgrades: boolean): Promise<WireResponse> => {
     const described = JSON.stringify(bytes.subarray(0, 4_000).toString('latin1'));
     const response = await exchange(port, bytes, upgrades).catch((error: unknown) => {
       throw new Error(`${String(error)} FUZZ_SEED=${seed} ${described}`);
@@ -95,25 +81,28 @@ export async function createFuzzer(port: number): Promise<Fuzzer> {
     return response;
   };
   const sendUntil = async (end: number): Promise<void> => {
-    while (state.requests < end) await send(makeMany());
+    while (state.requests < end) await send(...makeMany());
   };
 
   return {
+    /** Each good request once, and as it is: it must succeed. */
     async sendSeeds() {
       for (const { status, make } of seeds) {
         const request = make(pool);
         const upgrades = request.messages !== undefined;
-        const response = await send({ bytes: toBytes(request, random), upgrades });
+        const response = await send(toBytes(request, random), upgrades);
         const { method, target } = request;
         assert.equal(response.statuses[0], status, `${method} ${target}: ${response.text}`);
       }
     },
-    async run(end) {
+    /** Until so many were sent. */
+    async run(end: number) {
       const lanes = Array.from({ length: connectionsAtOnce }, () => sendUntil(end));
       await Promise.all(lanes);
     },
     requests: () => state.requests,
-    count(start) {
+    /** Answers whose status begins so. */
+    count(start: string) {
       const counted = [...statuses].filter(([status]) => status.startsWith(start));
       return counted.reduce((sum, [, count]) => sum + count, 0);
     },
@@ -138,3 +127,110 @@ export async function assertWhole(url: string): Promise<void> {
   }
   await (await fetch(`${url}/api/multiparts`)).formData();
 }
+
+/** A request, and after an upgrade its frames, as bytes. */
+function toBytes(request: FuzzRequest, random: Random): Buffer {
+  const { method, target, headers, messages } = request;
+  const body = toBodyBytes(request.body);
+  const lines = [`${method} ${target} HTTP/1.1`, 'Host: fuzz.example'];
+  for (const [name, value] of headers) lines.push(`${name}: ${value}`);
+  const chunked = body.length > 0 && random.oneIn(4);
+  if (chunked) lines.push('Transfer-Encoding: chunked');
+  else if (request.body.kind !== 'none') lines.push(`Content-Length: ${body.length}`);
+  const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+  const frames = (messages ?? []).map((message) => toFrame(message, random));
+  if (messages !== undefined) frames.push(closeFrame);
+  return Buffer.concat([head, chunked ? toChunks(body, random) : body, ...frames]);
+}
+
+function toBodyBytes(body: FuzzBody): Buffer {
+  if (body.kind === 'none') return Buffer.alloc(0);
+  if (body.kind === 'json') return Buffer.from(toText(body.value));
+  const parts = body.parts.map(
+    ({ head, content }) => `--${body.boundary}\r\n${head}\r\n\r\n${content}\r\n`,
+  );
+  return Buffer.from(`${parts.join('')}--${body.boundary}--\r\n`);
+}
+
+/** Nothing is a body too. */
+function toText(value: unknown): string {
+  return value === undefined ? '' : JSON.stringify(value);
+}
+
+function toChunks(body: Buffer, random: Random): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < body.length;) {
+    const piece = body.subarray(at, at + 1 + random.below(body.length));
+    pieces.push(Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n'));
+    at += piece.length;
+  }
+  return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')]);
+}
+
+const textFrame = 0x81;
+/** RFC 6455 §5.5.1 with status 1000, under a mask of zeros. */
+const closeFrame = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]);
+
+/** A masked frame (RFC 6455 §5.2); now and then of an odd kind. The mask of zeros is a legal one. */
+function toFrame(message: unknown, random: Random): Buffer {
+  const payload = Buffer.from(toText(message));
+  const kind = random.oneIn(30) ? random.below(256) : textFrame;
+  const head =
+    payload.length < 126
+      ? [kind, 0x80 | payload.length]
+      : [kind, 0x80 | 126, payload.length >> 8, payload.length & 0xff];
+  return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
+}
+
+/** A connection that takes longer than this for its responses hangs. */
+const hangsAfterMilliseconds = 300_000;
+const responseBytesMax = 64 * 1024;
+
+interface WireResponse {
+  /** How it begins, as latin1: enough for what it says of itself. */
+  readonly text: string;
+  readonly statuses: readonly number[];
+}
+
+/**
+ * Sends it all, ends this side, and reads until the server ends the other. With `upgrades` this
+ * side is ended once a response or a message came: a WebSocket is nothing without it. An event stream has no end:
+ * it is left. Rejects where nothing ends.
+ */
+function exchange(port: number, bytes: Buffer, upgrades: boolean): Promise<WireResponse> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const statuses: number[] = [];
+    const socket = connect({ port, host: '127.0.0.1' });
+    const finish = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ text, statuses });
+    };
+    const timer = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`no end after ${hangsAfterMilliseconds} ms, only ${text.slice(0, 200)}`));
+    }, hangsAfterMilliseconds);
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      // A status line may be cut in two: it is looked for once it is whole.
+      const seen = Math.max(0, text.length - 12);
+      if (text.length < responseBytesMax) {
+        text += chunk;
+        for (const [, status] of text.slice(seen).matchAll(statusLine)) {
+          statuses.push(Number(status));
+        }
+      }
+      if (eventStream.test(chunk)) finish();
+      else if (upgrades && firstMessage.test(text)) socket.end();
+    });
+    // A reset is one of the ways in which a server ends a connection.
+    socket.on('error', finish).on('close', finish);
+    if (upgrades) socket.write(bytes);
+    else socket.end(bytes);
+  });
+}
+
+const statusLine = /HTTP\/1\.1 (\d{3}) /g;
+/** Behind the head of a 101, or any other response. */
+const firstMessage = /^HTTP\/1\.1 (?:101 [^]*?\r\n\r\n[^]|(?!101)\d)/;
+const eventStream = /^content-type: text\/event-stream/im;

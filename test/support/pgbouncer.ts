@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { findPort, otherUser } from './postgres.js';
+import type { Ending } from './server.js';
 
 const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin'];
 const program = folders.map((folder) => join(folder, 'pgbouncer')).find(existsSync);
@@ -18,7 +19,7 @@ export const skipPgBouncer: string | false =
 
 /** Resolves with the URL of the same database through it; it goes with the test. */
 export async function startPgBouncer(
-  context: { after(end: () => Promise<void>): unknown },
+  context: Ending,
   url: string,
   settings: Readonly<Record<string, string | number>>,
 ): Promise<string> {

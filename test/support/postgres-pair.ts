@@ -3,6 +3,7 @@
 import { connect } from 'node:net';
 import { type PostgresServer, startPostgres } from './postgres.js';
 import { endTogether, startFront } from './postgres-proxy.js';
+import type { Ending } from './server.js';
 
 /** A copy of a server that follows it, until `detach` or its promotion. */
 function startStandby(
@@ -26,9 +27,7 @@ export interface Pair {
 }
 
 /** Gone with the test that asked for them. */
-export async function startPair(context: {
-  after(end: () => Promise<void>): unknown;
-}): Promise<Pair> {
+export async function startPair(context: Ending): Promise<Pair> {
   const primary = await startPostgres();
   context.after(() => primary.remove());
   const database = new URL(await primary.createDatabase()).pathname.slice(1);

@@ -6,6 +6,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Transform, type TransformCallback } from 'node:stream';
+import type { Ending } from './server.js';
 
 export interface ProxyOptions {
   /** `refuse`: LISTEN is an error. `ignore`: it is accepted, and no notification ever comes. */
@@ -23,7 +24,7 @@ export interface PostgresProxy {
 
 /** Takes connections in the place of a server. Returns its host and port. */
 export async function startFront(
-  context: { after(end: () => Promise<void>): unknown },
+  context: Ending,
   connected: (socket: Socket) => void,
 ): Promise<string> {
   const sockets = new Set<Socket>();
@@ -50,7 +51,7 @@ export function endTogether(...sockets: readonly [Socket, Socket]): void {
 
 /** Gone with the test that asked for it. */
 export async function startPostgresProxy(
-  context: { after(end: () => Promise<void>): unknown },
+  context: Ending,
   target: string,
   { listen, delayMilliseconds = 0 }: ProxyOptions,
 ): Promise<PostgresProxy> {

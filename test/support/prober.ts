@@ -11,6 +11,7 @@ import { after, before } from 'node:test';
 import { type Announcement, announcements, clock } from './announce.js';
 import { isLong } from './long.js';
 import { type Gap, type Order, proberProgram } from './prober-process.js';
+import type { Ending } from './server.js';
 
 /** Many times what a quiet machine shows: a machine with other work is no fault of the service. */
 const gapMilliseconds = 3_000;
@@ -28,7 +29,7 @@ export interface Probed {
 
 /** For one window within a test. Ends with the test, also with one that fails. */
 export async function startProber(
-  context: { after(end: () => Promise<void>): unknown },
+  context: Ending,
   { url, pid = process.pid }: Probed,
 ): Promise<Prober> {
   const probing = await startProbing();
@@ -51,7 +52,7 @@ type End = () => Promise<void>;
  * on the thread that they use.
  */
 export function keepOthersServed(
-  startBeside: (context: { after(end: End): unknown }) => Promise<unknown> = async () => undefined,
+  startBeside: (context: Ending) => Promise<unknown> = async () => undefined,
 ): void {
   if (!isLong) return;
   const ends: End[] = [];

@@ -112,8 +112,9 @@ export async function runProgram(context: Ending, options: ProgramOptions = {}) 
         const line = output.split('\n').find((one) => one.includes('"listening"'));
         const port = /:(\d+)"/.exec(line ?? '')?.[1];
         if (line !== undefined && port !== undefined) {
-          announceStop ??= announce(context, `http://127.0.0.1:${port}`, child.pid);
-          return { line, port: Number(port) };
+          const url = `http://127.0.0.1:${port}`;
+          announceStop ??= announce(context, url, child.pid);
+          return { line, port: Number(port), url };
         }
         await Promise.race([once(stdout, 'data'), exited]);
         assert.equal(child.exitCode, null, errors);
@@ -136,10 +137,10 @@ export type NodeProcess = Awaited<ReturnType<typeof startNode>>;
 /** Resolves once it listens. */
 export async function startNode(context: Ending, env: Readonly<Record<string, string>>) {
   const { child, output, ended, listening } = await runProgram(context, { env });
-  const { port } = await listening();
+  const { url } = await listening();
   return {
     /** Without a slash at its end. */
-    url: `http://127.0.0.1:${port}`,
+    url,
     pid: child.pid ?? 0,
     /** The lines of its log so far. */
     get logged() {

@@ -12,6 +12,8 @@ export interface RawResponse {
 }
 
 export type RawClient = Awaited<ReturnType<typeof connectRaw>>;
+/** A port, or the server on it as soon as it is there. */
+export type Served = number | Promise<{ readonly port: number }>;
 /** Text (written as latin1), bytes, or header lines. */
 type Sent = string | Buffer | readonly string[];
 
@@ -19,9 +21,10 @@ type Sent = string | Buffer | readonly string[];
 const waitMilliseconds = 120_000;
 
 /** A connection that ends with the test. */
-export async function connectRaw(context: Pick<TestContext, 'after'>, port: number) {
+export async function connectRaw(context: Pick<TestContext, 'after'>, to: Served) {
   // The server may have taken it long before the client hears of that.
   const opened = performance.now();
+  const port = typeof to === 'number' ? to : (await to).port;
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   await once(socket, 'connect');
   context.after(() => socket.destroy());
@@ -91,10 +94,10 @@ export async function connectRaw(context: Pick<TestContext, 'after'>, port: numb
 /** One request on a connection of its own: its response, then the end of the connection. */
 export async function ask(
   context: Pick<TestContext, 'after'>,
-  port: number,
+  to: Served,
   request: Sent,
 ): Promise<RawResponse> {
-  return (await connectRaw(context, port)).ask(request);
+  return (await connectRaw(context, to)).ask(request);
 }
 
 /** A request without a body, as `send` writes it; several of them can be sent as one text. */

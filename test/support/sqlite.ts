@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Ending } from './server.js';
 
 interface SqliteModule {
   readonly DatabaseSync: new (path: string) => SqliteDatabase;
@@ -24,9 +25,7 @@ const sqlite = await import(name).then(
 export const skipSqlite: string | false = sqlite === undefined && 'this Node has no node:sqlite';
 
 /** The path of a file that is not there yet, in a folder that goes with the test. */
-export async function newSqliteFile(context: {
-  after(end: () => Promise<void>): unknown;
-}): Promise<string> {
+export async function newSqliteFile(context: Ending): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-sqlite-'));
   context.after(() => rm(folder, { recursive: true, force: true }));
   return join(folder, 'in k%.db');

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type ClientOptions, createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
+import type { Served } from './raw-client.js';
 
 /** A message of the server; `payload` is whatever came. */
 export interface Message {
@@ -51,7 +52,8 @@ export interface HandOptions {
 }
 
 /** A client that sends what it is told; resolves once it is connected. Its server may end it. */
-export async function connectByHand(port: number, options: HandOptions = {}) {
+export async function connectByHand(to: Served, options: HandOptions = {}) {
+  const port = typeof to === 'number' ? to : (await to).port;
   const { protocols = ['graphql-transport-ws'], headers = {}, autoPong = true } = options;
   const url = `ws://127.0.0.1:${port}/graphql`;
   const socket = new WebSocket(url, [...protocols], { headers, autoPong });
@@ -110,8 +112,8 @@ export async function connectByHand(port: number, options: HandOptions = {}) {
 }
 
 /** Connected, initialised and acknowledged. */
-export async function connectReady(port: number, options: HandOptions = {}): Promise<HandClient> {
-  const client = await connectByHand(port, options);
+export async function connectReady(to: Served, options: HandOptions = {}): Promise<HandClient> {
+  const client = await connectByHand(to, options);
   assert.deepEqual(await client.ask({ type: 'connection_init' }), { type: 'connection_ack' });
   return client;
 }
