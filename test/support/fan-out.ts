@@ -15,7 +15,7 @@ export interface FanOutOptions {
 }
 
 export type FanOut = Awaited<ReturnType<typeof fanOut>>;
-type Asked = Awaited<ReturnType<typeof addComment>>;
+export type Asked = Awaited<ReturnType<typeof addComment>>;
 type Subscriber = Awaited<ReturnType<typeof subscribe>>;
 
 export async function fanOut(options: FanOutOptions) {
