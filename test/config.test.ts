@@ -43,7 +43,7 @@ test('every setting has a name of its own, a default that it accepts, and a mean
 });
 
 test('one error names every faulty setting, and repeats none of their values', () => {
-  const message = faultsOf({
+  const faulty = {
     PORT: '65536',
     BODY_BYTES_MAX: '-1',
     DEMO_DATA: 'yes',
@@ -52,20 +52,10 @@ test('one error names every faulty setting, and repeats none of their values', (
     PUBLIC_URL: 'ftp://a',
     ALLOWED_ORIGINS: 'https://a.example, https://b.example/path',
     KEEP_ALIVE_SECONDS: '0',
-  });
-  const names = [...message.matchAll(/\b[A-Z]+_?[A-Z_]* must/g)].map(([found]) =>
-    found.slice(0, -5),
-  );
-  assert.deepEqual(names.toSorted(), [
-    'ALLOWED_ORIGINS',
-    'BODY_BYTES_MAX',
-    'DEMO_DATA',
-    'JWT_SECRET',
-    'KEEP_ALIVE_SECONDS',
-    'PORT',
-    'PUBLIC_URL',
-    'REQUIRE_AUTH',
-  ]);
+  };
+  const message = faultsOf(faulty);
+  const names = Array.from(message.matchAll(/\b([A-Z]+_?[A-Z_]*) must/g), ([, name]) => name);
+  assert.deepEqual(names.toSorted(), Object.keys(faulty).toSorted());
   assert.doesNotMatch(message, /short-secret|65536|ftp/);
   assert.equal(message.split('\n').length, names.length);
 });
@@ -113,12 +103,9 @@ test('flags, words, origins and base URLs are read or refused', () => {
   assert.equal(readConfig({ DEMO_DATA: 'false' }).demoData, false);
   assert.equal(readConfig({ DEMO_DATA: '1' }).demoData, true);
   assert.equal(readConfig({ REQUIRE_AUTH: 'writes' }).requireAuth, 'writes');
-  assert.equal(
-    readConfig({ PUBLIC_URL: 'https://a.example:8443' }).publicUrl,
-    'https://a.example:8443',
-  );
   // As a header can carry it, and as browsers write it.
   for (const [given, written] of [
+    ['https://a.example:8443', 'https://a.example:8443'],
     ['http://例え.jp', 'http://xn--r8jz45g.jp'],
     ['HTTPS://Blog.Example:443', 'https://blog.example'],
   ] as const) {
@@ -128,17 +115,8 @@ test('flags, words, origins and base URLs are read or refused', () => {
     ALLOWED_ORIGINS: ' https://a.example ,http://b:81,',
   }).allowedOrigins;
   assert.deepEqual(origins, ['https://a.example', 'http://b:81']);
-  for (const url of [
-    'https://a/',
-    'https://a/b',
-    'a.example',
-    'https://a?b',
-    'https://',
-    'http:///a',
-    'https://user@a',
-    'https://a\\b',
-    'https://a b',
-  ]) {
+  const urls = ['https://a/', 'https://a/b', 'a.example', 'https://a?b', 'https://', 'http:///a'];
+  for (const url of [...urls, 'https://user@a', 'https://a\\b', 'https://a b']) {
     assert.notEqual(faultsOf({ PUBLIC_URL: url }), '', url);
   }
   for (const origin of ['**', 'null', 'https://a/', 'https://A.example', 'https://a:443']) {
@@ -150,15 +128,8 @@ test('trusted proxies are addresses and networks', () => {
   const given = ' 127.0.0.1, 10.0.0.0/8 ,2001:db8::/32,::1';
   const proxies = readConfig({ TRUSTED_PROXIES: given }).trustedProxies;
   assert.deepEqual(proxies, ['127.0.0.1', '10.0.0.0/8', '2001:db8::/32', '::1']);
-  for (const text of [
-    '10.0.0.0/33',
-    '::/129',
-    '10/8',
-    '10.0.0.1/',
-    '10.0.0.1/8/8',
-    'proxy',
-    '/8',
-  ]) {
+  const bad = ['10.0.0.0/33', '::/129', '10/8', '10.0.0.1/', '10.0.0.1/8/8', 'proxy', '/8'];
+  for (const text of bad) {
     assert.notEqual(faultsOf({ TRUSTED_PROXIES: text }), '', text);
   }
 });

@@ -140,24 +140,31 @@ test('4,000 pairs of equal fields are compared, with one more a document is refu
   assert.match(JSON.stringify(refused.body), /at most 4000 pairs/);
 });
 
-test('a result tells of 20 errors, and that there are more', async (t) => {
+test('a result tells of 20 short errors, and that there are more', async (t) => {
   const server = await startServer(t);
-  const count = async (query: string, variables?: unknown): Promise<number> => {
-    const { body } = await post(server, { query, variables });
-    return (body as { readonly errors: unknown[] }).errors.length;
+  const errorsOf = async (query: string, i?: unknown) => {
+    const { body } = await post(server, { query, variables: { i } });
+    const { errors } = body as { readonly errors: readonly { readonly message: string }[] };
+    for (const { message } of errors) assert.ok(message.length <= 301, message);
+    assert.ok(JSON.stringify(errors).length < 20_000);
+    return errors.length;
   };
-  assert.equal(await count('{ a b }'), 2);
-  // One more may say that there are more.
-  assert.ok((await count(`{ ${'x '.repeat(50)} }`)) <= 21);
-  const unknown = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`k${at}`, 1]));
+  assert.equal(await errorsOf('{ a b }'), 2);
+  const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, 1]));
   const create = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
-  assert.ok((await count(create, { i: unknown })) <= 21);
   const blank = 'createPost(createPostInput: {title: "", content: ""})';
-  assert.ok(
-    (await count(
-      `mutation { ${Array.from({ length: 30 }, (_, at) => `a${at}: ${blank}`).join(' ')} }`,
-    )) <= 21,
-  );
+  const blanks = Array.from({ length: 30 }, (_, at) => `a${at}: ${blank}`).join(' ');
+  for (const [query, input] of [
+    [`{ ${'x '.repeat(500)} }`],
+    [`{ ${'x'.repeat(100_000)} }`],
+    [create, { title: 'a', content: 'b', ...unknown }],
+    [create, { title: 'x'.repeat(100_000) }],
+    [`mutation { ${blanks} }`],
+  ] as const) {
+    const count = await errorsOf(query, input);
+    // One more may say that there are more.
+    assert.ok(count > 0 && count <= 21, `${count}`);
+  }
 });
 
 testAtLength('1,000 different subscriptions run, one more is refused', async (t) => {

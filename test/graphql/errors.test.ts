@@ -6,8 +6,6 @@ import { AppError } from '../../dist/errors.js';
 import { refusalResponse } from '../../dist/graphql/http/messages.js';
 import { toProblemResponse } from '../../dist/http/problem.js';
 import { codesOf, startGraphql } from '../support/graphql.js';
-import type { Page } from '../../dist/store/list.js';
-import type { Store } from '../../dist/store/store.js';
 
 const secret = 'password of the database';
 
@@ -52,7 +50,7 @@ test('names of the schema are not suggested', async () => {
   for (const query of [
     '{ allPost { id } }',
     '{ allPosts { titel } }',
-    '{ postById(post: "x") { id } }',
+    '{ postById(p: 1) { id } }',
   ]) {
     for (const { message } of (await run(query)).errors ?? []) {
       assert.doesNotMatch(message, /Did you mean|allPosts|title/);
@@ -66,33 +64,10 @@ test('names of the schema are not suggested', async () => {
 test('values that do not fit their variable are refused before anything runs', async () => {
   const { run } = startGraphql();
   const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
-  for (const variables of [
-    {},
-    { i: null },
-    { i: 'x' },
-    { i: { title: 'a' } },
-    { i: { title: 1, content: 2 } },
-  ]) {
-    const result = await run(query, variables);
+  for (const i of [undefined, null, 'x', { title: 'a' }, { title: 1, content: 2 }]) {
+    const result = await run(query, i === undefined ? {} : { i });
     assert.equal('data' in result, false);
     assert.deepEqual(new Set(codesOf(result)), new Set(['BAD_USER_INPUT']));
-  }
-});
-
-test('errors are bounded in number and in length', async () => {
-  const { run } = startGraphql();
-  const unknown = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`key${index}`, 1]));
-  const query = 'mutation ($i: CreatePostInput!) { createPost(createPostInput: $i) }';
-  const results = [
-    await run(query, { i: { title: 'a', content: 'b', ...unknown } }),
-    await run(query, { i: { title: 'x'.repeat(100_000) } }),
-    await run(`{ ${'x '.repeat(500)} }`),
-    await run(`{ ${'x'.repeat(100_000)} }`),
-  ];
-  for (const { errors = [] } of results) {
-    assert.ok(errors.length > 0 && errors.length <= 21);
-    for (const { message } of errors) assert.ok(message.length <= 301, message);
-    assert.ok(JSON.stringify(errors).length < 20_000);
   }
 });
 
@@ -118,35 +93,26 @@ test('an unexpected error is masked, and logged once with the request id', async
   assert.match(String(logged[0]?.['reason']), /password of the database/);
 });
 
-function withPosts(store: Store, all: Store['posts']['all']): Store {
-  return { ...store, posts: { ...store.posts, all } };
+const odd = [{ id: 'x', title: 'a', createdAt: secret } as never];
+for (const [what, read, data] of [
+  ['that rejects', () => Promise.reject(new Error(secret)), null],
+  [
+    'with what it should never hold',
+    () => ({ records: odd, next: undefined }),
+    { allPosts: [{ title: 'A', createdAt: null }] },
+  ],
+] as const) {
+  test(`a store ${what} is masked, not shown`, async () => {
+    const { run, logged } = startGraphql({
+      wrap: (store) => ({ ...store, posts: { ...store.posts, all: { ...store.posts.all, read } } }),
+    });
+    const result = await run('{ allPosts { title createdAt } }');
+    assert.deepEqual(codesOf(result), ['INTERNAL_SERVER_ERROR']);
+    assert.ok(!JSON.stringify(result).includes(secret));
+    assert.deepEqual(structuredClone(result.data ?? null), data);
+    assert.equal(logged.length, 1);
+  });
 }
-
-test('a store that rejects is masked too', async () => {
-  const read = (): Promise<never> => Promise.reject(new Error(secret));
-  const { run, logged } = startGraphql({
-    wrap: (store) => withPosts(store, { ...store.posts.all, read }),
-  });
-  const result = await run('{ allPosts { id } }');
-  assert.deepEqual(codesOf(result), ['INTERNAL_SERVER_ERROR']);
-  assert.ok(!JSON.stringify(result).includes(secret));
-  assert.equal(logged.length, 1);
-});
-
-test('what the store should never hold is masked, not shown', async () => {
-  const { run, logged } = startGraphql({
-    wrap: (store) => {
-      const records = [{ id: 'x', title: 'a', createdAt: secret } as never];
-      const read = (): Page<never> => ({ records, next: undefined });
-      return withPosts(store, { ...store.posts.all, read });
-    },
-  });
-  const result = await run('{ allPosts { title createdAt } }');
-  assert.deepEqual(codesOf(result), ['INTERNAL_SERVER_ERROR']);
-  assert.ok(!JSON.stringify(result).includes(secret));
-  assert.deepEqual(structuredClone(result.data), { allPosts: [{ title: 'A', createdAt: null }] });
-  assert.equal(logged.length, 1);
-});
 
 test('an outage is told in its place beside data, and as a refusal where there is none', async () => {
   let asked = 0;

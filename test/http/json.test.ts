@@ -97,10 +97,8 @@ test('a member named __proto__ is refused in every spelling and at every depth (
     }
     assert.ok(!isRefused(`["${name}", {"a":"${name}", "${name}x": 1}]`));
   }
-  assert.deepEqual(parseJsonText('{"constructor":1,"prototype":2}'), {
-    constructor: 1,
-    prototype: 2,
-  });
+  const others = { constructor: 1, prototype: 2 };
+  assert.deepEqual(parseJsonText(JSON.stringify(others)), others);
 });
 
 test('a lone surrogate is refused in values and names, a pair is text', () => {
@@ -181,28 +179,13 @@ test('a number is kept exactly or refused: never rounded, never null', () => {
 });
 
 test('numbers at the edge of a double are told apart', () => {
-  const kept = [
-    '9007199254740993e0',
-    '9007199254740992',
-    '1e308',
-    '5e-324',
-    '0.1',
-    '-0',
-    '0e999999',
-  ];
-  const refused = [
-    '1e400',
-    '-1e400',
-    '1e-400',
-    '9007199254740993',
-    '0.1000000000000000055',
-    '1e99999999999999999999',
-  ];
-  assert.deepEqual(
-    kept.map((token) => isRefused(token)),
-    [true, ...Array.from({ length: 6 }, () => false)],
-  );
-  for (const token of refused) assert.ok(isRefused(token), token);
+  for (const token of ['9007199254740992', '1e308', '5e-324', '0.1', '-0', '0e999999']) {
+    assert.ok(!isRefused(token), token);
+  }
+  const refused = ['1e400', '-1e400', '1e-400', '9007199254740993', '9007199254740993e0'];
+  for (const token of [...refused, '0.1000000000000000055', '1e99999999999999999999']) {
+    assert.ok(isRefused(token), token);
+  }
 });
 
 test('no document of a mebibyte takes long', async () => {
