@@ -54,7 +54,7 @@ test('one error names every faulty setting, and repeats none of their values', (
     KEEP_ALIVE_SECONDS: '0',
   };
   const message = faultsOf(faulty);
-  const names = Array.from(message.matchAll(/\b([A-Z]+_?[A-Z_]*) must/g), ([, name]) => name);
+  const names = Array.from(message.matchAll(/\b([A-Z]+_?[A-Z_]*) must/g), ([, name = '']) => name);
   assert.deepEqual(names.toSorted(), Object.keys(faulty).toSorted());
   assert.doesNotMatch(message, /short-secret|65536|ftp/);
   assert.equal(message.split('\n').length, names.length);

@@ -17,8 +17,7 @@ import {
 } from './support/fuzzer.js';
 import { logIn } from './support/login.js';
 import { isLong, rounds } from './support/long.js';
-import type { Gap } from './support/prober-process.js';
-import { assertServed, describeGap, startProber } from './support/prober.js';
+import { assertServed, describeGap, type Gap, startProber } from './support/prober.js';
 import { type Measure, type Program, runProgram } from './support/program.js';
 
 const requestsMax = rounds('FUZZ_REQUESTS', { short: 500, long: 10_000 });
@@ -58,9 +57,9 @@ async function runMeasured(t: TestContext, program: Program, fuzzer: Fuzzer): Pr
   await logInOften(url);
   await fuzzer.run(warmUpRequests);
   const before = await measureSettled(program, start);
-  const prober = await startProber(t, { url, pid: program.child.pid });
+  const prober = startProber(t, { url, pid: program.child.pid });
   await fuzzer.run(warmUpRequests + requestsMax);
-  const gap = await prober.stop();
+  const gap = prober.stop();
   const after = await measureSettled(program, before);
 
   report(t, { fuzzer, gap, start, before, after });

@@ -159,7 +159,7 @@ test('no known payload stops the service, or keeps others waiting', async (t) =>
   const { url } = await program.listening();
   await addPosts(url, 97);
   const before = await program.measure();
-  const prober = await startProber(t, { url, pid: program.child.pid });
+  const prober = startProber(t, { url, pid: program.child.pid });
   for (const [name, status, payload, says = /^.{0,2048}$/s] of payloads) {
     const { method = 'POST', path, type = 'application/json', body } = payload;
     const started = performance.now();
@@ -173,7 +173,7 @@ test('no known payload stops the service, or keeps others waiting', async (t) =>
     assert.equal(response.status, status, `${name}: ${text.slice(0, 300)}`);
     assert.match(text, says, name);
   }
-  const gap = await prober.stop();
+  const gap = prober.stop();
   const after = await program.measure();
   const grown = (after.resident - before.resident) >> 20;
   t.diagnostic(`/hello ${describeGap(gap)}, memory ${grown} MiB up`);

@@ -15,8 +15,9 @@ import {
   type Model,
   removePost,
   saveArticle,
+  type Step,
+  step,
 } from './support/model.js';
-import { type Step, step } from './support/model-steps.js';
 import { rounds } from './support/long.js';
 import { startServer, type TestServer } from './support/server.js';
 

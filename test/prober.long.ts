@@ -5,28 +5,23 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import type { Gap } from './support/prober-process.js';
-import { assertServed, startProber } from './support/prober.js';
+import { gate } from './support/http-kit.js';
+import { assertServed, type Gap, startProber } from './support/prober.js';
 
 /** What is found of a server that answers so, until `calls` have come. */
 async function probe(t: TestContext, calls: number, respond: RequestListener): Promise<Gap> {
   let left = calls;
-  let wake = (): void => undefined;
-  const enough = new Promise<void>((resolve) => {
-    wake = resolve;
-  });
+  const enough = gate();
   const server = createServer((request, response) => {
     respond(request, response);
     left -= 1;
-    if (left === 0) wake();
-  });
-  server.listen(0, '127.0.0.1');
+    if (left === 0) enough.open();
+  }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  t.after(() => server.closeAllConnections());
-  t.after(() => server.close());
+  t.after(() => server.close().closeAllConnections());
   const { port } = server.address() as AddressInfo;
-  const prober = await startProber(t, { url: `http://127.0.0.1:${port}` });
-  await enough;
+  const prober = startProber(t, { url: `http://127.0.0.1:${port}` });
+  await enough.opened;
   return prober.stop();
 }
 

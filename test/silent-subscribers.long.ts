@@ -63,7 +63,7 @@ test(`${subscribers} silent subscribers cost a bounded part, and a reader gets a
     silent.push(client);
   }
   const reader = await subscribe(port, 0);
-  const prober = await startProber(t, { url, pid: program.child.pid });
+  const prober = startProber(t, { url, pid: program.child.pid });
 
   let read = 0;
   const readUntil = async (end: number): Promise<void> => {
@@ -83,7 +83,7 @@ test(`${subscribers} silent subscribers cost a bounded part, and a reader gets a
   }
   await readUntil(comments);
 
-  const gap = await prober.stop();
+  const gap = prober.stop();
   const after = await program.measure();
   const kept = comments * (commentBytes + recordBytes);
   const cost = after.residentMax - before.resident - kept;

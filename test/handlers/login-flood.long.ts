@@ -33,7 +33,7 @@ test('two hundred wrong logins at once leave other requests quick', async (t) =>
   const { port } = await program.listening();
   const attackers = await Promise.all(Array.from({ length: 200 }, () => openConnection(t, port)));
   const url = `http://127.0.0.1:${port}`;
-  const prober = await startProber(t, { url, pid: program.child.pid });
+  const prober = startProber(t, { url, pid: program.child.pid });
   const guess = loginBytes('user', 'guess');
   const statuses = new Set<string>();
   for (const head of await Promise.all(attackers.map((send) => send(guess)))) {
@@ -41,7 +41,7 @@ test('two hundred wrong logins at once leave other requests quick', async (t) =>
     statuses.add(status);
     assert.equal(/\r\nRetry-After: [1-9]/.test(head), status !== '401');
   }
-  const gap = await prober.stop();
+  const gap = prober.stop();
   t.diagnostic(`${gap.calls} answers of /hello meanwhile, ${describeGap(gap)}`);
   assert.deepEqual(statuses, new Set(['401', '503']));
   assertServed(gap);

@@ -35,9 +35,9 @@ function named(what: string, values: readonly string[], toText: (value: string) 
 type Texts = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Each text with its name and what comes of it. */
-function casesOf(texts: Texts): (readonly [name: string, text: string, due: string])[] {
-  return Object.entries(texts).flatMap(([due, named]) =>
-    Object.entries(named).map(([name, text]) => [name, text, due] as const),
+function casesOf(all: Texts): (readonly [name: string, text: string, due: string])[] {
+  return Object.entries(all).flatMap(([due, texts]) =>
+    Object.entries(texts).map(([name, text]) => [name, text, due] as const),
   );
 }
 
@@ -153,7 +153,7 @@ describe('refused, and the connection goes on', { concurrency: true }, () => {
   }
 });
 
-const length = `Content-Length: ${validPost.length}`;
+const lengthOfPost = `Content-Length: ${validPost.length}`;
 /** Unusual and right, by status. */
 const served: Texts = {
   200: {
@@ -174,9 +174,12 @@ const served: Texts = {
   },
   201: {
     'a chunked body': chunked('Chunked', `1b;x="y"\r\n${validPost}\r\n0\r\nT: x\r\n\r\n`),
-    'Upgrade: h2c with a body': post(`Connection: Upgrade\r\nUpgrade: h2c\r\n${length}`, validPost),
+    'Upgrade: h2c with a body': post(
+      `Connection: Upgrade\r\nUpgrade: h2c\r\n${lengthOfPost}`,
+      validPost,
+    ),
     'Upgrade: websocket by POST': post(
-      `Connection: Upgrade\r\nUpgrade: websocket\r\n${length}`,
+      `Connection: Upgrade\r\nUpgrade: websocket\r\n${lengthOfPost}`,
       validPost,
     ),
   },
@@ -213,8 +216,8 @@ test('a body at the limit is asked for with 100 Continue, one byte more is refus
   client.send(request('POST /posts HTTP/1.1', type, length, 'Expect: 100-continue'));
   assert.equal((await client.response()).status, 100);
   assert.equal((await client.ask(body)).status, 201);
-  const chunked = post('Transfer-Encoding: chunked', `401\r\n${body} \r\n0\r\n\r\n`);
-  assert.equal((await ask(t, port, chunked)).status, 413);
+  const longer = chunked('chunked', `401\r\n${body} \r\n0\r\n\r\n`);
+  assert.equal((await ask(t, port, longer)).status, 413);
 });
 
 test('a refusal that needs no body is given instead of 100 Continue', async (t) => {

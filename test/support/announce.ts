@@ -2,10 +2,13 @@
 
 import { channel } from 'node:diagnostics_channel';
 
-export type Announcement =
-  | { readonly kind: 'up'; readonly url: string; readonly pid: number; readonly name: string }
-  /** About to stop, at this time of `clock`. */
-  | { readonly kind: 'down'; readonly url: string; readonly at: number };
+/** `down`: about to stop. */
+export interface Announcement {
+  readonly kind: 'up' | 'down';
+  readonly url: string;
+  readonly pid: number;
+  readonly name: string;
+}
 
 export const announcements = channel('servers of tests');
 
@@ -13,10 +16,5 @@ export const announcements = channel('servers of tests');
 export function announce(context: object, url: string, pid: number = process.pid): () => void {
   const name = 'name' in context ? String(context.name) : '';
   announcements.publish({ kind: 'up', url, pid, name } satisfies Announcement);
-  return () => announcements.publish({ kind: 'down', url, at: clock() } satisfies Announcement);
-}
-
-/** Milliseconds on a clock that all processes of the machine share. */
-export function clock(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
+  return () => announcements.publish({ kind: 'down', url, pid, name } satisfies Announcement);
 }
