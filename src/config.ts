@@ -35,170 +35,141 @@ const constants = {
 /** In the order in which docs/settings.md lists them. */
 export const settings = {
   // Listening
-  host: setting.text('HOST', { meaning: 'Address to listen on; empty: all.' }),
-  port: setting.integer('PORT', {
-    fallback: 8080,
+  host: setting.text('HOST', '', { meaning: 'Address to listen on; empty: all.' }),
+  port: setting.integer('PORT', 8080, {
     max: 65_535,
     meaning: 'Port to listen on; 0: a free one.',
   }),
   adminPort: setting.optionalPort('ADMIN_PORT', {
     meaning: 'A second port, for health checks and metrics; empty: no metrics.',
   }),
-  publicUrl: setting.text('PUBLIC_URL', {
+  publicUrl: setting.text('PUBLIC_URL', '', {
     check: setting.baseUrl,
     meaning: 'Base URL of absolute links; empty: scheme and host of the request.',
   }),
-  allowedOrigins: setting.list('ALLOWED_ORIGINS', {
-    unit: 'origins, by comma',
+  allowedOrigins: setting.list('ALLOWED_ORIGINS', 'origins, by comma', {
     meaning:
       'Other origins whose pages may send requests and read responses; `*`: all. Empty: none.',
     check: setting.origin,
   }),
-  trustedProxies: setting.list('TRUSTED_PROXIES', {
-    unit: 'networks, by comma',
+  trustedProxies: setting.list('TRUSTED_PROXIES', 'networks, by comma', {
     meaning:
       'Proxies whose `Forwarded` or `X-Forwarded-For` is used for the address of the client.',
     check: setting.network,
   }),
   // Logging
-  logRequests: setting.choice('LOG_REQUESTS', {
+  logRequests: setting.choice('LOG_REQUESTS', 'errors', {
     words: ['none', 'errors', 'all'],
-    fallback: 'errors',
     meaning: 'Requests to log; `errors`: those with a status from 500, or that took over a second.',
   }),
-  logFormat: setting.choice('LOG_FORMAT', {
+  logFormat: setting.choice('LOG_FORMAT', 'auto', {
     words: ['auto', 'json', 'pretty'],
-    fallback: 'auto',
     meaning: '`auto`: `pretty` on a terminal, JSON lines elsewhere.',
   }),
   // Records and files
-  environment: setting.text('NODE_ENV', { meaning: '`production`: no demo accounts.' }),
-  demoData: setting.flag('DEMO_DATA', {
-    fallback: true,
+  environment: setting.text('NODE_ENV', '', { meaning: '`production`: no demo accounts.' }),
+  demoData: setting.flag('DEMO_DATA', true, {
     meaning: 'Creates demo authors, posts, comments and accounts.',
   }),
-  memoryStoreBytesMax: setting.bytes('MEMORY_STORE_BYTES_MAX', {
+  memoryStoreBytesMax: setting.bytes('MEMORY_STORE_BYTES_MAX', 1_024 * MiB, {
     share: 5,
     min: MiB,
-    fallback: 1_024 * MiB,
     meaning:
       'Maximum size of records in memory; beyond it 507. Empty: a fifth of the heap, up to 1 GiB.',
   }),
-  storeUrl: setting.text('STORE_URL', {
-    unit: 'URL',
+  storeUrl: setting.text('STORE_URL', 'URL', {
     meaning: 'Where records are stored: `sqlite:///path` or `postgres://…`; empty: in memory.',
     check: setting.matching(
       /^(?:memory:|sqlite:\/\/\/.+|postgres(?:ql)?:\/\/.+)$/,
       'must be memory:, sqlite:///path/to/file or postgres://user@host/database',
     ),
   }),
-  storeListenUrl: setting.text('STORE_LISTEN_URL', {
-    unit: 'URL',
+  storeListenUrl: setting.text('STORE_LISTEN_URL', 'URL', {
     meaning: 'A direct connection to PostgreSQL for LISTEN, if `STORE_URL` is a pooler.',
     check: setting.matching(/^postgres(?:ql)?:\/\/.+$/, 'must be postgres://user@host/database'),
   }),
-  storeConnectionsMax: setting.integer('STORE_CONNECTIONS_MAX', {
-    fallback: 10,
+  storeConnectionsMax: setting.integer('STORE_CONNECTIONS_MAX', 10, {
     min: 1,
     meaning: 'Maximum number of connections to PostgreSQL, besides the one for LISTEN.',
   }),
-  storeTimeoutSeconds: setting.seconds('STORE_TIMEOUT_SECONDS', {
-    fallback: 5,
+  storeTimeoutSeconds: setting.seconds('STORE_TIMEOUT_SECONDS', 5, {
     meaning: 'Maximum duration of a statement on PostgreSQL; beyond it 503.',
   }),
-  uploadDir: setting.text('UPLOAD_DIR', {
-    unit: 'folder',
+  uploadDir: setting.text('UPLOAD_DIR', 'folder', {
     meaning:
       'Where uploads are stored: permanently with a database; empty: until the process ends.',
   }),
   // Accounts and tokens
-  jwtSecret: setting.text('JWT_SECRET', {
-    unit: '32 bytes or more',
+  jwtSecret: setting.text('JWT_SECRET', '32 bytes or more', {
     meaning: 'Key that signs access tokens; empty: a random one at each start.',
     check: setting.secret,
   }),
-  jwtSecretPrevious: setting.text('JWT_SECRET_PREVIOUS', {
-    unit: '32 bytes or more',
+  jwtSecretPrevious: setting.text('JWT_SECRET_PREVIOUS', '32 bytes or more', {
     meaning: 'A previous key, whose tokens are still accepted.',
     check: setting.secret,
   }),
-  tokenTtlSeconds: setting.seconds('TOKEN_TTL_SECONDS', {
-    fallback: 60,
+  tokenTtlSeconds: setting.seconds('TOKEN_TTL_SECONDS', 60, {
     max: 31_536_000,
     meaning: 'Lifetime of an access token.',
   }),
-  usersFile: setting.text('USERS_FILE', {
-    unit: 'file',
+  usersFile: setting.text('USERS_FILE', 'file', {
     meaning:
       'JSON array of `{username, email, roles, passwordHash}`, in place of the demo accounts.',
   }),
-  requireAuth: setting.choice('REQUIRE_AUTH', {
+  requireAuth: setting.choice('REQUIRE_AUTH', 'none', {
     words: ['none', 'writes', 'owners', 'members'],
-    fallback: 'none',
     meaning:
       '`writes`: changes need a token; `owners`: of the author; `members`: reading needs one too.',
   }),
-  loginFailuresMax: setting.integer('LOGIN_FAILURES_MAX', {
-    fallback: 10,
+  loginFailuresMax: setting.integer('LOGIN_FAILURES_MAX', 10, {
     min: 1,
     unit: 'per account and minute',
     meaning: 'Maximum number of failed logins from one address; beyond it 429.',
   }),
   // HTTP limits
-  connectionsMax: setting.integer('CONNECTIONS_MAX', {
+  connectionsMax: setting.integer('CONNECTIONS_MAX', 10_000, {
     share: 8 * connectionBytes,
     min: 1,
-    fallback: 10_000,
     meaning: 'Maximum number of connections; WebSockets: half. Empty: by the heap, at most 10,000.',
   }),
-  bodyBytesMax: setting.bytes('BODY_BYTES_MAX', {
-    fallback: MiB,
+  bodyBytesMax: setting.bytes('BODY_BYTES_MAX', MiB, {
     min: 1024,
     meaning: 'Maximum size of a JSON body, and of an article.',
   }),
-  idleTimeoutSeconds: setting.seconds('IDLE_TIMEOUT_SECONDS', {
-    fallback: 30,
+  idleTimeoutSeconds: setting.seconds('IDLE_TIMEOUT_SECONDS', 30, {
     meaning: 'Time that a request or response may stand still; less while memory is short.',
   }),
-  keepAliveSeconds: setting.seconds('KEEP_ALIVE_SECONDS', {
-    fallback: 5,
+  keepAliveSeconds: setting.seconds('KEEP_ALIVE_SECONDS', 5, {
     meaning: 'Maximum idle time between two requests of a connection.',
   }),
-  drainDelaySeconds: setting.integer('DRAIN_DELAY_SECONDS', {
-    fallback: 0,
+  drainDelaySeconds: setting.integer('DRAIN_DELAY_SECONDS', 0, {
     max: 3_600,
     unit: 'seconds',
     meaning: 'Time after SIGTERM in which requests are still served and `/readyz` answers 503.',
   }),
-  answerCacheBytesMax: setting.bytes('ANSWER_CACHE_BYTES_MAX', {
-    fallback: 16 * MiB,
+  answerCacheBytesMax: setting.bytes('ANSWER_CACHE_BYTES_MAX', 16 * MiB, {
     meaning: 'Maximum size of the response cache; 0: no cache.',
   }),
-  waitingBytesMax: setting.bytes('WAITING_BYTES_MAX', {
+  waitingBytesMax: setting.bytes('WAITING_BYTES_MAX', 128 * MiB, {
     share: 8,
     min: MiB,
-    fallback: 128 * MiB,
     meaning: 'Maximum memory of requests in progress. Empty: an eighth of the heap, up to 128 MiB.',
   }),
   // Uploads
-  uploadBytesMax: setting.bytes('UPLOAD_BYTES_MAX', {
-    fallback: 4_096 * MiB,
+  uploadBytesMax: setting.bytes('UPLOAD_BYTES_MAX', 4_096 * MiB, {
     min: 1024,
     meaning: 'Maximum size of a multipart body.',
   }),
-  storedBytesMax: setting.bytes('STORED_BYTES_MAX', {
-    fallback: 65_536 * MiB,
+  storedBytesMax: setting.bytes('STORED_BYTES_MAX', 65_536 * MiB, {
     min: 1024,
     meaning: 'Maximum size of all stored files together; beyond it 507.',
   }),
   // GraphQL
-  graphqlObjectsMax: setting.integer('GRAPHQL_OBJECTS_MAX', {
-    fallback: 25_000,
+  graphqlObjectsMax: setting.integer('GRAPHQL_OBJECTS_MAX', 25_000, {
     min: 100,
     meaning: 'Maximum number of objects in the result of a request, batch or event.',
   }),
-  trustedDocuments: setting.text('TRUSTED_DOCUMENTS', {
-    unit: 'file',
+  trustedDocuments: setting.text('TRUSTED_DOCUMENTS', 'file', {
     meaning: 'JSON object of hash → document; if set, only these documents can run.',
   }),
 } as const satisfies Record<string, setting.Setting<unknown>>;

@@ -20,12 +20,11 @@ export interface Setting<T> {
 }
 
 interface Described {
-  readonly unit?: string;
   readonly meaning: string;
 }
 
 interface Bounded extends Described {
-  readonly fallback: number;
+  readonly unit?: string;
   readonly min?: number;
   readonly max?: number;
   /**
@@ -36,8 +35,8 @@ interface Bounded extends Described {
 }
 
 /** A whole number from `min` (default 0) to `max` (default 2^53 - 1). */
-export function integer(name: string, options: Bounded): Setting<number> {
-  const { fallback, min = 0, max = Number.MAX_SAFE_INTEGER, share, unit = '', meaning } = options;
+export function integer(name: string, fallback: number, options: Bounded): Setting<number> {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER, share, unit = '', meaning } = options;
   const parse = (given: string, memoryBytes = Infinity): number | Error => {
     if (given === '' && share !== undefined) {
       return Math.max(min, Math.min(fallback, Math.floor(memoryBytes / share)));
@@ -51,7 +50,7 @@ export function integer(name: string, options: Bounded): Setting<number> {
 
 /** A port number, or undefined for none. */
 export function optionalPort(name: string, { meaning }: Described): Setting<number | undefined> {
-  const setting = integer(name, { fallback: 0, max: 65_535, meaning });
+  const setting = integer(name, 0, { max: 65_535, meaning });
   const parse = (given: string): number | undefined | Error =>
     given === '' ? undefined : setting.parse(given);
   return { ...setting, fallback: '', parse };
@@ -61,30 +60,30 @@ export function optionalPort(name: string, { meaning }: Described): Setting<numb
 const timerSecondsMax = 2_147_483;
 
 /** A number of bytes. */
-export function bytes(name: string, options: Omit<Bounded, 'unit'>): Setting<number> {
-  return integer(name, { ...options, unit: 'bytes' });
+export function bytes(name: string, fallback: number, options: Bounded): Setting<number> {
+  return integer(name, fallback, { ...options, unit: 'bytes' });
 }
 
 /** Whole seconds, at least 1. */
-export function seconds(name: string, options: Omit<Bounded, 'unit' | 'min'>): Setting<number> {
-  return integer(name, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
+export function seconds(name: string, fallback: number, options: Bounded): Setting<number> {
+  return integer(name, fallback, { max: timerSecondsMax, ...options, min: 1, unit: 'seconds' });
 }
 
-export function flag(name: string, options: Described & { fallback: boolean }): Setting<boolean> {
+export function flag(name: string, fallback: boolean, { meaning }: Described): Setting<boolean> {
   const parse = (given: string): boolean | Error => {
     if (given === 'true' || given === '1') return true;
     if (given === 'false' || given === '0') return false;
     return new Error('must be true or false');
   };
-  return { name, fallback: String(options.fallback), unit: '', meaning: options.meaning, parse };
+  return { name, fallback: String(fallback), unit: '', meaning, parse };
 }
 
 /** One of a list of words. */
 export function choice<const W extends string>(
   name: string,
-  options: Described & { words: readonly W[]; fallback: NoInfer<W> },
+  fallback: NoInfer<W>,
+  { words, meaning }: Described & { readonly words: readonly W[] },
 ): Setting<W> {
-  const { words, fallback, meaning } = options;
   const parse = (given: string): W | Error =>
     words.find((word) => word === given) ?? new Error(`must be one of: ${words.join(', ')}`);
   return { name, fallback, unit: words.join(' or '), meaning, parse };
@@ -93,19 +92,22 @@ export function choice<const W extends string>(
 /** Returns the value that a text stands for (in a list: the text), or what is wrong with it. */
 type Check = (given: string) => string | Error;
 
+interface Checked extends Described {
+  readonly check?: Check;
+}
+
+const isAny: Check = (given) => given;
+
 /** Text; empty by default. */
-export function text(name: string, options: Described & { check?: Check }): Setting<string> {
-  const { unit = '', meaning, check } = options;
-  const parse = (given: string): string | Error =>
-    given === '' || check === undefined ? given : check(given);
+export function text(name: string, unit: string, options: Checked): Setting<string> {
+  const { meaning, check = isAny } = options;
+  const parse = (given: string): string | Error => (given === '' ? '' : check(given));
   return { name, fallback: '', unit, meaning, parse };
 }
 
 /** Values separated by commas; surrounding white space is ignored. */
-export function list(
-  name: string,
-  { unit = '', meaning, check }: Described & { check: Check },
-): Setting<readonly string[]> {
+export function list(name: string, unit: string, options: Checked): Setting<readonly string[]> {
+  const { meaning, check = isAny } = options;
   const parse = (given: string): readonly string[] | Error => {
     const items = given
       .split(',')

@@ -31,7 +31,7 @@ export interface Patch {
 
 /** A validated operation (RFC 6902 §4). */
 interface PatchOperation {
-  readonly op: (typeof verbs)[number];
+  readonly op: Verb;
   readonly path: JsonPointer;
   /** Of `move` and `copy`; for others the path. */
   readonly from: JsonPointer;
@@ -39,7 +39,8 @@ interface PatchOperation {
   readonly value: Json;
 }
 
-const verbs = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const;
+type Verb = 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test';
+const verbs: readonly Verb[] = ['add', 'remove', 'replace', 'move', 'copy', 'test'];
 
 /** Operations of one patch. */
 const operationsMax = 1_000;
@@ -80,8 +81,8 @@ export function toJsonPatch(body: unknown, copyLengthMax: number): Patch {
 
 function parseOperation(given: Json, index: number): PatchOperation {
   if (!isObject(given)) throw invalidPatch(`/${index}`, 'must be an object');
-  const op = verbs.find((verb) => verb === given['op']);
-  if (op === undefined) throw invalidPatch(`/${index}/op`, `must be one of ${verbs.join(', ')}`);
+  const op = given['op'] as Verb;
+  if (!verbs.includes(op)) throw invalidPatch(`/${index}/op`, `must be one of ${verbs.join(', ')}`);
   const path = parseMember(given, 'path', index);
   const from = op === 'move' || op === 'copy' ? parseMember(given, 'from', index) : path;
   // RFC 6902 §4.4: a value cannot be moved into itself. A token has only one spelling.

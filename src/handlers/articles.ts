@@ -33,21 +33,23 @@ export function createArticleHandlers({ store, responses, records, config }: Art
   // Only patches need the two packages, so they are loaded with the first patch.
   let patches: typeof PatchModule | undefined;
 
-  const load = async (): Promise<typeof PatchModule> =>
-    (patches ??= await import('../domain/patch.ts'));
-
   /** Reads a patch whose media type is one of `types`; 415 for any other type. */
   const readPatch = (
     request: HttpRequest,
     types: readonly string[],
   ): MaybePromise<PatchModule.Patch> => {
     const type = getPatchType(request, types);
-    return andThen(patches ?? load(), ({ toJsonPatch, toMergePatch }) =>
-      andThen(request.readBody(bodyBytesMax), (bytes) => {
-        const body = parseJson(bytes);
-        return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
-      }),
-    );
+    if (patches === undefined) {
+      return import('../domain/patch.ts').then((loaded) => {
+        patches = loaded;
+        return readPatch(request, types);
+      });
+    }
+    const { toJsonPatch, toMergePatch } = patches;
+    return andThen(request.readBody(bodyBytesMax), (bytes) => {
+      const body = parseJson(bytes);
+      return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+    });
   };
 
   /** The present tag of the list of all, which is short enough to be changed and to have one. */
