@@ -155,7 +155,7 @@ function createLogins(config: Config, { accounts }: Store, deps: LoginsDeps) {
     accounts,
     security: deps.security,
     tokens,
-    limiter: createLoginLimiter({ failuresMax: config.loginFailuresMax, now: deps.monotonicNow }),
+    limiter: createLoginLimiter(config.loginFailuresMax, deps.monotonicNow),
     checkPassword: createPasswordChecker(loginsWaitingMax, deps.accounts[0]?.passwordHash),
   });
   return { login, ...createAccess({ tokens, accounts, requireAuth: config.requireAuth }) };

@@ -18,15 +18,14 @@ export const usersFileBytesMax = 1024 * 1024;
 /** Characters of a username. */
 export const usernameLengthMax = 256;
 
+type AccountSettings = Pick<Config, 'usersFile' | 'environment' | 'demoData'>;
+
 /**
  * Reads the accounts of this run. Throws one ConfigError that names USERS_FILE and its faults, and
  * never repeats a password hash.
  */
-export async function loadAccounts({
-  usersFile,
-  environment,
-  demoData,
-}: Pick<Config, 'usersFile' | 'environment' | 'demoData'>): Promise<readonly Account[]> {
+export async function loadAccounts(config: AccountSettings): Promise<readonly Account[]> {
+  const { usersFile, environment, demoData } = config;
   if (usersFile === '') return environment === 'production' || !demoData ? [] : demoAccounts;
   let bytes: Buffer;
   try {

@@ -55,17 +55,14 @@ export function createLogin(deps: LoginDeps) {
   };
 }
 
-export interface LoginLimiterOptions {
-  /** Failures of one account from one address that are allowed in a minute. */
-  readonly failuresMax: number;
-  /** Milliseconds of a monotonic clock: setting the system time back must not prolong a lock. */
-  readonly now: () => number;
-}
-
 /** Logins of an account or an address are queued after this many times `failuresMax` failures. */
 const wideFactor = 10;
 
-export function createLoginLimiter({ failuresMax, now }: LoginLimiterOptions) {
+/**
+ * `failuresMax`: failures of one account from one address that are allowed in a minute. `now`:
+ * milliseconds of a monotonic clock, because setting the system time back must not prolong a lock.
+ */
+export function createLoginLimiter(failuresMax: number, now: () => number) {
   const counts = createFailureCounts(now);
   const waitInQueue = createLoginQueue();
 

@@ -66,7 +66,9 @@ export const anyText: Rule = (value) => {
 };
 
 export const text: Rule = (value) =>
-  anyText(value) ?? (isBlank(value as string) ? 'must not be blank' : undefined);
+  typeof value === 'string' && !isBlank(value)
+    ? undefined
+    : (anyText(value) ?? 'must not be blank');
 
 export const flag: Rule = (value) =>
   typeof value === 'boolean' ? undefined : 'must be true or false';

@@ -15,7 +15,7 @@ type Outcome = 'entered' | 'waits' | `${string} ${number}`;
 function createFixture(t: TestContext, failuresMax = 3) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = { milliseconds: 5_000 };
-  const limiter = createLoginLimiter({ failuresMax, now: () => clock.milliseconds });
+  const limiter = createLoginLimiter(failuresMax, () => clock.milliseconds);
   const fail = (username: string, address: string, times = 1): void => {
     for (let time = 0; time < times; time += 1) limiter.fail({ username, address });
   };

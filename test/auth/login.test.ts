@@ -12,7 +12,7 @@ test('an unknown user and a wrong password cost the same check, a locked one cos
   const login = createLogin({
     security: () => undefined,
     accounts: { findForLogin: (name) => (name === 'ann' ? account : undefined) },
-    limiter: createLoginLimiter({ failuresMax: 1, now: () => 0 }),
+    limiter: createLoginLimiter(1, () => 0),
     checkPassword: (_password, hash) => {
       checked.push(hash);
       return Promise.resolve(false);
