@@ -52,13 +52,6 @@ export function createArticleHandlers({ store, responses, records, config }: Art
     });
   };
 
-  /** The present tag of the list of all, which is short enough to be changed and to have one. */
-  const tagOf = (all: readonly Article[]): string => {
-    const reading = responses.read();
-    void reading.articles; // Reading the property makes the version include articles.
-    return createEtag(`[${all.map(route.toJson).join(',')}]`, reading.version);
-  };
-
   return {
     list: (request) => records.list(request, route),
     find: records.find(route),
@@ -72,7 +65,7 @@ export function createArticleHandlers({ store, responses, records, config }: Art
     patchAll: async (request) => {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
-        if (isConditional(request)) checkConditions(request, tagOf(all));
+        if (isConditional(request)) checkConditions(request, tagOf(responses, all));
         return patchArticles(all, patch, bodyBytesMax);
       });
       return emptyResponse(204);
@@ -97,4 +90,11 @@ export function createArticleHandlers({ store, responses, records, config }: Art
     redirect: (request) =>
       emptyResponse(308, ['Location', `/api/articles/${getId(request, route)}`]),
   } satisfies Readonly<Record<string, Handler>>;
+}
+
+/** The present tag of the list of all, which is short enough to be changed and to have one. */
+function tagOf({ read }: HandlerDeps['responses'], all: readonly Article[]): string {
+  const reading = read();
+  void reading.articles; // Reading the property makes the version include articles.
+  return createEtag(`[${all.map(route.toJson).join(',')}]`, reading.version);
 }
