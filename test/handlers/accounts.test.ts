@@ -1,16 +1,18 @@
-/** Login, profile and guarded routes over real sockets (Spec §4.3, §5; R5, R20 to R23). */
+/** Login, its limits, and the profile (Spec §4.3, §5; R5, R20 to R23, R34). */
 
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { writeFile, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createTokens } from '../../dist/auth/jwt.js';
 import { hashPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
+import { pluck } from '../support/lists.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
-import { startServer } from '../support/server.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { distUrl, runInHeap } from '../support/small-heap.js';
+import { createDirectory } from '../support/uploads.js';
 
 const secret = 'a secret of thirty-two bytes, or more';
 
@@ -53,10 +55,7 @@ test('an unknown user and a wrong password get the same response', async (t) => 
   const text = await wrong.text();
   assert.equal(await unknown.text(), text);
   assert.match(text, /"code":"invalid_credentials"/);
-});
-
-test('names that are members of every object are unknown users', async (t) => {
-  const server = await startServer(t);
+  // Members of every object are no users.
   for (const name of ['__proto__', 'constructor', 'toString']) {
     assert.equal((await askLogin(server, name, 'password')).status, 401);
   }
@@ -87,15 +86,9 @@ test('a login body without two strings is refused with a pointer to each fault',
     assert.equal(response.status, 422);
     const { code, errors } = await problemOf(response);
     assert.equal(code, 'invalid_body');
-    assert.deepEqual(
-      (errors as { pointer: string }[]).map(({ pointer }) => pointer),
-      pointers,
-    );
+    assert.deepEqual(pluck(errors as { pointer: string }[], 'pointer'), pointers);
   }
-});
-
-test('a login ignores other members', async (t) => {
-  const server = await startServer(t);
+  // Other members are ignored.
   const body = { username: 'user', password: 'password', remember: { me: true } };
   assert.equal((await server.send('POST', '/auth/login', body)).status, 200);
 });
@@ -125,22 +118,15 @@ test('the profile needs a good token: the challenge says what was wrong', async 
   }
 });
 
-test('a token is read from the header only', async (t) => {
-  const server = await startServer(t);
-  const token = await logIn(server);
-  const cookie = { headers: { cookie: `access_token=${token}` } };
-  assert.equal((await server.fetch(`/profile?access_token=${token}`)).status, 401);
-  assert.equal((await server.fetch('/profile', cookie)).status, 401);
-});
-
 test('a token lives for sixty seconds to the millisecond', async (t) => {
   const clock = { milliseconds: 1_800_000_000_000 };
   const server = await startServer(t, { now: () => new Date(clock.milliseconds) });
-  const token = await logIn(server);
+  const [seen, unseen] = [await logIn(server), await logIn(server, 'admin')];
+  const statusOf = async (token: string) => (await askProfile(server, `Bearer ${token}`)).status;
   clock.milliseconds += 59_999;
-  assert.equal((await askProfile(server, `Bearer ${token}`)).status, 200);
+  assert.equal(await statusOf(seen), 200);
   clock.milliseconds += 1;
-  assert.equal((await askProfile(server, `Bearer ${token}`)).status, 401);
+  assert.deepEqual([await statusOf(seen), await statusOf(unseen)], [401, 401]);
 });
 
 test('a token is signed with the secret of the setting, and lives as long as it says', async (t) => {
@@ -170,9 +156,7 @@ test('without a secret each run has its own, and says so once', async (t) => {
 });
 
 test('a file of accounts replaces the demo accounts; in production there are none', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
-  t.after(() => rm(folder, { recursive: true }));
-  const usersFile = join(folder, 'users.json');
+  const usersFile = join(await createDirectory(t), 'users.json');
   const passwordHash = await hashPassword('ink');
   const ann = { username: 'ann', email: 'ann@example.com', roles: [], passwordHash };
   await writeFile(usersFile, JSON.stringify([ann]));
@@ -185,10 +169,9 @@ test('a file of accounts replaces the demo accounts; in production there are non
   assert.equal((await askLogin(bare, 'user', 'password')).status, 401);
 
   await writeFile(usersFile, '[{}]');
-  await assert.rejects(
-    startServer({ after: () => undefined }, { env }),
-    (error) => error instanceof ConfigError && error.message.includes('USERS_FILE'),
-  );
+  const isTold = (error: unknown): boolean =>
+    error instanceof ConfigError && error.message.includes('USERS_FILE');
+  await assert.rejects(startServer(t, { env }), isTold);
 });
 
 test('a post without a token has no author to need; a bad token is refused, nothing stored', async (t) => {
@@ -216,4 +199,82 @@ test('neither a password nor a token is ever logged', async (t) => {
   await askProfile(server, `Bearer ${token}x`);
   const log = JSON.stringify(server.logged);
   assert.doesNotMatch(log, /secret word|"password"|eyJ/);
+});
+
+/** The status for a client whose address is told by a header alone. */
+async function loginBehind(server: TestServer, client: string, password: string): Promise<number> {
+  const response = await server.fetch('/auth/login', {
+    method: 'POST',
+    body: JSON.stringify({ username: 'user', password }),
+    headers: { 'Content-Type': 'application/json', 'X-Forwarded-For': client },
+  });
+  return response.status;
+}
+
+test('after too many failures an account has to wait, and no other one', async (t) => {
+  const clock = { milliseconds: 0, date: 1_800_000_000_000 };
+  const env = { LOGIN_FAILURES_MAX: '2' };
+  const server = await startServer(t, {
+    env,
+    now: () => new Date(clock.date),
+    monotonicNow: () => clock.milliseconds,
+  });
+  for (let time = 0; time < 2; time += 1) {
+    assert.equal((await askLogin(server, 'user', 'guess')).status, 401);
+  }
+  const refused = await askLogin(server, 'user', 'password');
+  assert.equal(refused.status, 429);
+  assert.equal(refused.headers.get('retry-after'), '60');
+  assert.equal(((await refused.json()) as { code: string }).code, 'too_many_requests');
+  assert.equal((await askLogin(server, 'admin', 'password')).status, 200);
+  // A clock that is set back prolongs nothing.
+  clock.date -= 3_600_000;
+  clock.milliseconds += 60_000;
+  assert.equal((await askLogin(server, 'user', 'password')).status, 200);
+});
+
+test('behind a trusted proxy an account is locked for one client, not for all', async (t) => {
+  const env = { LOGIN_FAILURES_MAX: '2', TRUSTED_PROXIES: '127.0.0.0/8, ::1' };
+  const server = await startServer(t, { env });
+  const from = (client: string, password: string): Promise<number> =>
+    loginBehind(server, client, password);
+  // Of what the client itself put in front, nothing counts.
+  for (const forged of ['1.1.1.1', '2.2.2.2']) {
+    assert.equal(await from(`${forged}, 192.0.2.1`, 'guess'), 401);
+  }
+  assert.equal(await from('3.3.3.3, 192.0.2.1', 'password'), 429);
+  assert.equal(await from('192.0.2.1, 192.0.2.2', 'password'), 200);
+});
+
+test('a client that is no trusted proxy cannot say that it is another one', async (t) => {
+  const server = await startServer(t, { env: { LOGIN_FAILURES_MAX: '2' } });
+  for (const [client, status] of [
+    ['192.0.2.1', 401],
+    ['192.0.2.2', 401],
+    ['192.0.2.3', 429],
+  ] as const) {
+    assert.equal(await loginBehind(server, client, 'guess'), status);
+  }
+});
+
+test('a login that waits keeps two short texts, whatever was sent', () => {
+  // Wide text: two bytes a character as soon as one of them needs it.
+  const script = `
+    import { createAccountHandlers } from '${distUrl('handlers/accounts.js')}';
+    let lengthMax = 0;
+    const login = ({ username, password }) => {
+      lengthMax = Math.max(lengthMax, username.length, password.length);
+      return new Promise(() => {});
+    };
+    const config = { bodyBytesMax: 1024 * 1024, trustedProxies: [] };
+    const { login: handle } = createAccountHandlers({ login, config });
+    for (let count = 0; count < 60; count += 1) {
+      const username = count + "€" + "x".repeat(330_000);
+      const body = Buffer.from(JSON.stringify({ username, password: username, more: username }));
+      const header = (name) => (name === 'content-type' ? 'application/json' : undefined);
+      void handle({ remoteAddress: '192.0.2.1', header, readBody: async () => body });
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    console.log(lengthMax);`;
+  assert.ok(Number(runInHeap(48, script)) <= 1_025);
 });

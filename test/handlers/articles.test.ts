@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { jsonPatch, mergePatch, type Problem, refusal, start } from '../support/articles.js';
+import { pluck, times } from '../support/lists.js';
 import { keepOthersServed } from '../support/prober.js';
 
 keepOthersServed();
@@ -8,10 +9,7 @@ keepOthersServed();
 test('the two articles of the start are listed and found by id', async (t) => {
   const server = await start(t);
   const articles = (await server.get('/api/articles')) as { id: number }[];
-  assert.deepEqual(
-    articles.map(({ id }) => id),
-    [1, 2],
-  );
+  assert.deepEqual(pluck(articles, 'id'), [1, 2]);
   for (const article of articles) {
     const members = ['id', 'title', 'author', 'content', 'tags', 'publishedAt'];
     assert.deepEqual(Object.keys(article), members);
@@ -21,19 +19,7 @@ test('the two articles of the start are listed and found by id', async (t) => {
 
 test('an id that names no article is 404, for every method', async (t) => {
   const server = await start(t);
-  const ids = [
-    '3',
-    '0',
-    '01',
-    '-1',
-    '+1',
-    '1.0',
-    '1e0',
-    'x',
-    '%31%20',
-    '%D9%A1',
-    '9007199254740992',
-  ];
+  const ids = '3 0 01 -1 +1 1.0 1e0 x %31%20 %D9%A1 9007199254740992'.split(' ');
   for (const path of ids.map((id) => `/api/articles/${id}`)) {
     assert.equal(await refusal(await server.fetch(path)), '404 not_found', path);
     assert.equal(await refusal(await server.patch(path, mergePatch, {})), '404 not_found', path);
@@ -72,10 +58,7 @@ test('a body that is no article is refused and nothing is stored', async (t) => 
   const refused = await server.send('POST', '/api/articles', { title: 1, tags: ['a', 2] });
   assert.equal(refused.status, 422);
   const problem = (await refused.json()) as Problem;
-  assert.deepEqual(
-    problem.errors?.map(({ pointer }) => pointer),
-    ['/title', '/tags/1'],
-  );
+  assert.deepEqual(pluck(problem.errors ?? [], 'pointer'), ['/title', '/tags/1']);
   assert.equal(((await server.get('/api/articles')) as unknown[]).length, 2);
 });
 
@@ -129,11 +112,8 @@ test('a JSON Patch of one article changes what it names', async (t) => {
     { op: 'add', path: '/more', value: { any: null } },
   ]);
   assert.equal(patched.status, 204);
-  assert.deepEqual(await server.get('/api/articles/1'), {
-    ...before,
-    title: 'Changed',
-    more: { any: null },
-  });
+  const changed = { ...before, title: 'Changed', more: { any: null } };
+  assert.deepEqual(await server.get('/api/articles/1'), changed);
 });
 
 test('a patch of one article that does not hold leaves it as it was', async (t) => {
@@ -171,19 +151,15 @@ test('the example of RFC 7386 §3 works as it is printed there', async (t) => {
     content: 'This will be unchanged',
   });
   const path = `/api${created.headers.get('location') ?? ''}`;
-  const patched = await server.patch(
-    path,
-    mergePatch,
-    `{
-       "title": "Hello!",
-       "phoneNumber": "+01-123-456-7890",
-       "author": {
-         "familyName": null
-       },
-       "tags": [ "example" ]
-     }`,
-  );
-  assert.equal(patched.status, 204);
+  const patch = `{
+    "title": "Hello!",
+    "phoneNumber": "+01-123-456-7890",
+    "author": {
+      "familyName": null
+    },
+    "tags": [ "example" ]
+  }`;
+  assert.equal((await server.patch(path, mergePatch, patch)).status, 204);
   assert.deepEqual(await server.get(path), {
     id: 3,
     title: 'Hello!',
@@ -253,10 +229,10 @@ test('an article grows to its limit by patches, and not beyond', async (t) => {
 
 test('a refusal of many faults stays small', async (t) => {
   const server = await start(t);
-  for (let at = 0; at < 20; at += 1) await server.send('POST', '/api/articles', { title: 'x' });
+  for (const _ of times(20)) await server.send('POST', '/api/articles', { title: 'x' });
   const author = { givenName: 1, familyName: 2 };
   const worst = { author, content: 1, publishedAt: 'x'.repeat(10_000), title: '' };
-  const patch = Array.from({ length: 10 }, (_, index) => {
+  const patch = times(10).map((index) => {
     return { op: 'replace', path: `/${index + 10}`, value: { id: index + 11, ...worst } };
   });
   const response = await server.patch('/api/articles', jsonPatch, patch);
@@ -266,7 +242,7 @@ test('a refusal of many faults stays small', async (t) => {
 test('patches that come together lose no update', async (t) => {
   const server = await start(t);
   const responses = await Promise.all(
-    Array.from({ length: 50 }, (_, index) => {
+    times(50).map((index) => {
       const [name, value] = [`member${index}`, index];
       if (index % 2 === 0) return server.patch('/api/articles/1', mergePatch, { [name]: value });
       return server.patch('/api/articles', jsonPatch, [{ op: 'add', path: `/0/${name}`, value }]);
@@ -274,5 +250,5 @@ test('patches that come together lose no update', async (t) => {
   );
   assert.ok(responses.every(({ status }) => status === 204));
   const article = (await server.get('/api/articles/1')) as Record<string, unknown>;
-  for (let index = 0; index < 50; index += 1) assert.equal(article[`member${index}`], index);
+  for (const index of times(50)) assert.equal(article[`member${index}`], index);
 });

@@ -4,7 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { describe, it, type TestContext } from 'node:test';
+import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { readConfig } from '../../dist/config.js';
 import { createAddComment, createTopic } from '../../dist/domain/comments.js';
@@ -30,9 +30,8 @@ import type { Comment } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { unweighed } from '../support/topic.js';
-import { driverOptions } from '../support/stores.js';
+import { driverOptions, onPostgres, stores } from '../support/stores.js';
 import { changing, toDraft } from '../support/article-texts.js';
 
 const numRuns = rounds('ANSWER_HISTORIES', { short: 15, long: 500 });
@@ -147,13 +146,9 @@ const writes: Readonly<Record<string, Write>> = {
     ids.todo = (await todos.create({ title, completed: false })).id;
   },
   saveArticle: async ({ articles }, _ids, title) => articles.save(toDraft({ title })),
-  changeArticle: async ({ articles }, _ids, title) =>
-    articles.change(
-      1,
-      changing((article) => ({ ...article, title })),
-    ),
+  changeArticle: async ({ articles }, _ids, title) => articles.change(1, changing({ title })),
   changeArticles: async ({ articles }, _ids, title) =>
-    articles.changeAll((all) => all.map(changing((article) => ({ ...article, title })))),
+    articles.changeAll((all) => all.map(changing({ title }))),
 };
 
 interface Step {
@@ -187,21 +182,14 @@ async function compare(store: Store, foreign: Store, steps: readonly Step[]): Pr
   }
 }
 
-const stores: readonly (readonly [string, string | false, Opening])[] = [
-  ['in memory', false, () => Promise.resolve('memory:')],
-  ['in a SQLite file', skipSqlite, async (context) => toSqliteUrl(await newSqliteFile(context))],
-];
-type Opening = (context: TestContext) => Promise<string>;
-
 describe('no kept response is older than the last acknowledged write', () => {
-  for (const [name, skip, open] of stores) {
+  for (const { name, skip, newUrl } of stores.filter((each) => each !== onPostgres)) {
     it(name, { skip }, async (context) => {
       const history = fc.array(step, { minLength: 1, maxLength: 15 });
       const property = fc.asyncProperty(history, async (steps) => {
-        const url = await open(context);
-        const options = { ...driverOptions(), createId: createIdSource(() => new Date()) };
-        const store = await openStore(url, options);
-        const foreign = url === 'memory:' ? store : await openStore(url, options);
+        const url = await newUrl(context);
+        const store = await openStore(url, driverOptions());
+        const foreign = url === 'memory:' ? store : await openStore(url, driverOptions());
         try {
           await compare(store, foreign, steps);
         } finally {

@@ -9,14 +9,18 @@ interface Result {
 
 describe('answers that are kept', () => {
   let server: TestServer;
-  const endings: (() => unknown)[] = [];
+  const endings: (() => Promise<void>)[] = [];
   before(async () => {
-    server = await startServer({ after: (ending) => void endings.push(ending) });
+    server = await startServer({ after: (ending) => endings.push(ending) });
   });
   after(async () => {
     for (const ending of endings) await ending();
   });
 
+  const count = { query: '{ allPosts { id } }' };
+  const create = {
+    query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
+  };
   const ask = async (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
     server.fetch('/graphql', {
       method: 'POST',
@@ -32,10 +36,6 @@ describe('answers that are kept', () => {
     (await (await ask(body)).json()) as Result;
 
   it('give way to a mutation, also to one in the same batch', async () => {
-    const count = { query: '{ allPosts { id } }' };
-    const create = {
-      query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
-    };
     const atFirst = posts(await askFor(count)).length;
     const batch = (await (await ask([count, create, count])).json()) as Result[];
     assert.equal(posts(batch[0] ?? {}).length, atFirst);
@@ -44,9 +44,6 @@ describe('answers that are kept', () => {
   });
 
   it('are never those of a mutation: the same one runs each time', async () => {
-    const create = {
-      query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
-    };
     const first = await askFor(create);
     const second = await askFor(create);
     assert.notEqual(first.data?.['createPost'], second.data?.['createPost']);
@@ -56,10 +53,9 @@ describe('answers that are kept', () => {
   });
 
   it('are kept apart by media type', async () => {
-    const body = { query: '{ allPosts { id } }' };
     for (let again = 0; again < 2; again += 1) {
       for (const type of ['application/json', 'application/graphql-response+json']) {
-        const response = await ask(body, { Accept: type });
+        const response = await ask(count, { Accept: type });
         assert.equal(response.headers.get('content-type'), `${type}; charset=utf-8`);
       }
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pluck } from '../support/lists.js';
 import { startServer, type TestServer } from '../support/server.js';
 
 const missing = '00000000-0000-7000-8000-0000000000ff';
@@ -34,10 +35,7 @@ test('GET /posts/{id}/comments: 200, the oldest first (R2, R11)', async (t) => {
     await server.send('POST', `${post}/comments`, { content });
   }
   const comments = await list();
-  assert.deepEqual(
-    comments.map(({ content }) => content),
-    ['first', 'second', 'third'],
-  );
+  assert.deepEqual(pluck(comments, 'content'), ['first', 'second', 'third']);
   for (const one of comments) assert.deepEqual(Object.keys(one), ['id', 'content', 'createdAt']);
 });
 
@@ -48,14 +46,9 @@ test('GET /comments/{id}: 200, the comment with a summary of its post (R11)', as
   const location = added.headers.get('location') ?? '';
   const response = await server.fetch(location);
   assert.equal(response.status, 200);
-  assert.equal(
-    await response.text(),
-    JSON.stringify({
-      id: location.slice('/comments/'.length),
-      content: 'A comment',
-      post: { id: post.slice('/posts/'.length), title: 'Its title' },
-    }),
-  );
+  const ofPost = { id: post.slice('/posts/'.length), title: 'Its title' };
+  const expected = { id: location.slice('/comments/'.length), content: 'A comment', post: ofPost };
+  assert.equal(await response.text(), JSON.stringify(expected));
 });
 
 test('a missing comment is 404 with a JSON body that has a key error', async (t) => {
@@ -105,8 +98,5 @@ test('DELETE /comments/{id}: 204, and it is gone from its post; else 404 or 412 
   assert.equal((await remove()).status, 404);
   assert.equal((await server.fetch(made[1] ?? '')).status, 404);
   const rest = (await (await server.fetch(`${post}/comments`)).json()) as { content: string }[];
-  assert.deepEqual(
-    rest.map(({ content }) => content),
-    ['one', 'three'],
-  );
+  assert.deepEqual(pluck(rest, 'content'), ['one', 'three']);
 });

@@ -1,11 +1,10 @@
 /** Requests that depend on what the client has seen (RFC 9110 §13), over sockets, on every store. */
 
 import assert from 'node:assert/strict';
-import { before, describe, it, test, type TestContext } from 'node:test';
-import { type PostgresServer, skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
+import { describe, it, test, type TestContext } from 'node:test';
+import { times } from '../support/lists.js';
 import { startServer, type TestServer } from '../support/server.js';
-import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { stores } from '../support/stores.js';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -18,9 +17,8 @@ interface Nodes {
   readonly other: TestServer;
 }
 
-async function get(server: TestServer, path: string, headers: Headers = {}): Promise<Response> {
-  return server.fetch(path, { headers });
-}
+const get = (server: TestServer, path: string, headers: Headers = {}): Promise<Response> =>
+  server.fetch(path, { headers });
 
 async function tagOf(server: TestServer, path: string): Promise<string> {
   const response = await get(server, path);
@@ -122,40 +120,23 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
   it('lets one of many conditional changes through, on whatever node', async (context) => {
     const { one, other } = await open(context);
     const post = await createPost(one, 'one');
-    const tag = { 'If-Match': await tagOf(one, post) };
-    const statuses = await Promise.all(
-      Array.from({ length: 12 }, (_, at) =>
-        change(at % 2 === 0 ? one : other, ['PUT', post, { title: `${at}`, content: 'x' }], tag),
-      ),
-    );
-    assert.deepEqual(
-      statuses.toSorted((a, b) => a - b),
-      [204, ...Array.from({ length: 11 }, () => 412)],
-    );
-    const article = { 'If-Match': await tagOf(one, '/api/articles/1') };
-    const patches = await Promise.all(
-      Array.from({ length: 12 }, (_, at) =>
-        change(
-          at % 2 === 0 ? one : other,
-          ['PATCH', '/api/articles/1', { title: `${at}` }],
-          article,
-        ),
-      ),
-    );
-    assert.deepEqual(
-      patches.toSorted((a, b) => a - b),
-      [204, ...Array.from({ length: 11 }, () => 412)],
-    );
+    const allOnce = [204, ...times(11).map(() => 412)];
+    const changeAtOnce = async (path: string, method: string): Promise<readonly number[]> => {
+      const tag = { 'If-Match': await tagOf(one, path) };
+      const statuses = times(12).map((at) =>
+        change(at % 2 ? other : one, [method, path, { title: `${at}`, content: 'x' }], tag),
+      );
+      return (await Promise.all(statuses)).toSorted((a, b) => a - b);
+    };
+    assert.deepEqual(await changeAtOnce(post, 'PUT'), allOnce);
+    assert.deepEqual(await changeAtOnce('/api/articles/1', 'PATCH'), allOnce);
   });
 
   it('patches articles only in the state that is asked for', async (context) => {
     const { one, other } = await open(context);
     const first = await tagOf(one, '/api/articles');
-    const all = [
-      'PATCH',
-      '/api/articles',
-      [{ op: 'replace', path: '/0/title', value: 'a' }],
-    ] as const;
+    const replacing = [{ op: 'replace', path: '/0/title', value: 'a' }];
+    const all = ['PATCH', '/api/articles', replacing] as const;
     assert.equal(await change(other, all, { 'If-Match': '"x"' }), 412);
     assert.equal(await tagOf(one, '/api/articles'), first);
     assert.equal(await change(one, all, { 'If-Match': first }), 204);
@@ -173,35 +154,16 @@ function describeConditions(open: (context: TestContext) => Promise<Nodes>): voi
   });
 }
 
-const urls: readonly (readonly [
-  string,
-  string | false,
-  (context: TestContext) => Promise<string>,
-])[] = [
-  ['in memory', false, () => Promise.resolve('memory:')],
-  ['in a SQLite file', skipSqlite, async (context) => toSqliteUrl(await newSqliteFile(context))],
-];
-for (const [name, skip, toUrl] of urls) {
+for (const { name, skip, newUrl } of stores) {
   describe(`conditional requests to a store ${name}`, { skip }, () => {
     describeConditions(async (context) => {
-      const one = await startServer(context, { env: { STORE_URL: await toUrl(context) } });
-      return { one, other: one };
+      const env = { STORE_URL: await newUrl(context) };
+      const one = await startServer(context, { env });
+      const hasNodes = name === 'on PostgreSQL';
+      return { one, other: hasNodes ? await startServer(context, { env }) : one };
     });
   });
 }
-
-describe('conditional requests to two nodes on PostgreSQL', { skip: skipPostgres }, () => {
-  let database: PostgresServer;
-  before(async () => {
-    database = await sharePostgres();
-  });
-
-  describeConditions(async (context) => {
-    const env = { STORE_URL: await database.clearedDatabase() };
-    const [one, other] = [await startServer(context, { env }), await startServer(context, { env })];
-    return { one, other };
-  });
-});
 
 test('a condition on articles that are too long to be changed together is 413', async (t) => {
   const server = await startServer(t, { env: { MEMORY_STORE_BYTES_MAX: '100000000' } });

@@ -9,18 +9,13 @@ import { startServer, type TestServer } from '../support/server.js';
 
 const operations = '{"query":"mutation ($f: Upload!) { upload(file: $f) }","variables":{"f":null}}';
 
+const file = part('part', 'x', { fileName: 'a.txt' });
+
 /** Every route that takes a form, with one that it stores. */
 const forms = [
-  ['/api/multiparts/simple', [part('part', 'x', { fileName: 'a.txt' })]],
-  ['/api/multiparts/list', [part('any', 'x', { fileName: 'a.txt' })]],
-  [
-    '/graphql',
-    [
-      part('operations', operations),
-      part('map', '{"0":["variables.f"]}'),
-      part('0', 'x', { fileName: 'a.txt' }),
-    ],
-  ],
+  ['/api/multiparts/simple', [file]],
+  ['/api/multiparts/list', [file]],
+  ['/graphql', [part('operations', operations), part('map', '{"part":["variables.f"]}'), file]],
 ] as const;
 
 const env = { ALLOWED_ORIGINS: 'https://ui.example', PUBLIC_URL: 'HTTPS://Blog.Example:443' };
@@ -41,14 +36,24 @@ async function send(
   return client.response();
 }
 
+const site = { 'Sec-Fetch-Site': 'cross-site' };
+const refused = {
+  'with a foreign origin': { Origin: 'https://evil.example' },
+  'with the origin null': { Origin: 'null' },
+  'with the host on another port': { Origin: 'http://127.0.0.1:1' },
+  'from another site, without an origin': site,
+};
+const taken = {
+  'without an origin': {},
+  'with an allowed origin': { Origin: 'https://ui.example' },
+  'with an allowed origin on another site': { Origin: 'https://ui.example', ...site },
+  'with the origin of PUBLIC_URL': { Origin: 'https://blog.example' },
+  'from a page of this host': { 'Sec-Fetch-Site': 'same-origin' },
+};
+
 for (const [path, parts] of forms) {
   suite(`a form sent to ${path}`, () => {
-    for (const [name, headers] of [
-      ['with a foreign origin', { Origin: 'https://evil.example' }],
-      ['with the origin null', { Origin: 'null' }],
-      ['with the host on another port', { Origin: 'http://127.0.0.1:1' }],
-      ['from another site, without an origin', { 'Sec-Fetch-Site': 'cross-site' }],
-    ] as const) {
+    for (const [name, headers] of Object.entries(refused)) {
       test(`${name} is refused with 403 and stores nothing`, async (t) => {
         const server = await startServer(t, { env });
         const response = await send(t, server, { path, parts, headers });
@@ -59,16 +64,7 @@ for (const [path, parts] of forms) {
       });
     }
 
-    for (const [name, headers] of [
-      ['without an origin', {}],
-      ['with an allowed origin', { Origin: 'https://ui.example' }],
-      [
-        'with an allowed origin on another site',
-        { Origin: 'https://ui.example', 'Sec-Fetch-Site': 'cross-site' },
-      ],
-      ['with the origin of PUBLIC_URL', { Origin: 'https://blog.example' }],
-      ['from a page of this host', { 'Sec-Fetch-Site': 'same-origin' }],
-    ] as const) {
+    for (const [name, headers] of Object.entries(taken)) {
       test(`${name} is stored`, async (t) => {
         const server = await startServer(t, { env });
         const response = await send(t, server, { path, parts, headers });
@@ -83,15 +79,10 @@ test('what else a page can send without asking is no type that a route takes', a
   const server = await startServer(t);
   const posts = (await (await server.fetch('/posts')).json()) as { id: string }[];
   const before = await contentOf(server);
+  const paths = '/graphql /posts /auth/login /api/multiparts/simple /api/multiparts/list';
   for (const path of [
-    '/graphql',
-    '/posts',
-    `/posts/${posts[0]?.id}/comments`,
-    '/auth/login',
-    '/api/multiparts/simple',
-    '/api/multiparts/list',
-    '/api/todos',
-    '/api/articles',
+    ...paths.split(' '),
+    ...[`/posts/${posts[0]?.id}/comments`, '/api/todos', '/api/articles'],
   ]) {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', undefined]) {
       const response = await server.fetch(path, {

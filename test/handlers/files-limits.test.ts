@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readConfig } from '../../dist/config.js';
@@ -9,6 +8,7 @@ import type { Uploads } from '../../dist/store/files/uploads.js';
 import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
 import { startServer, type TestServer } from '../support/server.js';
+import { times } from '../support/lists.js';
 import { startHttp } from '../support/http-kit.js';
 import { patient } from '../support/pace.js';
 import { keepOthersServed } from '../support/prober.js';
@@ -30,8 +30,7 @@ suite('the limits of uploads', () => {
     assert.deepEqual(await refusal(await post(server, 'list', sized(300_001))), tooLarge);
     const two = { a: file(Buffer.alloc(160_000), 'a'), b: file(Buffer.alloc(160_000), 'b') };
     assert.deepEqual(await refusal(await post(server, 'list', form(two))), tooLarge);
-    const names = Array.from({ length: 1_001 }, (_, index) => [`${index}`, 'x'] as const);
-    const many = form(Object.fromEntries(names));
+    const many = form(Object.fromEntries(times(1_001).map((at) => [`${at}`, 'x'])));
     assert.deepEqual(await refusal(await post(server, 'list', many)), tooLarge);
     const full = await refusal(await post(server, 'list', form({ b: '1', c: '2' })));
     assert.deepEqual(full, [507, 'storage_full']);
@@ -58,19 +57,14 @@ suite('the bytes of all files', () => {
 });
 
 test('a download counts its list among what waits for a client', async (t) => {
-  const files = Array.from({ length: 10_000 }, (_, at) => {
+  const files = times(10_000).map((at) => {
     return { storedName: `${at}`, temporaryName: `${at}`, size: 4_000 };
   });
   async function* read(): AsyncGenerator<Buffer, void, undefined> {
     yield Buffer.alloc(4_000);
   }
-  const uploads: Pick<Uploads, 'open'> = {
-    open: () => ({
-      files,
-      read: () => Promise.resolve(read()),
-      release: () => Promise.resolve(),
-    }),
-  };
+  const snapshot = { files, read: async () => read(), release: () => Promise.resolve() };
+  const uploads: Pick<Uploads, 'open'> = { open: () => snapshot };
   const { download } = createFileHandlers({
     uploads: uploads as Uploads, // nothing else is asked for
     config: readConfig({}),
@@ -90,15 +84,11 @@ test('a download counts its list among what waits for a client', async (t) => {
 suite('an upload that breaks off', () => {
   /** Sends a request's head and the first bytes of its body, then resets the connection. */
   async function sendHalf(t: TestContext, server: TestServer, bytes: Buffer): Promise<void> {
-    const socket = connect(server.port, '127.0.0.1');
-    t.after(() => socket.destroy());
-    const head =
-      'POST /api/multiparts/list HTTP/1.1\r\nHost: a\r\n' +
-      `Content-Type: ${multipartType}\r\nContent-Length: ${bytes.length + 10}\r\n\r\n`;
-    await new Promise((resolve) => {
-      socket.write(head);
-      socket.write(bytes, resolve);
-    });
+    const { socket, send } = await connectRaw(t, server.port);
+    const type = `Content-Type: ${multipartType}`;
+    const length = `Content-Length: ${bytes.length + 10}`;
+    send(['POST /api/multiparts/list HTTP/1.1', 'Host: a', type, length]);
+    await new Promise((resolve) => socket.write(bytes, resolve));
     await server.fetch('/hello');
     socket.resetAndDestroy();
   }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { logIn } from '../support/login.js';
 import { startServer, type TestServer } from '../support/server.js';
 import {
   askUpgrade,
@@ -18,14 +19,6 @@ const protocols = ['graphql-transport-ws'];
 async function firstPostId(server: TestServer): Promise<string> {
   const posts = (await (await server.fetch('/posts')).json()) as { id: string }[];
   return posts[0]?.id ?? '';
-}
-
-async function token(server: TestServer): Promise<string> {
-  const response = await server.send('POST', '/auth/login', {
-    username: 'user',
-    password: 'password',
-  });
-  return ((await response.json()) as { access_token: string }).access_token;
 }
 
 test('a comment by REST, by GraphQL and over a socket reaches both protocols in order', async (t) => {
@@ -74,7 +67,7 @@ test('a comment that is refused is announced to nobody', async (t) => {
 
 test('createPost over a socket runs under the account of its token', async (t) => {
   const server = await startServer(t);
-  const Authorization = `Bearer ${await token(server)}`;
+  const Authorization = `Bearer ${await logIn(server)}`;
   const create = 'mutation { createPost(createPostInput: {title: "t", content: "c"}) }';
   const author = '{ allPosts { author { name } } }';
   const ask = async (query: string): Promise<unknown> => {

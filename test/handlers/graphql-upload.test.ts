@@ -6,7 +6,7 @@ import { codes, type Part, postParts as send } from '../support/graphql-http.js'
 import { logIn } from '../support/login.js';
 import { filesOnDisk, stored as storedFiles } from '../support/files.js';
 import { multipartBody, multipartType, part } from '../support/multipart.js';
-import { type LogRecord, startServer, type TestServer } from '../support/server.js';
+import { startServer, type TestServer } from '../support/server.js';
 import { keepOthersServed } from '../support/prober.js';
 
 keepOthersServed();
@@ -21,7 +21,11 @@ const upload = 'mutation ($file: Upload!) { upload(file: $file) }';
 const both = 'mutation ($a: Upload!, $b: Upload!) { a: upload(file: $a) b: upload(file: $b) }';
 const one = { query: upload, variables: { file: null } };
 
-const noRecord: LogRecord = { level: 'info', event: '' };
+/** A map, and the file that it places. */
+const oneFile = (path = 'variables.file'): readonly Part[] => [
+  ['map', { '0': [path] }],
+  ['0', 'x', 'a.txt', 'text/plain'],
+];
 
 test('a file by map is kept under its name, and the log has its six values', async (context) => {
   const server = await startServer(context);
@@ -34,14 +38,10 @@ test('a file by map is kept under its name, and the log has its six values', asy
   assert.deepEqual(await stored(server), { 'notes.txt': 'héllo' });
   const lines = server.logged.filter(({ event }) => event === 'file uploaded');
   assert.equal(lines.length, 1);
-  const { level: _level, event: _event, requestId, temporaryName, ...facts } = lines[0] ?? noRecord;
-  assert.deepEqual(facts, {
-    name: '0',
-    fileName: 'notes.txt',
-    contentType: 'text/plain',
-    charset: 'iso-8859-1',
-    size: 6,
-  });
+  const { requestId, temporaryName, ...facts } = lines[0] ?? assert.fail();
+  const said = { name: '0', fileName: 'notes.txt', size: 6 };
+  const type = { contentType: 'text/plain', charset: 'iso-8859-1' };
+  assert.deepEqual(facts, { level: 'info', event: 'file uploaded', ...said, ...type });
   assert.ok(typeof temporaryName === 'string' && temporaryName !== 'notes.txt');
   assert.ok(typeof requestId === 'string');
 });
@@ -59,12 +59,8 @@ test('operations must be UTF-8', async (context) => {
 
 test('parts may come in any order', async (context) => {
   const server = await startServer(context);
-  const parts: Part[] = [
-    ['0', 'x', 'a.txt', 'text/plain'],
-    ['map', { '0': ['variables.file'] }],
-    ['operations', one],
-  ];
-  assert.equal((await send(server, parts)).status, 200);
+  const parts: Part[] = [['operations', one], ...oneFile()];
+  assert.equal((await send(server, parts.toReversed())).status, 200);
   assert.deepEqual(await stored(server), { 'a.txt': 'x' });
 });
 
@@ -78,11 +74,7 @@ test('in a variable of another type a file shows nothing of itself', async (cont
     [create, { v: null }, 'variables.v'],
     [create, { v: { title: null, content: 'x' } }, 'variables.v.title'],
   ] as const) {
-    const { body } = await send(server, [
-      ['operations', { query, variables }],
-      ['map', { '0': [path] }],
-      ['0', 'x', 'a.txt', 'text/plain'],
-    ]);
+    const { body } = await send(server, [['operations', { query, variables }], ...oneFile(path)]);
     const text = JSON.stringify(body);
     assert.match(text, /BAD_USER_INPUT/);
     assert.doesNotMatch(text, /temporaryName|UploadedFile|a\.txt|facts|keep/);
@@ -117,17 +109,13 @@ test('one file can stand at several places', async (context) => {
 test('operations and a map are limited in their values, like other JSON', async (context) => {
   const server = await startServer(context);
   const list = (length: number): number[] => Array.from({ length }, () => 0);
-  const extensions = { list: list(49_000) };
-  assert.equal(
-    (await send(server, [['operations', { query: '{ __typename }', extensions }]])).status,
-    200,
-  );
+  const query = '{ __typename }';
+  const ofValues = (count: number) => ({ query, extensions: { list: list(count) } });
+  assert.equal((await send(server, [['operations', ofValues(49_000)]])).status, 200);
+  const longMap: Part = ['map', { '0': list(50_001) }];
   for (const parts of [
-    [['operations', { query: '{ __typename }', extensions: { list: list(50_001) } }]],
-    [
-      ['operations', { query: '{ __typename }' }],
-      ['map', { '0': list(50_001) }],
-    ],
+    [['operations', ofValues(50_001)]],
+    [['operations', { query }], longMap],
   ] as const) {
     const { status, body } = await send(server, parts);
     assert.deepEqual([status, codes(body)], [413, ['PAYLOAD_TOO_LARGE']]);
@@ -137,24 +125,21 @@ test('operations and a map are limited in their values, like other JSON', async 
 test('what is no GraphQL multipart request is refused, and nothing stays', async (context) => {
   const server = await startServer(context);
   const file: Part = ['0', 'x', 'a.txt'];
-  const map = { '0': ['variables.file'] };
+  const map: Part = ['map', { '0': ['variables.file'] }];
+  const operations: Part = ['operations', one];
   const refused: readonly (readonly Part[])[] = [
-    [['operations', one], file],
-    [['map', map], file],
-    [['operations', '{'], ['map', map], file],
-    [['operations', one], ['operations', one], ['map', map], file],
-    [['operations', one], ['map', '['], file],
-    [['operations', one], ['map', 5], file],
-    [['operations', one], ['map', { '0': 'variables.file' }], file],
-    [['operations', one], ['map', { '0': [5] }], file],
-    [
-      ['operations', one],
-      ['map', map],
-    ],
-    [['operations', one], ['map', {}], file],
-    [['operations', one], ['map', map], file, ['1', 'y', 'b.txt']],
-    [['operations', one], ['map', map], file, ['0', 'y', 'b.txt']],
-    [['operations', one], file],
+    [operations, file],
+    [map, file],
+    [['operations', '{'], map, file],
+    [operations, operations, map, file],
+    [operations, ['map', '['], file],
+    [operations, ['map', 5], file],
+    [operations, ['map', { '0': 'variables.file' }], file],
+    [operations, ['map', { '0': [5] }], file],
+    [operations, map],
+    [operations, ['map', {}], file],
+    [operations, map, file, ['1', 'y', 'b.txt']],
+    [operations, map, file, ['0', 'y', 'b.txt']],
   ];
   for (const parts of refused) {
     const { status, body } = await send(server, parts);
@@ -169,56 +154,21 @@ test('a map can write under variables only, and only where null stands', async (
   const server = await startServer(context);
   const variables = { file: null, text: 'x', list: [null, 1], inner: { deep: null } };
   const operations = { query: upload, operationName: null, variables, extensions: { a: null } };
+  const statusOf = async (...paths: readonly string[]): Promise<number> => {
+    const map: Part = ['map', { '0': paths }];
+    return (await send(server, [['operations', operations], map, ['0', 'x', 'a']])).status;
+  };
+  const ofVariables =
+    'text none list.1 list.2 list.length list.-1 file.x __proto__.x constructor.prototype.x ' +
+    'inner inner.toString list.00';
   for (const path of [
-    'operationName',
-    'query',
-    'extensions.a',
-    'variables',
-    'variables.text',
-    '',
-    'variables.none',
-    'variables.list.1',
-    'variables.list.2',
-    'variables.list.length',
-    'variables.list.-1',
-    'variables.file.x',
-    'variables.__proto__.x',
-    'variables.constructor.prototype.x',
-    '0.variables.file',
-    'variables.inner',
-    'variables.inner.toString',
-    'variables.list.00',
-    '__proto__.x',
+    ...['operationName', 'query', 'extensions.a', 'variables', '', '0.variables.file'],
+    ...['__proto__.x', ...ofVariables.split(' ').map((name) => `variables.${name}`)],
   ]) {
-    const { status } = await send(server, [
-      ['operations', operations],
-      ['map', { '0': [path] }],
-      ['0', 'x', 'a'],
-    ]);
-    assert.equal(status, 400, path);
+    assert.equal(await statusOf(path), 400, path);
   }
-  const twice = { '0': ['variables.file', 'variables.file'] };
-  assert.equal(
-    (
-      await send(server, [
-        ['operations', operations],
-        ['map', twice],
-        ['0', 'x', 'a'],
-      ])
-    ).status,
-    400,
-  );
-  const good = { '0': ['variables.file', 'variables.list.0', 'variables.inner.deep'] };
-  assert.equal(
-    (
-      await send(server, [
-        ['operations', operations],
-        ['map', good],
-        ['0', 'x', 'a'],
-      ])
-    ).status,
-    200,
-  );
+  assert.equal(await statusOf('variables.file', 'variables.file'), 400);
+  assert.equal(await statusOf('variables.file', 'variables.list.0', 'variables.inner.deep'), 200);
   assert.deepEqual(Object.keys({}), []);
   assert.equal(({} as Record<string, unknown>)['x'], undefined);
 });
@@ -226,17 +176,9 @@ test('a map can write under variables only, and only where null stands', async (
 test('a file that no mutation took is gone when the request is over', async (context) => {
   const server = await startServer(context);
   const operations = { query: 'query ($id: String) { allPosts { id } }', variables: { id: null } };
-  await send(server, [
-    ['operations', operations],
-    ['map', { '0': ['variables.id'] }],
-    ['0', 'x', 'a'],
-  ]);
+  await send(server, [['operations', operations], ...oneFile('variables.id')]);
   const invalid = { query: `${upload} {`, variables: { file: null } };
-  await send(server, [
-    ['operations', invalid],
-    ['map', { '0': ['variables.file'] }],
-    ['0', 'x', 'a'],
-  ]);
+  await send(server, [['operations', invalid], ...oneFile()]);
   assert.deepEqual(await stored(server), {});
   assert.deepEqual(await filesOnDisk(server), []);
 });
@@ -266,11 +208,7 @@ test('more files than may be kept are refused with a code, and nothing stays', a
 
 test('with REQUIRE_AUTH=writes an upload needs a token', async (context) => {
   const server = await startServer(context, { env: { REQUIRE_AUTH: 'writes' } });
-  const parts: Part[] = [
-    ['operations', one],
-    ['map', { '0': ['variables.file'] }],
-    ['0', 'x', 'a.txt'],
-  ];
+  const parts: Part[] = [['operations', one], ...oneFile()];
   assert.equal((await send(server, parts)).status, 401);
   assert.equal((await send(server, parts, { Authorization: 'Bearer x' })).status, 401);
   const token = await logIn(server);

@@ -1,10 +1,15 @@
 /** GraphQL over HTTP through real sockets (Spec §4.1, R23 to R27). */
 
 import assert from 'node:assert/strict';
+import { cp, rename, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { logIn } from '../support/login.js';
 import { codes, get, post } from '../support/graphql-http.js';
+import { times } from '../support/lists.js';
+import { logIn } from '../support/login.js';
+import { runProgram } from '../support/program.js';
 import { startServer, type TestServer } from '../support/server.js';
+import { createDirectory } from '../support/uploads.js';
 
 const json = 'application/json; charset=utf-8';
 const modern = 'application/graphql-response+json';
@@ -57,21 +62,10 @@ test('a document with faults: 200 as application/json, 400 as the newer type', a
 
 test('what is no GraphQL request: 400 under both types', async (context) => {
   const server = await start(context);
+  const more = '"variables":[] "variables":"x" "operationName":5 "extensions":1 "__proto__":{}';
   const bodies = [
-    '',
-    '{',
-    '5',
-    'null',
-    '"x"',
-    '{}',
-    '{"query":5}',
-    '{"query":null}',
-    '{"variables":{}}',
-    '{"query":"{ allPosts { id } }","variables":[]}',
-    '{"query":"{ allPosts { id } }","variables":"x"}',
-    '{"query":"{ allPosts { id } }","operationName":5}',
-    '{"query":"{ allPosts { id } }","extensions":1}',
-    '{"query":"{ allPosts { id } }","__proto__":{}}',
+    ...['', '{', '5', 'null', '"x"', '{}', '{"query":5}', '{"query":null}', '{"variables":{}}'],
+    ...more.split(' ').map((member) => `{"query":"{ allPosts { id } }",${member}}`),
   ];
   for (const body of bodies) {
     for (const accept of ['application/json', modern]) {
@@ -113,9 +107,9 @@ test('a GET runs queries, and no mutations', async (context) => {
 
 test('a GET with bad parameters is 400, with an Accept that fails 406', async (context) => {
   const server = await start(context);
-  assert.equal((await get(server, {})).status, 400);
-  assert.equal((await get(server, { query: titles, variables: '{' })).status, 400);
-  assert.equal((await get(server, { query: titles, variables: '5' })).status, 400);
+  for (const bad of [{}, { query: titles, variables: '{' }, { query: titles, variables: '5' }]) {
+    assert.equal((await get(server, bad)).status, 400);
+  }
   const twice = await server.fetch(`/graphql?query={a}&query={b}`);
   assert.equal(twice.status, 400);
   await twice.text();
@@ -174,30 +168,20 @@ test('an empty batch is 400, one beyond the limit 413, and neither runs', async 
   const server = await start(context, { DEMO_DATA: 'false' });
   assert.equal((await post(server, [])).status, 400);
   const one = { query: createPost, variables: { input: { title: 'a', content: 'b' } } };
-  assert.equal(
-    (
-      await post(
-        server,
-        Array.from({ length: 21 }, () => one),
-      )
-    ).status,
-    413,
-  );
+  const batchOf = async (count: number) => {
+    const batch = times(count).map(() => one);
+    return post(server, batch);
+  };
+  assert.equal((await batchOf(21)).status, 413);
   assert.deepEqual((await post(server, { query: titles })).body, { data: { allPosts: [] } });
-  const twenty = await post(
-    server,
-    Array.from({ length: 20 }, () => one),
-  );
-  assert.equal((twenty.body as unknown[]).length, 20);
+  assert.equal(((await batchOf(20)).body as unknown[]).length, 20);
 });
 
 test('a batch shares one budget; a refused operation is told in its place', async (context) => {
   const server = await start(context, { GRAPHQL_OBJECTS_MAX: '100' });
   const query = '{ allPosts { comments { id } author { id } } }';
-  const { body } = await post(
-    server,
-    Array.from({ length: 20 }, () => ({ query })),
-  );
+  const batch = times(20).map(() => ({ query }));
+  const { body } = await post(server, batch);
   const refused = (body as unknown[]).map((result) => codes(result)[0]);
   assert.equal(refused[0], undefined);
   assert.equal(refused.at(-1), 'PAYLOAD_TOO_LARGE');
@@ -211,4 +195,58 @@ test('an operation beyond the budget: 200 as JSON, 413 as the newer type', async
   assert.equal((await post(server, { query })).status, 200);
   const { status, body } = await post(server, { query }, { Accept: modern });
   assert.deepEqual([status, codes(body)], [413, ['PAYLOAD_TOO_LARGE']]);
+});
+
+test('the schema is served as a file, with its directive and an ETag', async (context) => {
+  const server = await start(context);
+  const ask = (headers: Record<string, string>): Promise<Response> =>
+    server.fetch('/graphql/schema.graphql', { headers });
+  const response = await ask({});
+  const text = await response.text();
+  assert.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8');
+  assert.match(text, /title: String! @uppercase/);
+  const etag = response.headers.get('etag') ?? '';
+  for (const value of [etag, `"x", W/${etag}`, '*']) {
+    const same = await ask({ 'If-None-Match': value });
+    assert.deepEqual([same.status, await same.text()], [304, '']);
+  }
+  const again = await ask({ 'If-None-Match': '"x"', Accept: 'application/graphql' });
+  assert.equal(again.status, 200);
+  assert.equal(again.headers.get('content-type'), 'application/graphql; charset=utf-8');
+  assert.equal(await again.text(), text);
+  assert.equal((await ask({ Accept: 'image/png' })).status, 406);
+});
+
+test('a manifest of trusted documents is read at the start', async (context) => {
+  const first = await start(context);
+  const path = join(first.folder, 'manifest.json');
+  await writeFile(path, JSON.stringify({ titles }));
+  const server = await start(context, { TRUSTED_DOCUMENTS: path });
+  assert.equal(codes((await post(server, { query: titles })).body).length, 0);
+  const persistedQuery = { version: 1, sha256Hash: 'titles' };
+  assert.equal(codes((await post(server, { extensions: { persistedQuery } })).body).length, 0);
+  const other = await post(server, { query: '{ allPosts { id } }' });
+  assert.deepEqual(codes(other.body), ['BAD_USER_INPUT']);
+  const missing = { TRUSTED_DOCUMENTS: join(first.folder, 'none') };
+  await assert.rejects(start(context, missing), /TRUSTED_/);
+});
+
+test('a failed load of the engine is logged, and tried again at the next request', async (t) => {
+  const folder = await createDirectory(t);
+  await cp('dist', join(folder, 'dist'), { recursive: true });
+  await cp('package.json', join(folder, 'package.json'));
+  await symlink(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
+  const endpoint = join(folder, 'dist', 'graphql', 'endpoint.js');
+  await rename(endpoint, `${endpoint}.away`);
+  const program = await runProgram(t, { file: join(folder, 'dist', 'server.js') });
+  const { port } = await program.listening();
+  const ask = async (): Promise<number> => {
+    const headers = { 'Content-Type': 'application/json' };
+    const request = { method: 'POST', headers, body: JSON.stringify({ query: titles }) };
+    return (await fetch(`http://127.0.0.1:${port}/graphql`, request)).status;
+  };
+  assert.equal(await ask(), 500);
+  assert.match(program.output(), /the GraphQL endpoint cannot be loaded/);
+  await rename(`${endpoint}.away`, endpoint);
+  assert.equal(await ask(), 200);
 });

@@ -7,14 +7,16 @@ import { createHealthHandlers } from '../../dist/handlers/health.js';
 import type { HttpResponse } from '../../dist/http/message.js';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { gate } from '../support/http-kit.js';
-import { skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
+import { times } from '../support/lists.js';
+import { skipPostgres as skip } from '../support/postgres.js';
 import { type Program, runProgram } from '../support/program.js';
 import { connectRaw } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
+import { database } from '../support/shared-postgres.js';
 import { until } from '../support/until.js';
 
 const ready = { status: 'ready', checks: { server: 'ok', store: 'ok' } };
+const away = { status: 'not ready', checks: { server: 'ok', store: 'does not answer' } };
 
 async function statusAndBody(response: Response): Promise<[number, unknown]> {
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
@@ -45,7 +47,7 @@ describe('the question to the store', () => {
   it('is asked once a second, however many probes there are', async () => {
     let asked = 0;
     const { ask, clock } = createHealth(() => void (asked += 1));
-    await Promise.all(Array.from({ length: 100 }, () => ask()));
+    await Promise.all(times(100).map(() => ask()));
     clock.now = 999;
     await ask();
     assert.equal(asked, 1);
@@ -60,10 +62,7 @@ describe('the question to the store', () => {
     });
     const { status, body } = await ask();
     assert.equal(status, 503);
-    assert.deepEqual(JSON.parse(body as string), {
-      status: 'not ready',
-      checks: { server: 'ok', store: 'does not answer' },
-    });
+    assert.deepEqual(JSON.parse(body as string), away);
     assert.equal((await ask('live')).status, 200);
     clock.now = 1_000;
     assert.equal((await ask()).status, 200);
@@ -90,35 +89,27 @@ describe('the question to the store', () => {
   });
 });
 
-test(
-  'while the database is away the server is not ready, but alive',
-  { skip: skipPostgres },
-  async (t) => {
-    const database = await sharePostgres();
-    // Each look at the clock is a second later, so that each question goes to the database.
-    let now = 0;
-    const env = { STORE_URL: await database.createDatabase() };
-    const server = await startServer(t, { env, monotonicNow: () => (now += 1_000) });
-    const untilReady = async (status: number): Promise<unknown> => {
-      let body: unknown;
-      await until(async () => {
-        const response = await server.fetch('/readyz');
-        body = await response.json();
-        return response.status === status;
-      });
-      return body;
-    };
-    assert.deepEqual(await untilReady(200), ready);
-    await database.stop();
-    assert.deepEqual(await untilReady(503), {
-      status: 'not ready',
-      checks: { server: 'ok', store: 'does not answer' },
+test('while the database is away the server is not ready, but alive', { skip }, async (t) => {
+  // Each look at the clock is a second later, so that each question goes to the database.
+  let now = 0;
+  const env = { STORE_URL: await database.createDatabase() };
+  const server = await startServer(t, { env, monotonicNow: () => (now += 1_000) });
+  const untilReady = async (status: number): Promise<unknown> => {
+    let body: unknown;
+    await until(async () => {
+      const response = await server.fetch('/readyz');
+      body = await response.json();
+      return response.status === status;
     });
-    for (const path of ['/livez', '/hello']) assert.equal((await server.fetch(path)).status, 200);
-    await database.start();
-    assert.deepEqual(await untilReady(200), ready);
-  },
-);
+    return body;
+  };
+  assert.deepEqual(await untilReady(200), ready);
+  await database.stop();
+  assert.deepEqual(await untilReady(503), away);
+  for (const path of ['/livez', '/hello']) assert.equal((await server.fetch(path)).status, 200);
+  await database.start();
+  assert.deepEqual(await untilReady(200), ready);
+});
 
 async function runOnPorts(
   context: TestContext,
@@ -219,14 +210,11 @@ describe('--healthcheck', { concurrency: true }, () => {
   });
 
   it('exits with 1 and a line where nobody answers, or the port is not known', async () => {
-    const closed = await check({ PORT: '1', HOST: '127.0.0.1' });
-    assert.deepEqual(closed, {
-      code: 1,
-      output: '',
-      errors: 'inkwell: No response from port 1 of 127.0.0.1 (ECONNREFUSED).\n',
-    });
-    const any = await check({ PORT: '0' });
-    assert.deepEqual([any.code, any.errors], [1, 'inkwell: PORT is 0: the port is not known.\n']);
+    const closed = 'inkwell: No response from port 1 of 127.0.0.1 (ECONNREFUSED).\n';
+    const unknown = 'inkwell: PORT is 0: the port is not known.\n';
+    for (const [PORT, errors] of Object.entries({ 1: closed, 0: unknown })) {
+      assert.deepEqual(await check({ PORT, HOST: '127.0.0.1' }), { code: 1, output: '', errors });
+    }
     const faulty = await check({ PORT: 'x' });
     assert.equal(faulty.code, 1);
     assert.match(faulty.errors, /PORT must/);

@@ -1,6 +1,15 @@
+/** Lists in pages, over REST and as `allPosts(first, after)` (R14a): each reads one page of the store. */
+
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'node:test';
+import { describe, it, test, type TestContext } from 'node:test';
+import * as fc from 'fast-check';
+import type { Range } from '../../dist/store/list.js';
+import type { Post } from '../../dist/store/model.js';
+import type { Store } from '../../dist/store/store.js';
+import { startGraphql } from '../support/graphql.js';
+import { pluck, times } from '../support/lists.js';
 import { startServer, type TestServer } from '../support/server.js';
+import { inSqliteFile, stores } from '../support/stores.js';
 
 interface Listed {
   readonly id: string | number;
@@ -23,16 +32,54 @@ async function readPages(
 
 async function startFilled(t: TestContext): Promise<{ server: TestServer; post: string }> {
   const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
-  for (let count = 0; count < 5; count += 1) {
-    await server.send('POST', '/posts', { title: `${count}`, content: 'text' });
-    await server.send('POST', '/api/todos', { title: `${count}` });
-    await server.send('POST', '/api/articles', { title: `${count}` });
+  for (const title of ['0', '1', '2', '3', '4']) {
+    await server.send('POST', '/posts', { title, content: 'text' });
+    await server.send('POST', '/api/todos', { title });
+    await server.send('POST', '/api/articles', { title });
   }
   const [post] = (await (await server.fetch('/posts')).json()) as Listed[];
-  for (let count = 0; count < 5; count += 1) {
+  for (const count of times(5)) {
     await server.send('POST', `/posts/${post?.id}/comments`, { content: `${count}` });
   }
   return { server, post: String(post?.id) };
+}
+
+interface Answer {
+  readonly ids: readonly string[] | undefined;
+  readonly errors?: readonly {
+    readonly message: string;
+    readonly path: readonly string[];
+    readonly extensions: { readonly code: string };
+  }[];
+}
+
+const query = 'query ($first: Int, $after: ID) { allPosts(first: $first, after: $after) { id } }';
+
+/** The ids of `allPosts`; undefined where there is no data. */
+async function ask(server: TestServer, variables: object, text = query): Promise<Answer> {
+  const response = await server.send('POST', '/graphql', { query: text, variables });
+  assert.equal(response.status, 200);
+  const { data, ...rest } = (await response.json()) as Answer & {
+    readonly data: { readonly allPosts: readonly { readonly id: string }[] } | null;
+  };
+  return { ...rest, ids: data?.allPosts.map(({ id }) => id) };
+}
+
+async function idsOf(server: TestServer, variables: object): Promise<readonly string[]> {
+  const { ids = [], errors } = await ask(server, variables);
+  assert.equal(errors, undefined);
+  return ids;
+}
+
+/** Every page of so many posts, each behind the last post of the one before. */
+async function readAllPosts(server: TestServer, first: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (;;) {
+    const page = await idsOf(server, { first, after: ids.at(-1) ?? null });
+    ids.push(...page);
+    // Only the last page is short.
+    if (page.length < first) return ids;
+  }
 }
 
 test('posts, comments, todos and articles are read in pages, each linked to the next', async (t) => {
@@ -53,19 +100,19 @@ test('posts, comments, todos and articles are read in pages, each linked to the 
 
 test('posts are listed by their status, in pages too (R37)', async (t) => {
   const { server } = await startFilled(t);
-  const idsOf = (pages: readonly (readonly Listed[])[]) => pages.flat().map(({ id }) => id);
-  const ids = idsOf(await readPages(server, '/posts'));
+  const idsIn = (pages: readonly (readonly Listed[])[]) => pluck(pages.flat(), 'id');
+  const ids = idsIn(await readPages(server, '/posts'));
   const published = [ids[0], ids[2], ids[3]];
   const headers = { 'content-type': 'application/merge-patch+json' };
   const body = '{"status":"PUBLISHED"}';
   for (const id of published) {
     await server.fetch(`/posts/${id}`, { method: 'PATCH', headers, body });
   }
-  assert.deepEqual(idsOf(await readPages(server, '/posts?status=PUBLISHED')), published);
+  assert.deepEqual(idsIn(await readPages(server, '/posts?status=PUBLISHED')), published);
   const pages = await readPages(server, '/posts?limit=2&status=PUBLISHED');
-  assert.deepEqual([pages.length, idsOf(pages)], [2, published]);
+  assert.deepEqual([pages.length, idsIn(pages)], [2, published]);
   const rest = await readPages(server, `/posts?status=DRAFT&after=${ids[1]}`);
-  assert.deepEqual(idsOf(rest), [ids[4]]);
+  assert.deepEqual(idsIn(rest), [ids[4]]);
   assert.deepEqual(await readPages(server, '/posts?status=PENDING_MODERATION'), [[]]);
   for (const query of ['status=', 'status=draft', 'status=DRAFT&status=DRAFT']) {
     const response = await server.fetch(`/posts?${query}`);
@@ -77,24 +124,27 @@ test('posts are listed by their status, in pages too (R37)', async (t) => {
   // Only posts have one.
   const todos = await (await server.fetch('/api/todos')).text();
   assert.equal(await (await server.fetch('/api/todos?status=x')).text(), todos);
+
+  const text = `query ($first: Int, $after: ID, $status: PostStatus) {
+    allPosts(first: $first, after: $after, status: $status) { id } }`;
+  const listed = async (variables: object) => (await ask(server, variables, text)).ids;
+  assert.deepEqual(await listed({ status: 'PUBLISHED' }), published);
+  assert.deepEqual(await listed({ status: 'PUBLISHED', first: 2 }), published.slice(0, 2));
+  const after = published[1];
+  assert.deepEqual(await listed({ status: 'PUBLISHED', first: 2, after }), published.slice(2));
+  assert.deepEqual(await listed({ status: 'PENDING_MODERATION' }), []);
+  assert.deepEqual(await listed({ status: null }), ids);
+  const { errors } = await ask(server, { status: 'draft' }, text);
+  assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT');
 });
 
 test('bad parameters are refused with their name, others are not looked at', async (t) => {
   const { server, post } = await startFilled(t);
-  const faults: readonly (readonly [query: string, parameter: string])[] = [
-    ['limit=0', 'limit'],
-    ['limit=1001', 'limit'],
-    ['limit=-1', 'limit'],
-    ['limit=1e2', 'limit'],
-    ['limit=', 'limit'],
-    ['limit=2&limit=2', 'limit'],
-    ['after=', 'after'],
-    ['after=x', 'after'],
-    ['limit=2&after=%00', 'after'],
-    ['after=0', 'after'],
-  ];
+  const limits = ['limit=0', 'limit=1001', 'limit=-1', 'limit=1e2', 'limit=', 'limit=2&limit=2'];
+  const afters = ['after=', 'after=x', 'limit=2&after=%00', 'after=0'];
   for (const path of ['/posts', `/posts/${post}/comments`, '/api/todos', '/api/articles']) {
-    for (const [query, parameter] of faults) {
+    for (const query of [...limits, ...afters]) {
+      const parameter = limits.includes(query) ? 'limit' : 'after';
       const response = await server.fetch(`${path}?${query}`);
       assert.equal(response.status, 400, query);
       const problem = (await response.json()) as Record<string, unknown>;
@@ -108,3 +158,112 @@ test('bad parameters are refused with their name, others are not looked at', asy
   const missing = '019b8d5e-9c00-7000-8000-000000009999';
   assert.equal((await server.fetch(`/posts/${missing}/comments?limit=2`)).status, 404);
 });
+
+describe('pages of posts over GraphQL', () => {
+  for (const { name, skip, newUrl } of stores) {
+    it(`are the whole list in its order, also with long posts, ${name}`, { skip }, async (t) => {
+      const env = { STORE_URL: await newUrl(t), DEMO_DATA: 'false' };
+      const server = await startServer(t, { env });
+      const long = 'x'.repeat(400_000);
+      for (const content of ['a', long, long, long, long, 'b', 'c']) {
+        await server.send('POST', '/posts', { title: 'a', content });
+      }
+      const ids = pluck((await (await server.fetch('/posts')).json()) as { id: string }[], 'id');
+      assert.equal(ids.length, 7);
+      const pick = fc.integer({ min: 1, max: 9 });
+      for (const first of new Set([1, 7, 8, 1_000, ...fc.sample(pick, 3)])) {
+        assert.deepEqual(await readAllPosts(server, first), ids);
+      }
+      assert.deepEqual(await idsOf(server, { after: ids[2] }), ids.slice(3));
+      const next = ids.slice(3, 5);
+      assert.deepEqual(await idsOf(server, { after: ids[2]?.toUpperCase(), first: 2 }), next);
+      assert.equal((await server.fetch(`/posts/${ids[2]}`, { method: 'DELETE' })).status, 204);
+      assert.deepEqual(await idsOf(server, { after: ids[2], first: 2 }), next);
+      assert.deepEqual(await idsOf(server, { after: ids.at(-1) }), []);
+    });
+  }
+});
+
+test('without arguments, or with null, the response is the whole list', async (t) => {
+  const server = await startServer(t);
+  const whole = await ask(server, {}, '{ allPosts { id } }');
+  assert.equal(whole.ids?.length, 3);
+  assert.deepEqual(await ask(server, {}), whole);
+  assert.deepEqual(await ask(server, { first: null, after: null }), whole);
+});
+
+test('values out of their bounds are refused by name, and read nothing', async (t) => {
+  const ranges: unknown[] = [];
+  const { run } = startGraphql({ wrap: (store) => noting(store, ranges) });
+  const server = await startServer(t);
+  for (const [variables, name] of [
+    [{ first: 0 }, 'first'],
+    [{ first: -1 }, 'first'],
+    [{ first: 1_001 }, 'first'],
+    [{ first: 2, after: 'x' }, 'after'],
+    [{ after: '' }, 'after'],
+    [{ after: 7 }, 'after'],
+  ] as const) {
+    const { ids, errors = [] } = await ask(server, variables);
+    assert.deepEqual([ids, errors.length], [undefined, 1]);
+    const [{ path, extensions, message } = assert.fail()] = errors;
+    assert.deepEqual([path, extensions.code], [['allPosts'], 'BAD_USER_INPUT']);
+    assert.match(message, new RegExp(`^The parameter ${name} must be one `));
+    await run(query, variables);
+  }
+  assert.deepEqual(ranges, []);
+  for (const first of [1.5, '2', 2 ** 31]) {
+    const { errors } = await ask(server, { first });
+    assert.equal(errors?.[0]?.extensions.code, 'BAD_USER_INPUT');
+  }
+});
+
+test('a page reads no more of the store than it gives', async () => {
+  const ranges: unknown[] = [];
+  const { run, posts } = startGraphql({
+    posts: 900,
+    comments: 0,
+    env: { GRAPHQL_OBJECTS_MAX: '100' },
+    wrap: (store) => noting(store, ranges),
+  });
+  const { data } = await run(query, { first: 100, after: posts.at(-1)?.id });
+  const found = (data as { allPosts: readonly Post[] }).allPosts;
+  assert.deepEqual(pluck(found, 'id'), pluck(posts.toReversed().slice(1, 101), 'id'));
+  assert.deepEqual(ranges, [{ limit: 100, after: posts.at(-1)?.id }]);
+  // A list of so many posts is refused without a limit.
+  for (const variables of [{}, { after: posts.at(-1)?.id }, { first: 101 }]) {
+    const { errors } = await run(query, variables);
+    assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE');
+  }
+});
+
+test('what is read of a database is held to the memory of all requests', async (t) => {
+  const start = async (url: string): Promise<TestServer> => {
+    const env = { WAITING_BYTES_MAX: '8388608', DEMO_DATA: 'false', STORE_URL: url };
+    const server = await startServer(t, { env });
+    const post = { title: 'a', content: 'x'.repeat(400_000) };
+    for (const _ of times(30)) await server.send('POST', '/posts', post);
+    return server;
+  };
+  // These records are there anyway.
+  assert.equal((await idsOf(await start('memory:'), {})).length, 30);
+  if (inSqliteFile.skip !== false) return;
+  const server = await start(await inSqliteFile.newUrl(t));
+  for (const _ of times(5)) {
+    for (const variables of [{}, { first: 29 }]) {
+      const { errors } = await ask(server, variables);
+      assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE');
+    }
+    assert.equal((await idsOf(server, { first: 5 })).length, 5);
+  }
+});
+
+/** The store, noting each range of all posts that is read. */
+function noting(store: Store, ranges: unknown[]): Store {
+  const { all } = store.posts;
+  const read = (range?: Range): ReturnType<typeof all.read> => {
+    ranges.push(range);
+    return all.read(range);
+  };
+  return { ...store, posts: { ...store.posts, all: { ...all, read } } };
+}

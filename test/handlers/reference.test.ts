@@ -97,12 +97,8 @@ describe('the page of the reference', () => {
     const text = await page.text();
     const files = Array.from(text.matchAll(/(?:src|href)="([^"]+)"/g), ([, name = '']) => name);
     assert.equal(files.length, 4);
-    for (const name of [
-      ...files,
-      'LICENSE.txt',
-      'NOTICE.txt',
-      'swagger-ui-bundle.js.LICENSE.txt',
-    ]) {
+    const licences = ['LICENSE.txt', 'NOTICE.txt', 'swagger-ui-bundle.js.LICENSE.txt'];
+    for (const name of [...files, ...licences]) {
       assert.match(name, /^[\w.-]+$/);
       assert.equal((await server.fetch(`/docs/${name}`)).status, 200, name);
     }
@@ -186,17 +182,13 @@ describe('what the API reference says', () => {
     };
     server = await start({ env: { BODY_BYTES_MAX: '1024', UPLOAD_BYTES_MAX: '1024' } });
     others.set('storage_full', await start({ constants: { storedFilesMax: 1 } }));
-    const strict = await startServer(
-      { after: (end) => ends.push(end) },
-      { env: { REQUIRE_AUTH: 'writes', LOGIN_FAILURES_MAX: '1' } },
-    );
+    const context = { after: (end: () => Promise<void>) => ends.push(end) };
+    const limits = { REQUIRE_AUTH: 'writes', LOGIN_FAILURES_MAX: '1' };
+    const strict = await startServer(context, { env: limits });
     for (const code of ['missing_token', 'invalid_token', 'too_many_requests']) {
       others.set(code, strict);
     }
-    const owned = await startServer(
-      { after: (end) => ends.push(end) },
-      { env: { REQUIRE_AUTH: 'owners' } },
-    );
+    const owned = await startServer(context, { env: { REQUIRE_AUTH: 'owners' } });
     others.set('forbidden', owned);
     tokenOfUser = await logIn(owned);
     ids.set('articles', '1');
@@ -224,10 +216,7 @@ describe('what the API reference says', () => {
   };
   const tokenFor = async ({ path }: Entry): Promise<Change> => {
     if (path !== '/profile') return {};
-    const body = { username: 'user', password: 'password' };
-    const response = await server.send('POST', '/auth/login', body);
-    const { access_token: token } = (await response.json()) as { readonly access_token: string };
-    return { headers: { Authorization: `Bearer ${token}` } };
+    return { headers: { Authorization: `Bearer ${await logIn(server)}` } };
   };
 
   for (const entry of entries) {

@@ -6,6 +6,7 @@ import * as fc from 'fast-check';
 import { toByteRange } from '../../dist/http/range.js';
 import { withCode } from '../support/errors.js';
 import { file, filesOnDisk, form, post, refusal, stored } from '../support/files.js';
+import { pluck } from '../support/lists.js';
 import { startServer, type TestServer } from '../support/server.js';
 
 const text = 'The quick brown fox jumps over the lazy dog.';
@@ -19,20 +20,14 @@ async function put(server: TestServer, name: string, content: Buffer | string): 
 suite('GET /api/multiparts/{name}', () => {
   test('gives the bytes with their type, name and length', async (t) => {
     const server = await startServer(t);
+    const octets = 'application/octet-stream';
+    const odd = '%C3%A4%20%2520%20%22q%22.txt';
     for (const [name, type, disposition] of [
       ['a.txt', 'text/plain', `filename="a.txt"; filename*=UTF-8''a.txt`],
       ['B.SVG', 'application/svg+xml', `filename="B.SVG"; filename*=UTF-8''B.SVG`],
-      ['c', 'application/octet-stream', `filename="c"; filename*=UTF-8''c`],
-      [
-        'ä %20 "q".txt',
-        'text/plain',
-        `filename="_ _20 _q_.txt"; filename*=UTF-8''%C3%A4%20%2520%20%22q%22.txt`,
-      ],
-      [
-        "it's (1)*",
-        'application/octet-stream',
-        `filename="it's (1)*"; filename*=UTF-8''it%27s%20%281%29%2A`,
-      ],
+      ['c', octets, `filename="c"; filename*=UTF-8''c`],
+      ['ä %20 "q".txt', 'text/plain', `filename="_ _20 _q_.txt"; filename*=UTF-8''${odd}`],
+      ["it's (1)*", octets, `filename="it's (1)*"; filename*=UTF-8''it%27s%20%281%29%2A`],
       ['simple.txt', 'text/plain', `filename="simple.txt"; filename*=UTF-8''simple.txt`],
     ] as const) {
       const path = await put(server, name, text);
@@ -147,15 +142,8 @@ suite('Range', () => {
   test('what is no single range of bytes is ignored', async (t) => {
     const server = await startServer(t);
     const path = await put(server, 'a.txt', text);
-    for (const range of [
-      'bytes=0-0,2-2',
-      'bytes=5-4',
-      'bytes=',
-      'bytes=-',
-      'lines=0-1',
-      '0-1',
-      'bytes=a-',
-    ]) {
+    const ranges = 'bytes=0-0,2-2 bytes=5-4 bytes= bytes=- lines=0-1 0-1 bytes=a-';
+    for (const range of ranges.split(' ')) {
       const response = await server.fetch(path, { headers: { Range: range } });
       assert.equal(response.status, 200, range);
       assert.equal(await response.text(), text);
@@ -213,10 +201,7 @@ suite('DELETE /api/multiparts/{name}', () => {
     for (const method of ['GET', 'DELETE']) {
       assert.deepEqual(await refusal(await server.fetch(path, { method })), [404, 'not_found']);
     }
-    assert.deepEqual(
-      (await stored(server)).map(([name]) => name),
-      ['b.txt'],
-    );
+    assert.deepEqual(pluck(await stored(server), 0), ['b.txt']);
     assert.equal((await filesOnDisk(server)).length, 1);
   });
 
@@ -240,8 +225,6 @@ suite('DELETE /api/multiparts/{name}', () => {
     const response = await server.fetch(path);
     assert.equal((await server.fetch(path, { method: 'DELETE' })).status, 204);
     assert.equal((await response.arrayBuffer()).byteLength, bytes.length);
-    const after = await server.fetch('/hello');
-    assert.equal(after.status, 200);
   });
 
   test('the paths of the two uploads stay what they were', async (t) => {

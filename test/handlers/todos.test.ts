@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pluck } from '../support/lists.js';
 import { ask } from '../support/raw-client.js';
 import { startServer, type TestServer } from '../support/server.js';
 
@@ -48,17 +49,12 @@ test('POST /api/todos: 201 with an absolute Location, last in the list (R2, R12,
 });
 
 test('the Location has PUBLIC_URL where one is set, else the host of the request', async (t) => {
-  const request = (host: string): string =>
-    [
-      `POST /api/todos HTTP/1.${host === '' ? 0 : 1}`,
-      ...(host === '' ? [] : [`Host: ${host}`]),
-      'X-Forwarded-Host: evil.example',
-      'X-Forwarded-Proto: https',
-      'Content-Type: application/json',
-      'Content-Length: 13',
-      '',
-      '{"title":"a"}',
-    ].join('\r\n');
+  const others = ['X-Forwarded-Host: evil.example', 'X-Forwarded-Proto: https'];
+  const content = ['Content-Type: application/json', 'Content-Length: 13', '', '{"title":"a"}'];
+  const request = (host: string): string => {
+    const version = host === '' ? 'HTTP/1.0' : `HTTP/1.1\r\nHost: ${host}`;
+    return [`POST /api/todos ${version}`, ...others, ...content].join('\r\n');
+  };
   const plain = await startServer(t);
   const named = await startServer(t, { env: { PUBLIC_URL: 'https://todo.example' } });
   const rows = [
@@ -101,16 +97,11 @@ test('a body that is no todo is 422 with a pointer for every fault', async (t) =
   for (const [body, pointers] of rows) {
     const response = await server.send('POST', '/api/todos', body);
     assert.equal(response.status, 422, JSON.stringify(body));
-    const { error, errors } = (await response.json()) as {
-      error: string;
-      errors: { pointer: string }[];
-    };
+    const problem = (await response.json()) as { error: string; errors: { pointer: string }[] };
+    const { error, errors } = problem;
     const places = pointers[0] === '' ? '' : ` at ${pointers.join(', ')}`;
     assert.equal(error, `The request body is not valid${places}.`);
-    assert.deepEqual(
-      errors.map(({ pointer }) => pointer),
-      pointers,
-    );
+    assert.deepEqual(pluck(errors, 'pointer'), pointers);
   }
   assert.equal((await list(server)).length, 3);
 });
