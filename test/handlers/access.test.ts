@@ -97,9 +97,12 @@ async function guarded(server: TestServer, member: Headers) {
   const todo = `/api/todos/${await firstId(server, '/api/todos', member)}`;
   const texts = { title: 't', content: 'c' };
   const reads = [
-    ...['/posts', '/posts?limit=1', post, `${post}/comments`, comment],
-    ...['/api/multiparts', '/api/multiparts/abc.text', '/api/todos', todo, '/api/articles'],
-    ...['/api/articles/1', '/articles/1', '/profile', '/graphql/schema.graphql'],
+    ...'/posts /posts?limit=1 /api/multiparts /api/multiparts/abc.text /api/todos'.split(' '),
+    ...'/api/articles /api/articles/1 /articles/1 /profile /graphql/schema.graphql'.split(' '),
+    post,
+    `${post}/comments`,
+    comment,
+    todo,
   ];
   return {
     reads,

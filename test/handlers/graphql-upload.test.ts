@@ -161,10 +161,9 @@ test('a map can write under variables only, and only where null stands', async (
   const ofVariables =
     'text none list.1 list.2 list.length list.-1 file.x __proto__.x constructor.prototype.x ' +
     'inner inner.toString list.00';
-  for (const path of [
-    ...['operationName', 'query', 'extensions.a', 'variables', '', '0.variables.file'],
-    ...['__proto__.x', ...ofVariables.split(' ').map((name) => `variables.${name}`)],
-  ]) {
+  const others = 'operationName query extensions.a variables 0.variables.file __proto__.x';
+  const wrong = ofVariables.split(' ').map((name) => `variables.${name}`);
+  for (const path of ['', ...others.split(' '), ...wrong]) {
     assert.equal(await statusOf(path), 400, path);
   }
   assert.equal(await statusOf('variables.file', 'variables.file'), 400);

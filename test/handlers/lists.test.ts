@@ -53,10 +53,11 @@ interface Answer {
   }[];
 }
 
-const query = 'query ($first: Int, $after: ID) { allPosts(first: $first, after: $after) { id } }';
+const pageQuery =
+  'query ($first: Int, $after: ID) { allPosts(first: $first, after: $after) { id } }';
 
 /** The ids of `allPosts`; undefined where there is no data. */
-async function ask(server: TestServer, variables: object, text = query): Promise<Answer> {
+async function ask(server: TestServer, variables: object, text = pageQuery): Promise<Answer> {
   const response = await server.send('POST', '/graphql', { query: text, variables });
   assert.equal(response.status, 200);
   const { data, ...rest } = (await response.json()) as Answer & {
@@ -209,7 +210,7 @@ test('values out of their bounds are refused by name, and read nothing', async (
     const [{ path, extensions, message } = assert.fail()] = errors;
     assert.deepEqual([path, extensions.code], [['allPosts'], 'BAD_USER_INPUT']);
     assert.match(message, new RegExp(`^The parameter ${name} must be one `));
-    await run(query, variables);
+    await run(pageQuery, variables);
   }
   assert.deepEqual(ranges, []);
   for (const first of [1.5, '2', 2 ** 31]) {
@@ -226,13 +227,13 @@ test('a page reads no more of the store than it gives', async () => {
     env: { GRAPHQL_OBJECTS_MAX: '100' },
     wrap: (store) => noting(store, ranges),
   });
-  const { data } = await run(query, { first: 100, after: posts.at(-1)?.id });
+  const { data } = await run(pageQuery, { first: 100, after: posts.at(-1)?.id });
   const found = (data as { allPosts: readonly Post[] }).allPosts;
   assert.deepEqual(pluck(found, 'id'), pluck(posts.toReversed().slice(1, 101), 'id'));
   assert.deepEqual(ranges, [{ limit: 100, after: posts.at(-1)?.id }]);
   // A list of so many posts is refused without a limit.
   for (const variables of [{}, { after: posts.at(-1)?.id }, { first: 101 }]) {
-    const { errors } = await run(query, variables);
+    const { errors } = await run(pageQuery, variables);
     assert.equal(errors?.[0]?.extensions.code, 'PAYLOAD_TOO_LARGE');
   }
 });
