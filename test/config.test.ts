@@ -27,10 +27,8 @@ test('without any setting the defaults hold, and nothing can change them', () =>
 });
 
 test('an empty setting counts as absent', () => {
-  assert.deepEqual(
-    readConfig(Object.fromEntries(all.map(({ name }) => [name, '']))),
-    readConfig({}),
-  );
+  const found = readConfig(Object.fromEntries(all.map(({ name }) => [name, ''])));
+  assert.deepEqual(found, readConfig({}));
 });
 
 test('every setting has a name of its own, a default that it accepts, and a meaning', () => {

@@ -90,16 +90,9 @@ test('lines that nobody takes are counted over the seconds, and told of once', (
   log('info', 'last');
   log('info', 'very last');
   const events = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  assert.deepEqual(
-    events.map(({ event, dropped }) => [event, dropped]),
-    [
-      ['first', undefined],
-      ['in the same second', undefined],
-      ['log lines dropped', 5],
-      ['last', undefined],
-      ['very last', undefined],
-    ],
-  );
+  const found = events.map(({ event, dropped }) => `${event} ${dropped ?? ''}`.trim());
+  const due = ['first', 'in the same second', 'log lines dropped 5', 'last', 'very last'];
+  assert.deepEqual(found, due);
 });
 
 test('pretty: the time, the level, the event, then facts in one line', () => {
@@ -132,10 +125,8 @@ test('what anybody can cause is a line at the 1st, 2nd, 4th … time in a minute
   time = 60_000;
   counted('refused', { client: 'a' });
   const told = lines.map((line) => JSON.parse(line) as { client: string; count: number });
-  assert.deepEqual(
-    told.map(({ client, count }) => `${client} ${count}`),
-    ['a 1', 'a 2', 'a 4', 'a 8', 'a 16', 'a 32', 'a 64', 'b 1', 'a 1'],
-  );
+  const found = told.map(({ client, count }) => `${client} ${count}`);
+  assert.deepEqual(found, ['a 1', 'a 2', 'a 4', 'a 8', 'a 16', 'a 32', 'a 64', 'b 1', 'a 1']);
 });
 
 test('of many different events the counts are forgotten, not kept without end', () => {

@@ -51,8 +51,9 @@ describe('the tables of the documents', () => {
     for (const { method, path } of routes) {
       methods.set(path, [...(methods.get(path) ?? []), method]);
     }
+    const found = firstCells(doc('contract.md'), '## 4. Routes', 2);
     assert.deepEqual(
-      firstCells(doc('contract.md'), '## 4. Routes', 2),
+      found,
       [...methods].map(([path, names]) => [path, names.join(', ')]),
     );
   });
@@ -90,10 +91,8 @@ describe('the tables of the documents', () => {
   it('lists the packages', () => {
     const named = (heading: string): string[] =>
       firstCells(doc('development.md'), heading, 1).flat().toSorted();
-    assert.deepEqual(
-      named('## Packages at run time'),
-      Object.keys(manifest.dependencies).toSorted(),
-    );
+    const found = named('## Packages at run time');
+    assert.deepEqual(found, Object.keys(manifest.dependencies).toSorted());
   });
 
   it('shows every package in the picture of a request', () => {

@@ -101,9 +101,7 @@ test(`${subscribers} silent subscribers cost a bounded part, and a reader gets a
   const codes = await Promise.all(silent.map(async ({ closed }) => (await closed).code));
   const counts = [1013, 1006].map((code) => codes.filter((each) => each === code).length);
   t.diagnostic(`closed: ${counts[0]} told so with 1013, ${counts[1]} cut off (1006)`);
-  assert.deepEqual(
-    codes.filter((code) => code !== 1013 && code !== 1006),
-    [],
-  );
+  const found = codes.filter((code) => code !== 1013 && code !== 1006);
+  assert.deepEqual(found, []);
   await reader.close();
 });

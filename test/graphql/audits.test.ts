@@ -9,9 +9,7 @@ test('every public audit of GraphQL over HTTP is passed', async (context) => {
   const server = await startServer(context);
   const results = await auditServer({ url: `${server.url}/graphql` });
   const failed = results.filter((result) => result.status !== 'ok');
-  assert.deepEqual(
-    failed.map(({ id, name, status, ...rest }) => ({ id, name, status, ...rest })),
-    [],
-  );
+  const found = failed.map(({ id, name, status, ...rest }) => ({ id, name, status, ...rest }));
+  assert.deepEqual(found, []);
   assert.equal(results.length, 61);
 });

@@ -33,8 +33,7 @@ async function run(length: number, milliseconds: number) {
   setImmediate(other);
   const { json } = await runBatch(engine, requests, {} as never);
   going = false;
-  const seen = (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
-  return seen;
+  return (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
 }
 
 test('others get their turn between operations that take long', async () => {

@@ -98,10 +98,8 @@ test('a member that leaves while an event goes round takes nothing from the othe
   await turn();
   source.publish({ data: { a: 1 } });
   await turn();
-  assert.deepEqual(
-    readers.map((reader) => reader.events.length),
-    [0, 1, 1],
-  );
+  const found = readers.map((reader) => reader.events.length);
+  assert.deepEqual(found, [0, 1, 1]);
 });
 
 test('more members than one turn can serve all get the events, in order', async () => {

@@ -3,46 +3,34 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { runProgram } from '../support/program.js';
-import { connectRaw } from '../support/raw-client.js';
+import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { askUpgrade, connectReady, upgradeLines } from '../support/ws-clients.js';
 import { until } from '../support/until.js';
 
-interface Watched {
-  readonly main: string;
-  readonly port: number;
-  read(): Promise<string>;
-  /** The value of the one line that begins so. */
-  valueOf(series: string): Promise<number>;
-  /** Resolves once `valueOf` gives this. */
-  reaches(series: string, value: number): Promise<void>;
-}
-
 /** In this process. */
-async function start(
-  context: TestContext,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Watched> {
+async function start(context: TestContext, env: Readonly<Record<string, string>> = {}) {
   const { url, port, adminUrl } = await startServer(context, { env: { ADMIN_PORT: '0', ...env } });
   return watch(url, port, adminUrl);
 }
 
 /** A process of its own, with a port of its own for `/metrics`. */
-async function startApart(context: TestContext): Promise<Watched> {
+async function startApart(context: TestContext) {
   const program = await runProgram(context, { env: { ADMIN_PORT: '0' } });
   const { line, port } = await program.listening();
   const { url, adminUrl } = JSON.parse(line) as { readonly url: string; readonly adminUrl: string };
   return watch(url, port, adminUrl);
 }
 
-function watch(main: string, port: number, place: string): Watched {
+function watch(main: string, port: number, place: string) {
   const read = async (): Promise<string> => {
     const response = await fetch(`${place}/metrics`);
     assert.equal(response.status, 200);
     assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
     return response.text();
   };
+  /** The value of the one line that begins so. */
   const valueOf = async (series: string): Promise<number> => {
     const lines = (await read()).split('\n').filter((one) => one.startsWith(`${series} `));
     assert.ok(lines.length <= 1, series);
@@ -53,7 +41,8 @@ function watch(main: string, port: number, place: string): Watched {
     port,
     read,
     valueOf,
-    async reaches(series, value) {
+    /** Resolves once `valueOf` gives this. */
+    async reaches(series: string, value: number): Promise<void> {
       await until(async () => (await valueOf(series)) === value);
     },
   };
@@ -68,20 +57,20 @@ function operationsOf(type: string, outcome: string): string {
   return `inkwell_graphql_operation_duration_seconds_count{type="${type}",outcome="${outcome}"}`;
 }
 
-async function ask(main: string, query: string, path = '/graphql'): Promise<void> {
+async function send(url: string, value: unknown): Promise<void> {
   const headers = { 'Content-Type': 'application/json' };
-  const body = JSON.stringify({ query });
-  await (await fetch(main + path, { method: 'POST', body, headers })).arrayBuffer();
+  const body = JSON.stringify(value);
+  await (await fetch(url, { method: 'POST', body, headers })).arrayBuffer();
 }
+
+const ask = (main: string, query: string): Promise<void> => send(`${main}/graphql`, { query });
 
 test('requests are counted by route and status, with no word of a client', async (t) => {
   const { main, read, valueOf } = await start(t);
   for (const path of ['/hello', '/hello?a=secret', '/posts/secret', '/secret']) {
     await (await fetch(main + path)).arrayBuffer();
   }
-  const body = JSON.stringify({ username: 'user', password: 'secret' });
-  const headers = { 'Content-Type': 'application/json' };
-  await fetch(`${main}/auth/login`, { method: 'POST', body, headers });
+  await send(`${main}/auth/login`, { username: 'user', password: 'secret' });
   await fetch(`${main}/hello`, { method: 'PROPFIND' });
   assert.equal(await valueOf(countOf('GET', '/hello', 200)), 2);
   assert.equal(await valueOf(countOf('GET', '/posts/{id}', 404)), 1);
@@ -112,10 +101,8 @@ test('the buckets of a histogram grow up to its count', async (t) => {
   for (let count = 0; count < 5; count += 1) await (await fetch(`${main}/hello`)).arrayBuffer();
   const found = (await read()).matchAll(/_bucket{.*route="\/hello".*} (\d+)$/gm);
   const counts = Array.from(found, ([, count]) => Number(count));
-  assert.deepEqual(
-    counts,
-    counts.toSorted((a, b) => a - b),
-  );
+  const sorted = counts.toSorted((a, b) => a - b);
+  assert.deepEqual(counts, sorted);
   assert.equal(counts.at(-1), 5);
 });
 
@@ -125,23 +112,11 @@ test('what is under way and open is shown, and is nothing in the end', async (t)
   const gauges = [...open, 'subscriptions'].map((name) => `inkwell_${name}`);
   // An upload whose body does not come, an event stream, and a socket with a subscription.
   const upload = await connectRaw(t, port);
-  upload.send([
-    'POST /posts HTTP/1.1',
-    'Host: a',
-    'Content-Type: application/json',
-    'Content-Length: 100',
-    '',
-    '',
-  ]);
+  const type = 'Content-Type: application/json';
+  upload.send(['POST /posts HTTP/1.1', 'Host: a', type, 'Content-Length: 100']);
   const query = 'subscription { commentAdded { id } }';
   const stream = await connectRaw(t, port);
-  stream.send([
-    `GET /graphql?query=${encodeURIComponent(query)} HTTP/1.1`,
-    'Host: a',
-    'Accept: text/event-stream',
-    '',
-    '',
-  ]);
+  stream.send(get(`/graphql?query=${encodeURIComponent(query)}`, 'Accept: text/event-stream'));
   const socket = await connectReady(port);
   socket.send({ type: 'subscribe', id: '1', payload: { query } });
   for (const [at, value] of [2, 3, 1, 1, 2].entries()) await reaches(gauges[at] ?? '', value);
@@ -159,10 +134,8 @@ test('what is under way and open is shown, and is nothing in the end', async (t)
   assert.match(await read(), /^inkwell_build_info\{version="[0-9.]+"\} 1$/m);
   const names = Array.from((await read()).matchAll(/^# TYPE (\w+)/gm), ([, name = '']) => name);
   const text = readFileSync(new URL('../../docs/production.md', import.meta.url), 'utf8');
-  const listed = Array.from(
-    text.matchAll(/^\| `((?:inkwell|process)_\w+)`/gm),
-    ([, name = '']) => name,
-  );
+  const rows = text.matchAll(/^\| `((?:inkwell|process)_\w+)`/gm);
+  const listed = Array.from(rows, ([, name = '']) => name);
   assert.deepEqual(names.toSorted(), listed.toSorted(), 'the documents list them all');
 });
 
@@ -192,20 +165,15 @@ test('statements of a durable store are timed by kind', { skip: skipSqlite }, as
   const [read, written] = [await calls('read'), await calls('write')];
   await (await fetch(`${main}/posts`)).arrayBuffer();
   assert.equal(await calls('read'), read + 1);
-  const headers = { 'Content-Type': 'application/json' };
-  const body = JSON.stringify({ title: 'a', content: 'b' });
-  await fetch(`${main}/posts`, { method: 'POST', body, headers });
+  await send(`${main}/posts`, { title: 'a', content: 'b' });
   assert.equal(await calls('write'), written + 1);
-});
-
-test('those of the store in memory are not', async (t) => {
-  const { main, read } = await start(t);
-  await (await fetch(`${main}/posts`)).arrayBuffer();
-  assert.doesNotMatch(await read(), /store_statement_duration_seconds_count/);
 });
 
 test('counters begin with 0, and stored files are shown beside their limits', async (t) => {
   const { main, read, valueOf } = await start(t);
+  // Of the store in memory no statement is timed.
+  await (await fetch(`${main}/posts`)).arrayBuffer();
+  assert.doesNotMatch(await read(), /store_statement_duration_seconds_count/);
   for (const series of [
     'security_events_total{event="login failed"}',
     'graphql_cached_responses_total{type="query"}',
@@ -222,14 +190,10 @@ test('counters begin with 0, and stored files are shown beside their limits', as
   );
   const body = new FormData();
   body.append('part', new Blob(['abc']), 'a.txt');
-  assert.equal(
-    (await fetch(`${main}/api/multiparts/simple`, { method: 'POST', body })).status,
-    200,
-  );
-  assert.deepEqual(
-    [await valueOf('inkwell_stored_files'), await valueOf('inkwell_stored_bytes')],
-    [1, 3],
-  );
+  const { status } = await fetch(`${main}/api/multiparts/simple`, { method: 'POST', body });
+  assert.equal(status, 200);
+  assert.equal(await valueOf('inkwell_stored_files'), 1);
+  assert.equal(await valueOf('inkwell_stored_bytes'), 3);
   assert.ok((await valueOf('inkwell_stored_bytes_max')) > 1e9);
 });
 
