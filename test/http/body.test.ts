@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
-import { gate, startHttp } from '../support/http-kit.js';
+import { gate, startHandler, startHttp } from '../support/http-kit.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 
@@ -32,17 +32,12 @@ const readers = {
 for (const [how, read] of Object.entries(readers)) {
   test(`a client that left while a store was asked leaves nothing behind, read ${how}`, async (t) => {
     const asked = gate();
-    const { port, active, logged } = await startHttp(t, {
-      routes: {
-        'POST /': async (request) => {
-          asked.open();
-          await new Promise((resolve) => request.incoming.once('close', resolve));
-          await read(request);
-          return textResponse(200, '');
-        },
-      },
+    const { client, active, logged } = await startHandler(t, async (request) => {
+      asked.open();
+      await new Promise((resolve) => request.incoming.once('close', resolve));
+      await read(request);
+      return textResponse(200, '');
     });
-    const client = await connectRaw(t, port);
     const type = 'Content-Type: multipart/form-data; boundary=b';
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 99\r\n\r\nab`);
     await asked.opened;
@@ -60,17 +55,12 @@ for (const [what, first, rest] of [
   test(`a body that came ${what} before it is asked for is read whole`, async (t) => {
     const asked = gate();
     let sent = 0;
-    const { port } = await startHttp(t, {
-      routes: {
-        'POST /': async (request) => {
-          await arrival(request, sent);
-          const reading = request.readBody(4);
-          asked.open();
-          return textResponse(200, String(await reading));
-        },
-      },
+    const { client } = await startHandler(t, async (request) => {
+      await arrival(request, sent);
+      const reading = request.readBody(4);
+      asked.open();
+      return textResponse(200, String(await reading));
     });
-    const client = await connectRaw(t, port);
     for (let count = 0; count < 2; count += 1) {
       const start = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n${first}`;
       sent += start.length;
@@ -83,16 +73,11 @@ for (const [what, first, rest] of [
 
   test(`a body that came ${what} before it is asked for is refused for its length`, async (t) => {
     let sent = 0;
-    const { port, active } = await startHttp(t, {
-      routes: {
-        'POST /': async (request) => {
-          await arrival(request, sent);
-          await request.readBody(3);
-          return textResponse(200, '');
-        },
-      },
+    const { client, active } = await startHandler(t, async (request) => {
+      await arrival(request, sent);
+      await request.readBody(3);
+      return textResponse(200, '');
     });
-    const client = await connectRaw(t, port);
     const chunk = (text: string): string => (text === '' ? '' : `${text.length}\r\n${text}\r\n`);
     const start = `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(first)}`;
     sent = start.length;
@@ -106,15 +91,10 @@ for (const [what, first, rest] of [
 }
 
 test('a body that came with its head is read as a value, any other as a promise', async (t) => {
-  const { port } = await startHttp(t, {
-    routes: {
-      'POST /': async (request) => {
-        const reading = request.readBody(4);
-        return textResponse(200, `${Buffer.isBuffer(reading)} ${String(await reading)}`);
-      },
-    },
+  const { client } = await startHandler(t, async (request) => {
+    const reading = request.readBody(4);
+    return textResponse(200, `${Buffer.isBuffer(reading)} ${String(await reading)}`);
   });
-  const client = await connectRaw(t, port);
   const head = 'POST / HTTP/1.1\r\nHost: a\r\n';
   client.send(`${head}Content-Length: 4\r\n\r\nbody`);
   assert.equal((await client.response()).body.toString(), 'true body');
@@ -124,12 +104,9 @@ test('a body that came with its head is read as a value, any other as a promise'
 });
 
 test('a body of no bytes is read, however its length is written', async (t) => {
-  const { port } = await startHttp(t, {
-    routes: {
-      'POST /': async (request) => textResponse(200, `${(await request.readBody(4)).length}`),
-    },
-  });
-  const client = await connectRaw(t, port);
+  const { client } = await startHandler(t, async (request) =>
+    textResponse(200, `${(await request.readBody(4)).length}`),
+  );
   for (const header of ['Content-Length: 00', 'Transfer-Encoding: chunked', 'X-None: 1']) {
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
     if (header.endsWith('chunked')) client.send('0\r\n\r\n');
@@ -150,16 +127,11 @@ test('a body that is not read does not hold up the request behind it', async (t)
 test('a large body that comes while a store is asked is read whole', async (t) => {
   const asked = gate();
   const open = gate();
-  const { port } = await startHttp(t, {
-    routes: {
-      'POST /': async (request) => {
-        asked.open();
-        await open.opened;
-        return textResponse(200, String((await request.readBody(1_000_000)).length));
-      },
-    },
+  const { client } = await startHandler(t, async (request) => {
+    asked.open();
+    await open.opened;
+    return textResponse(200, String((await request.readBody(1_000_000)).length));
   });
-  const client = await connectRaw(t, port);
   client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n${'x'.repeat(400_000)}`);
   await asked.opened;
   for (let turns = 0; turns < 20; turns += 1) await turn();
@@ -199,19 +171,14 @@ for (const [how, wait] of Object.entries(waiters)) {
     const asked = gate();
     const open = gate();
     let bytesRead = (): number => 0;
-    const { port } = await startHttp(t, {
-      routes: {
-        'POST /': async (request) => {
-          const { socket } = request.incoming;
-          bytesRead = () => socket.bytesRead;
-          wait(request);
-          asked.open();
-          await open.opened;
-          return textResponse(200, '');
-        },
-      },
+    const { client } = await startHandler(t, async (request) => {
+      const { socket } = request.incoming;
+      bytesRead = () => socket.bytesRead;
+      wait(request);
+      asked.open();
+      await open.opened;
+      return textResponse(200, '');
     });
-    const client = await connectRaw(t, port);
     client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${sent}\r\n\r\n`);
     client.send(Buffer.alloc(sent));
     await asked.opened;

@@ -1,13 +1,13 @@
 /** The minimum data rate (R39): who moves keeps its connection, whatever others need. */
 
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { type Awaited, createDataRate, Patience } from '../../dist/http/server/data-rate.js';
-import { startHttp } from '../support/http-kit.js';
+import { startHandler, startHttp } from '../support/http-kit.js';
 import { boundary, limits, multipartType } from '../support/multipart.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
@@ -72,8 +72,7 @@ const readers = {
 describe('a client that is too slow', { concurrency: true }, () => {
   for (const [how, reader] of Object.entries(readers)) {
     test(`with a body that is ${how} gets 408, and its memory is free`, async (t) => {
-      const { port, pool } = await startHttp(t, { env, routes: { 'POST /': reader } });
-      const client = await connectRaw(t, port);
+      const { client, pool } = await startHandler(t, reader, { env });
       client.send(`${head}900000\r\n\r\n--${boundary}\r\nContent-Disposition: form-data; name="a"`);
       const { status, headers } = await client.ask(`\r\n\r\n${'x'.repeat(200_000)}`);
       assert.deepEqual([status, headers.get('connection')], [408, 'close']);
@@ -89,35 +88,26 @@ describe('a client that is too slow', { concurrency: true }, () => {
   });
 
   test('with its response loses its connection, and the memory is free', async (t) => {
-    const routes = { 'GET /large': () => textResponse(200, 'x'.repeat(30_000_000)) };
-    const { port, pool } = await startHttp(t, { env, routes });
-    const client = await connectRaw(t, port);
+    const large = textResponse(200, 'x'.repeat(30_000_000));
+    const { client, pool } = await startHandler(t, () => large, { env });
     client.socket.pause();
-    client.send(get('/large'));
+    client.send(get('/'));
     await until(() => pool.bytes > 0);
     await until(() => pool.bytes === 0);
   });
 });
 
-/** Most of the memory is reserved by others. */
-async function startShort(t: TestContext, routes: Parameters<typeof startHttp>[1]['routes']) {
-  const server = await startHttp(t, { env, routes });
-  server.pool.open().set(server.pool.bytesMax);
-  return server;
-}
-
-describe('while memory is short', { concurrency: true }, () => {
-  test('an upload goes on, as fast as its client sends', async (t) => {
-    const client = await connectRaw(t, startShort(t, { 'POST /': readers['read in parts'] }));
-    const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;
-    const end = `\r\n--${boundary}--\r\n`;
-    const piece = Buffer.alloc(100_000, 'x');
-    client.send(`${head}${start.length + 30 * piece.length + end.length}\r\n\r\n${start}`);
-    for (let count = 0; count < 30; count += 1) {
-      client.send(piece);
-      await wait(100);
-    }
-    const { status, body } = await client.ask(end);
-    assert.deepEqual([status, body.toString()], [200, `${30 * piece.length}`]);
-  });
+test('an upload goes on while memory is short, as fast as its client sends', async (t) => {
+  const { client, pool } = await startHandler(t, readers['read in parts'], { env });
+  pool.open().set(pool.bytesMax);
+  const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;
+  const end = `\r\n--${boundary}--\r\n`;
+  const piece = Buffer.alloc(100_000, 'x');
+  client.send(`${head}${start.length + 30 * piece.length + end.length}\r\n\r\n${start}`);
+  for (let count = 0; count < 30; count += 1) {
+    client.send(piece);
+    await wait(100);
+  }
+  const { status, body } = await client.ask(end);
+  assert.deepEqual([status, body.toString()], [200, `${30 * piece.length}`]);
 });

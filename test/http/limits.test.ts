@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { startHttp } from '../support/http-kit.js';
+import { startHandler } from '../support/http-kit.js';
 import { keepOthersServed } from '../support/prober.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
@@ -70,21 +70,19 @@ describe('time limits', { concurrency: true }, () => {
         yield 'x';
       }
     }
-    const { port } = await startHttp(t, {
-      env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
-      routes: { 'GET /': () => ({ status: 200, headers: [], body: Readable.from(pieces()) }) },
-    });
-    const client = await connectRaw(t, port);
+    const { client } = await startHandler(
+      t,
+      () => ({ status: 200, headers: [], body: Readable.from(pieces()) }),
+      { env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' } },
+    );
     assert.equal((await client.ask(get('/'))).body.length, 14);
   });
 
   testAtLength('a client that reads slowly but steadily gets a large response whole', async (t) => {
     const body = Buffer.alloc(12 * 1024 * 1024, 'x');
-    const { port } = await startHttp(t, {
+    const { client } = await startHandler(t, () => ({ status: 200, headers: [], body }), {
       env: { ...seconds, IDLE_TIMEOUT_SECONDS: '2' },
-      routes: { 'GET /': () => ({ status: 200, headers: [], body }) },
     });
-    const client = await connectRaw(t, port);
     client.send(get('/'));
     let received = 0;
     client.socket.on('data', (chunk) => {
@@ -98,11 +96,9 @@ describe('time limits', { concurrency: true }, () => {
   });
 
   test('a handler that takes longer than the idle limit loses its connection', async (t) => {
-    const { port, stop } = await startHttp(t, {
+    const { client, stop } = await startHandler(t, () => new Promise(() => undefined), {
       env: { ...seconds, IDLE_TIMEOUT_SECONDS: '1' },
-      routes: { 'GET /': () => new Promise(() => undefined) },
     });
-    const client = await connectRaw(t, port);
     client.send(get('/'));
     assertWithin(6_000, await client.ended());
     const started = performance.now();

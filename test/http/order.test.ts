@@ -42,7 +42,8 @@ async function startCounting(t: TestContext, env: Readonly<Record<string, string
       'GET /large': () => textResponse(200, 'x'.repeat(8_000_000)),
     },
   });
-  return { ...kit, slow, asked: () => asked };
+  const client = await connectRaw(t, kit.port);
+  return { ...kit, client, slow, asked: () => asked };
 }
 
 describe('what is written is read by the request behind it', () => {
@@ -110,8 +111,7 @@ describe(
     };
     for (const [what, first] of Object.entries(ending)) {
       test(what, async (t) => {
-        const { port, asked } = await startCounting(t);
-        const client = await connectRaw(t, port);
+        const { client, asked } = await startCounting(t);
         // What follows is nested, so that it is a request wherever it is read from.
         const behind = send('POST /count', send('DELETE /count'));
         client.send(first + behind);
@@ -122,8 +122,7 @@ describe(
     }
 
     test('a body that is not read', async (t) => {
-      const { port, asked } = await startCounting(t);
-      const client = await connectRaw(t, port);
+      const { client, asked } = await startCounting(t);
       client.send(send('POST /nowhere', 'x'.repeat(300_000)) + get('/count'));
       assert.equal((await client.response()).status, 404);
       await client.ended();
@@ -148,7 +147,7 @@ describe(
     };
     for (const [what, [bytes, status]] of Object.entries(behind)) {
       test(`${what}: twelve responses come first`, async (t) => {
-        const client = await connectRaw(t, startCounting(t));
+        const { client } = await startCounting(t);
         client.send(get('/count').repeat(12) + bytes);
         for (let count = 1; count <= 12; count += 1) {
           assert.equal((await client.response()).body.toString(), String(count));
@@ -158,8 +157,7 @@ describe(
       });
 
       test(`${what}: a slow answer comes first`, async (t) => {
-        const { port, slow } = await startCounting(t);
-        const client = await connectRaw(t, port);
+        const { client, slow } = await startCounting(t);
         client.send(get('/slow') + bytes);
         await turn();
         slow.open();
@@ -188,8 +186,7 @@ describe(
 
 describe('requests that wait', () => {
   test('are not begun while their client does not take the response before', async (t) => {
-    const { port, asked, pool } = await startCounting(t);
-    const client = await connectRaw(t, port);
+    const { client, port, asked, pool } = await startCounting(t);
     client.socket.pause();
     client.send(get('/large') + get('/count').repeat(500));
     const other = await connectRaw(t, port);
@@ -204,8 +201,9 @@ describe('requests that wait', () => {
   });
 
   test('are counted: where there is no room for more the connection ends', async (t) => {
-    const { port, asked, slow, pool } = await startCounting(t, { WAITING_BYTES_MAX: '1048576' });
-    const client = await connectRaw(t, port);
+    const { client, port, asked, slow, pool } = await startCounting(t, {
+      WAITING_BYTES_MAX: '1048576',
+    });
     client.send(get('/slow') + get('/count').repeat(1_000));
     await client.ended();
     slow.open();
@@ -216,8 +214,7 @@ describe('requests that wait', () => {
   });
 
   test('with a body are read whole in their turn, also where it comes later', async (t) => {
-    const { port, slow } = await startCounting(t);
-    const client = await connectRaw(t, port);
+    const { client, slow } = await startCounting(t);
     const body = 'x'.repeat(300_000);
     const whole = send('POST /echo', body);
     client.send(get('/slow') + whole.slice(0, 1_000));
@@ -229,8 +226,7 @@ describe('requests that wait', () => {
   });
 
   test('do not hold up another connection', async (t) => {
-    const { port } = await startCounting(t);
-    const client = await connectRaw(t, port);
+    const { client, port } = await startCounting(t);
     client.send(get('/count').repeat(2_000));
     const other = await connectRaw(t, port);
     const seen = Number((await other.ask(get('/count'))).body.toString());
@@ -259,7 +255,7 @@ test('bad bytes in many packets behind a slow answer are refused once', async (t
   const hear = (warning: Error): void => void warnings.push(warning.message);
   process.on('warning', hear);
   t.after(() => process.off('warning', hear));
-  const client = await connectRaw(t, startCounting(t));
+  const { client } = await startCounting(t);
   client.socket.pause();
   client.send(get('/large'));
   client.socket.on('data', () => client.socket.pause());

@@ -1,28 +1,31 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { gate, slowRoute, startHttp } from '../support/http-kit.js';
+import { gate, slowRoute, startHandler, startHttp } from '../support/http-kit.js';
 import { keepOthersServed } from '../support/prober.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 
 keepOthersServed();
 
-test('a stream that fails cuts its response short, with one log record', async (t) => {
-  const { port, logged, active } = await startHttp(t, {
-    routes: {
-      'GET /': () => {
-        const body = Readable.from(
-          (function* () {
-            yield Buffer.from('first');
-            throw new Error('disk');
-          })(),
-        );
-        return { status: 200, headers: [], body };
-      },
+const streamed = (body: Readable) => ({ status: 200, headers: [], body });
+
+/** A stream that never ends; `produce` is told of its bytes. */
+function endless(produce: (bytes: number) => void = () => undefined): Readable {
+  return new Readable({
+    read() {
+      produce(65_536);
+      this.push(Buffer.alloc(65_536));
     },
   });
-  const client = await connectRaw(t, port);
+}
+
+test('a stream that fails cuts its response short, with one log record', async (t) => {
+  function* pieces() {
+    yield Buffer.from('first');
+    throw new Error('disk');
+  }
+  const { client, logged, active } = await startHandler(t, () => streamed(Readable.from(pieces())));
   client.send(get('/'));
   await assert.rejects(client.response());
   await client.ended();
@@ -34,20 +37,9 @@ test('a stream that fails cuts its response short, with one log record', async (
 
 test('a client that leaves a download ends its stream, without a log record', async (t) => {
   const closed = gate();
-  const { port, logged } = await startHttp(t, {
-    routes: {
-      'GET /': () => {
-        const body = new Readable({
-          read() {
-            this.push(Buffer.alloc(65_536));
-          },
-        });
-        body.once('close', closed.open);
-        return { status: 200, headers: [], body };
-      },
-    },
-  });
-  const client = await connectRaw(t, port);
+  const { client, logged } = await startHandler(t, () =>
+    streamed(endless().once('close', closed.open)),
+  );
   client.send(get('/'));
   client.socket.once('data', () => client.socket.resetAndDestroy());
   await closed.opened;
@@ -57,18 +49,13 @@ test('a client that leaves a download ends its stream, without a log record', as
 test('of pipelined streams the first is made, and none when its client leaves', async (t) => {
   const closed = gate();
   let made = 0;
-  const { port, logged } = await startHttp(t, {
-    routes: {
-      'GET /': () => {
-        const body = new Readable({ read: () => undefined });
-        body.push('x');
-        body.once('close', closed.open);
-        made += 1;
-        return { status: 200, headers: [], body };
-      },
-    },
+  const { client, logged } = await startHandler(t, () => {
+    const body = new Readable({ read: () => undefined });
+    body.push('x');
+    body.once('close', closed.open);
+    made += 1;
+    return streamed(body);
   });
-  const client = await connectRaw(t, port);
   client.send(get('/').repeat(3));
   client.socket.once('data', () => client.socket.resetAndDestroy());
   await closed.opened;
@@ -78,17 +65,11 @@ test('of pipelined streams the first is made, and none when its client leaves', 
 test('a stream behind another answer hears that its client has ended its side', async (t) => {
   const slow = gate();
   const left = gate();
-  const { port } = await startHttp(t, {
-    routes: {
-      'GET /slow': slowRoute(slow),
-      'GET /': () => {
-        const body = new Readable({ read: () => undefined });
-        body.push('x');
-        body.once('peerEnd', () => body.destroy()).once('close', left.open);
-        return { status: 200, headers: [], body };
-      },
-    },
-  });
+  const body = new Readable({ read: () => undefined });
+  body.push('x');
+  body.once('peerEnd', () => body.destroy()).once('close', left.open);
+  const routes = { 'GET /slow': slowRoute(slow), 'GET /': () => streamed(body) };
+  const { port } = await startHttp(t, { routes });
   const client = await connectRaw(t, port);
   client.send(get('/slow') + get('/'));
   client.halfClose();
@@ -108,22 +89,9 @@ describe('a stream', { concurrency: true }, () => {
     test(`${what} is held back by a client that does not read, until the idle limit`, async (t) => {
       let produced = 0;
       const closed = gate();
-      const { port } = await startHttp(t, {
-        env: { IDLE_TIMEOUT_SECONDS: '1' },
-        routes: {
-          'GET /': () => {
-            const body = new Readable({
-              read() {
-                produced += 65_536;
-                this.push(Buffer.alloc(65_536));
-              },
-            });
-            body.once('close', closed.open);
-            return { status: 200, headers: [], body };
-          },
-        },
-      });
-      const client = await connectRaw(t, port);
+      const body = endless((count) => (produced += count)).once('close', closed.open);
+      const env = { IDLE_TIMEOUT_SECONDS: '1' };
+      const { client } = await startHandler(t, () => streamed(body), { env });
       client.socket.pause();
       client.send(get('/') + bytes);
       await closed.opened;
@@ -132,10 +100,7 @@ describe('a stream', { concurrency: true }, () => {
 
     test(`${what} comes whole, and the next one too`, async (t) => {
       const pieces = Array.from({ length: 64 }, () => Buffer.alloc(65_536));
-      const { port } = await startHttp(t, {
-        routes: { 'GET /': () => ({ status: 200, headers: [], body: Readable.from(pieces) }) },
-      });
-      const client = await connectRaw(t, port);
+      const { client } = await startHandler(t, () => streamed(Readable.from(pieces)));
       client.send(get('/').repeat(2) + bytes);
       for (let count = 0; count < 2; count += 1) {
         assert.equal((await client.response()).body.length, 64 * 65_536);

@@ -13,6 +13,7 @@ import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
 import { announce } from './announce.js';
+import { connectRaw } from './raw-client.js';
 import type { LogRecord } from './server.js';
 
 export interface HttpKitOptions {
@@ -71,6 +72,17 @@ export async function startHttp(
   /** How many answers are under way. */
   const active = (): number => due.size;
   return { port, logged, pool, active, settle, stop };
+}
+
+/** The kit around one handler, of GET and POST to `/`, and a client of it. */
+export async function startHandler(
+  context: Pick<TestContext, 'after'>,
+  handler: Handler,
+  options: Omit<HttpKitOptions, 'routes'> = {},
+) {
+  const routes = { 'GET /': handler, 'POST /': handler };
+  const kit = await startHttp(context, { ...options, routes });
+  return { ...kit, client: await connectRaw(context, kit.port) };
 }
 
 type Gate = ReturnType<typeof gate>;
