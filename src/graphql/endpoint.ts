@@ -32,7 +32,6 @@ import {
   refusalResponse,
   type Requests,
   resultResponse,
-  typeFor,
   wantsEvents,
 } from './http/messages.ts';
 import { type MultipartDeps, readOperations } from './http/multipart.ts';
@@ -82,12 +81,11 @@ export function createEndpoint(deps: EndpointDeps) {
   };
 }
 
-export interface HttpDeps extends MultipartDeps, Pick<EngineDeps, 'metrics'> {
+export interface HttpDeps
+  extends MultipartDeps, Pick<EngineDeps, 'metrics'>, Pick<Access, 'viewerOf' | 'readsNeedToken'> {
   readonly engine: Engine;
   readonly streams: EventStreams;
   readonly responses: ResponseCache;
-  /** The account of the request's token (R23); undefined without one. Throws if it is invalid. */
-  readonly viewerOf: Access['viewerOf'];
 }
 
 /** Responses to longer bodies are not cached: the lookup costs more than it is likely to save. */
@@ -99,7 +97,9 @@ export function createHttpEndpoint(deps: HttpDeps) {
     async post(request: HttpRequest): Promise<HttpResponse> {
       const body = await request.readBody(deps.config.bodyBytesMax);
       const isCacheable = body.length <= keyBytesMax && !wantsEvents(request);
-      const key = isCacheable ? `POST ${typeFor(request)} ${body.toString('latin1')}` : undefined;
+      const key = isCacheable
+        ? `POST ${negotiateType(request) ?? ''} ${body.toString('latin1')}`
+        : undefined;
       const read = (): Requests => decodeBody(parseJson(body));
       return (await findCached(deps, request, key)) ?? run(deps, request, { read, key });
     },
@@ -110,7 +110,7 @@ export function createHttpEndpoint(deps: HttpDeps) {
         const requests = await readOperations(request, upload, deps);
         return await run(deps, request, { read: () => requests });
       } catch (error) {
-        return refusalResponse(error, typeFor(request));
+        return refusalResponse(error, negotiateType(request));
       } finally {
         await upload.close();
       }
@@ -161,10 +161,10 @@ async function run(
     // A value is not awaited: V8 would hold it in the state of this function, which has survived
     // collections while it waited for its turn, and copy each result until the next full one.
     const { json, result, isRepeatable } = isPromise(running) ? await running : running;
-    const response = resultResponse(json, typeFor(request), result);
+    const response = resultResponse(json, result, negotiateType(request));
     return key !== undefined && isRepeatable ? responses.store(key, records, response) : response;
   } catch (error) {
-    return refusalResponse(error, typeFor(request));
+    return refusalResponse(error, negotiateType(request));
   } finally {
     budget.release();
   }
@@ -172,22 +172,21 @@ async function run(
 
 /** R36: without a token, a request that is in the cache is refused like any other. */
 function findCached(
-  { engine, responses, viewerOf, metrics }: HttpDeps,
+  deps: HttpDeps,
   request: HttpRequest,
   key: string | undefined,
 ): MaybePromise<HttpResponse | undefined> {
-  const cached = responses.find(key);
-  if (cached === undefined) return undefined;
-  const use = (): HttpResponse => {
-    metrics?.responseFromCache();
+  const find = (): HttpResponse | undefined => {
+    const cached = deps.responses.find(key);
+    if (cached !== undefined) deps.metrics?.responseFromCache();
     return cached;
   };
-  try {
-    const authorized = engine.authorize(() => viewerOf(request));
-    return isPromise(authorized) ? authorized.then(use, () => undefined) : use();
-  } catch {
-    return undefined;
-  }
+  if (!deps.readsNeedToken) return find();
+  const viewer = Promise.resolve(request).then(deps.viewerOf);
+  return viewer.then(
+    (found) => (found === undefined ? undefined : find()),
+    () => undefined,
+  );
 }
 
 function decodeQuery(request: HttpRequest): GraphqlRequest {

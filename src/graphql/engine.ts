@@ -141,8 +141,8 @@ export function createEngine(deps: EngineDeps) {
       const startedAt = performance.now();
       const running = andThen(authorize(scope.viewer), () => run(operation, scope));
       return andThen(running, (serialized) => {
-        const outcome = outcomeOf(serialized.result);
-        metrics?.operation(operation.operation, outcome, performance.now() - startedAt);
+        const { operation: type } = operation;
+        metrics?.operation(type, outcomeOf(serialized.result), performance.now() - startedAt);
         const { refusal } = scope.budget;
         if (refusal?.code === 'overloaded') throw refusal;
         return serialized;
@@ -256,7 +256,7 @@ function createPrepare(
   return (request: GraphqlRequest): Prepared => {
     const startedAt = performance.now();
     try {
-      const { operationName, documentHash } = request;
+      const { operationName, variables, documentHash } = request;
       const { document, introspectionObjects } = findDocument(request);
       const definition = getOperationAST(document, operationName);
       if (definition == null) {
@@ -267,12 +267,14 @@ function createPrepare(
         throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
       }
       const { operation } = definition;
+      // For a subscription, which is kept for long, only the declared variables are kept.
+      const isKept = operation === OperationTypeNode.SUBSCRIPTION;
       return {
         kind: 'ready',
         operation,
         document,
         operationName,
-        variables: toKept(definition, request.variables),
+        variables: isKept ? toDeclared(definition, variables) : variables,
         introspectionObjects,
         isPure: operation === OperationTypeNode.QUERY && documentHash === undefined,
       };
@@ -285,12 +287,10 @@ function createPrepare(
   };
 }
 
-/** For a subscription, which is kept for long, only the declared variables are kept. */
-function toKept(
-  { operation, variableDefinitions = [] }: OperationDefinitionNode,
-  variables: GraphqlRequest['variables'],
+function toDeclared(
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  variables: GraphqlRequest['variables'] = {},
 ): GraphqlRequest['variables'] {
-  if (operation !== OperationTypeNode.SUBSCRIPTION || variables === undefined) return variables;
   const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
   return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
 }

@@ -57,7 +57,8 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
   const records = createRecordResponses({ responses, toListResponse, toText });
   const checkOwner = () => Promise.resolve();
   const viewerOf = (): undefined => undefined;
-  const shared = { store, addComment, checkOwner, viewerOf, responses, records, config };
+  const access = { checkOwner, viewerOf, writesNeedToken: false, readsNeedToken: false };
+  const shared = { store, addComment, responses, records, config, ...access };
   const posts = createPostHandlers(shared);
   const ofComments = createCommentHandlers(shared);
   const todos = createTodoHandlers(shared);
@@ -67,13 +68,11 @@ function createReads(store: Store, bytesMax: number): (ids: Ids) => Promise<read
     ...shared,
     commentAdded: topic,
     log,
-    writesNeedToken: false,
-    readsNeedToken: false,
     pool,
   });
   const streams = { size: 0, open: () => assert.fail('no stream'), close: () => undefined };
   const unused = { uploads: undefined as never, createUuid: createIdSource(() => new Date()) };
-  const graphql = createHttpEndpoint({ ...unused, engine, streams, responses, config, viewerOf });
+  const graphql = createHttpEndpoint({ ...shared, ...unused, engine, streams });
 
   const get = (handler: Handler, target: string, id = ''): Promise<string> => {
     const [path, query = ''] = target.replace('{id}', id).split('?');

@@ -131,6 +131,7 @@ async function serve(
     config,
     responses: createResponseCache({ store: parts.store, run: 'test', bytesMax: 0 }),
     viewerOf: () => undefined,
+    readsNeedToken: false,
     uploads: undefined as never,
     createUuid: () => 'test',
   });

@@ -63,7 +63,8 @@ const entryBytes = 256;
 function findPersisted(): FindText {
   const kept = new BoundedMap<string>(persistedTextsBytesMax);
   return ({ query, documentHash: hash }) => {
-    if (hash === undefined) return requireText(query);
+    // Without a hash there is a text: the decoder refuses a request with neither.
+    if (hash === undefined) return query ?? '';
     if (hash === '') {
       throw refuseRequest('BAD_USER_INPUT', 'persistedQuery needs version 1 and a sha256Hash.');
     }
@@ -85,16 +86,11 @@ function findPersisted(): FindText {
 function findTrusted(trusted: TrustedDocuments): FindText {
   const texts = new Set(trusted.values());
   return ({ query, documentHash }) => {
-    const text = documentHash === undefined ? requireText(query) : trusted.get(documentHash);
+    const text = documentHash === undefined ? query : trusted.get(documentHash);
     if (text !== undefined && texts.has(text) && (query ?? text) === text) return text;
     // Not PERSISTED_QUERY_NOT_FOUND: the client would send the text, which cannot help.
     throw refuseRequest('BAD_USER_INPUT', 'Only documents of the manifest can run here.');
   };
-}
-
-function requireText(query: string | undefined): string {
-  if (query === undefined) throw refuseRequest('BAD_USER_INPUT', 'The request has no query.');
-  return query;
 }
 
 /** A limit of its own, because comments are not counted as tokens. */

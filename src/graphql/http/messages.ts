@@ -124,18 +124,16 @@ const contentTypeOf: Readonly<Record<ResponseType, string>> = {
   [modern]: `${modern}; charset=utf-8`,
 };
 
-/** The type that the client prefers; undefined where it accepts neither. */
+/**
+ * The type that the client prefers; undefined where it accepts neither: a POST is not refused for
+ * that, and gets the older one (R6).
+ */
 export function negotiateType(request: Accepting): ResponseType | undefined {
   const accept = request.header('accept');
   if (accept === undefined || accept === '*/*' || accept === legacy) return legacy;
   // A client that lists the newer type supports it, so it is preferred at equal weight.
   if (accept.includes(modern)) return negotiate(accept, [modern, legacy]);
   return negotiate(accept, [legacy, modern]);
-}
-
-/** A POST is not refused because of its `Accept` (R6). */
-export function typeFor(request: Accepting): ResponseType {
-  return negotiateType(request) ?? legacy;
 }
 
 /** True if the client prefers events to JSON. */
@@ -163,8 +161,8 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
 /** `result` is absent for a batch, which has several results but one status. */
 export function resultResponse(
   body: string,
-  type: ResponseType,
-  result?: GraphqlResult,
+  result: GraphqlResult | undefined,
+  type: ResponseType = legacy,
 ): HttpResponse {
   const headers = ['Content-Type', contentTypeOf[type]];
   if (result === undefined || result.data !== undefined || type === legacy) {
@@ -182,7 +180,7 @@ export function resultResponse(
  * The response to a request that is refused as a whole: with the status of its error, whatever the
  * media type. Throws any error but an AppError.
  */
-export function refusalResponse(error: unknown, type: ResponseType): HttpResponse {
+export function refusalResponse(error: unknown, type: ResponseType = legacy): HttpResponse {
   if (!(error instanceof AppError)) throw error;
   const headers = toErrorHeaders(error, contentTypeOf[type]);
   const body = JSON.stringify({ errors: [toRefusal(error)] });
