@@ -63,14 +63,14 @@ export class GraphqlContext {
     this.#countFields = countFields;
   }
 
-  /** Charges the budget for one object and its selected fields. Throws a BudgetError. */
+  /** Charges the budget for one object and its selected fields. Throws beyond it. */
   chargeObject(selection: Selection): void {
     this.scope.budget.charge(1, this.#countFields(selection) * fieldBytes);
   }
 
   /**
    * Returns the records of a range: as many as its limit, or all that there are. Charges the budget
-   * for them and their selected fields. Throws, or rejects with, a BudgetError.
+   * for them and their selected fields. Throws, or rejects, beyond it.
    */
   readList<T>(list: List<T>, selection: Selection, range: Range = {}): MaybePromise<readonly T[]> {
     const { budget } = this.scope;
@@ -82,8 +82,8 @@ export class GraphqlContext {
       const room = limit - earlier.length;
       const records = page.records.length > room ? page.records.slice(0, room) : page.records;
       // A store that creates records anew for each read does so for this request alone.
-      if (!this.#keepsObjects) budget.chargeRecords(records.reduce(addLengths, 0));
-      budget.charge(records.length, records.length * bytesEach);
+      const recordBytes = this.#keepsObjects ? 0 : records.reduce(addLengths, 0);
+      budget.charge(records.length, records.length * bytesEach, recordBytes);
       const all = earlier.length === 0 ? records : [...earlier, ...records];
       // The store ends a page early if its records are long.
       if (page.next === undefined || all.length >= limit) return all;
@@ -92,7 +92,7 @@ export class GraphqlContext {
     return andThen(list.read(range), readOn);
   }
 
-  /** Charges the budget for a text, and returns it. Throws a BudgetError. */
+  /** Charges the budget for a text, and returns it. Throws beyond it. */
   chargeText(text: string): string {
     // A short text is included in `fieldBytes`.
     if (text.length > fieldBytes) this.scope.budget.charge(0, text.length);
@@ -153,38 +153,27 @@ function countIn(
   return fields;
 }
 
-/** Thrown when the request exceeds its budget. */
-export class BudgetError extends Error {
-  override readonly name = 'BudgetError';
-  /** graphql-js locates every error, which is slow, except one that has a path already. */
-  readonly path: readonly string[] = [];
-}
+/**
+ * Thrown by resolvers beyond the budget; the result is dropped. graphql-js locates every error,
+ * which is slow, except one that has a path already.
+ */
+const overBudget = Object.assign(new Error('The budget is exceeded.'), { path: [] });
 
 /** A result at most (R39), unless a quarter of the memory for all requests is less. */
-const resultBytes = 4 * 1024 * 1024;
+const resultBytesMax = 4 * 1024 * 1024;
 /** Records of a result that asks for few of their fields. */
-const recordBytes = 16 * 1024 * 1024;
-
-export function toBudgetLimits({
-  graphqlObjectsMax,
-  waitingBytesMax,
-}: Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>) {
-  const share = Math.floor(waitingBytesMax / 4);
-  return {
-    objectsMax: graphqlObjectsMax,
-    /** For the results, and for their JSON. */
-    bytesMax: Math.min(resultBytes, share),
-    /** For records that were read for this request alone. */
-    recordBytesMax: Math.min(recordBytes, share),
-  };
-}
+const recordBytesMax = 16 * 1024 * 1024;
 
 /** The pool is asked for this many bytes at a time. */
 const stepBytes = 65_536;
 
 /** The budget of one request, batch or event. The code that creates it must release it. */
 export class Budget {
-  readonly #limits: ReturnType<typeof toBudgetLimits>;
+  readonly #objectsMax: number;
+  /** For the results, and for their JSON. */
+  readonly #bytesMax: number;
+  /** For records that were read for this request alone. */
+  readonly #recordBytesMax: number;
   readonly #pool: Pick<MemoryPool, 'open'> | undefined;
   #reservation: Reservation | undefined;
   /** Objects requested so far, including refused ones. */
@@ -193,8 +182,6 @@ export class Budget {
   #bytes = 0;
   #jsonBytes = 0;
   #recordBytes = 0;
-  /** One error for all resolvers: many may exceed the budget before the execution ends. */
-  #error: BudgetError | undefined;
   /**
    * Set at the first refusal, and permanent: `content_too_large` if the request asks for too much,
    * `overloaded` if all requests together hold too much.
@@ -202,27 +189,28 @@ export class Budget {
   refusal: AppError | undefined;
 
   /** `pool` reserves the memory of a result in use. Absent for an event: only one is made. */
-  constructor(limits: ReturnType<typeof toBudgetLimits>, pool?: Pick<MemoryPool, 'open'>) {
-    this.#limits = limits;
+  constructor(
+    { graphqlObjectsMax, waitingBytesMax }: Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>,
+    pool?: Pick<MemoryPool, 'open'>,
+  ) {
+    const share = Math.floor(waitingBytesMax / 4);
+    this.#objectsMax = graphqlObjectsMax;
+    this.#bytesMax = Math.min(resultBytesMax, share);
+    this.#recordBytesMax = Math.min(recordBytesMax, share);
     this.#pool = pool;
   }
 
   /** Charges objects and bytes of results. Returns the refusal once the budget is exceeded. */
-  spend(objects: number, bytes: number): AppError | undefined {
+  spend(objects: number, bytes: number, recordBytes = 0): AppError | undefined {
     this.#objects += objects;
     this.#bytes += bytes;
+    this.#recordBytes += recordBytes;
     return this.#check();
   }
 
-  /** Like `spend`, but throws a BudgetError instead of returning the refusal. */
-  charge(objects: number, bytes: number): void {
-    if (this.spend(objects, bytes) !== undefined) throw (this.#error ??= new BudgetError());
-  }
-
-  /** Charges records that were read for this request alone. Throws a BudgetError. */
-  chargeRecords(bytes: number): void {
-    this.#recordBytes += bytes;
-    this.charge(0, 0);
+  /** Like `spend`, but throws instead of returning the refusal. */
+  charge(objects: number, bytes: number, recordBytes = 0): void {
+    if (this.spend(objects, bytes, recordBytes) !== undefined) throw overBudget;
   }
 
   /** Charges the JSON of a result. Returns the refusal once the budget is exceeded. */
@@ -239,13 +227,13 @@ export class Budget {
 
   #check(): AppError | undefined {
     if (this.refusal !== undefined) return this.refusal;
-    const { objectsMax, bytesMax, recordBytesMax } = this.#limits;
     const bytes = this.#bytes + this.#jsonBytes + this.#recordBytes;
-    if (this.#objects > objectsMax) this.refusal = tooMuch(`${objectsMax} objects`);
-    else if (Math.max(this.#bytes, this.#jsonBytes) > bytesMax) {
-      this.refusal = tooMuch(`${bytesMax} bytes`);
-    } else if (this.#recordBytes > recordBytesMax) {
-      this.refusal = tooMuch(`${recordBytesMax} bytes of records`);
+    if (this.#recordBytes > this.#recordBytesMax) {
+      this.refusal = tooMuch(`${this.#recordBytesMax} bytes of records`);
+    } else if (this.#objects > this.#objectsMax) {
+      this.refusal = tooMuch(`${this.#objectsMax} objects`);
+    } else if (Math.max(this.#bytes, this.#jsonBytes) > this.#bytesMax) {
+      this.refusal = tooMuch(`${this.#bytesMax} bytes`);
     } else if (bytes > uncountedBytesMax && !this.#reserve(bytes)) {
       this.refusal = overloaded('Too many responses are being made or sent.');
     }

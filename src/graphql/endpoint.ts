@@ -14,11 +14,11 @@ import { isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
 import type { Account } from '../store/model.ts';
 import type { RequestScope } from './context.ts';
+import type { GraphqlRequest } from './documents/documents.ts';
 import {
   createEngine,
   type Engine,
   type EngineDeps,
-  type GraphqlRequest,
   type Prepared,
   type SerializedResult,
   toRefused,
@@ -49,7 +49,7 @@ export type GraphqlEndpoint = ReturnType<typeof createEndpoint>;
 const distinctMax = 1_000;
 
 export function createEndpoint(deps: EndpointDeps) {
-  const { config, log, pool, viewerOf, metrics } = deps;
+  const { config, log, pool, metrics } = deps;
   const engine = createEngine(deps);
   const { placed } = deps.store;
   const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, metrics, placed });
@@ -58,8 +58,6 @@ export function createEndpoint(deps: EndpointDeps) {
     ...deps,
     engine,
     subscriptions,
-    viewerOf: (authorization) => viewerOf({ header: () => authorization }),
-    createRequestId: deps.createUuid,
     now: () => performance.now(),
   });
 

@@ -27,10 +27,8 @@ import {
   createFieldCounts,
   GraphqlContext,
   type RequestScope,
-  toBudgetLimits,
 } from './context.ts';
-import { createDocuments, type DocumentSource } from './documents/documents.ts';
-import type { DocumentLimits } from './documents/limits.ts';
+import { createDocuments, type GraphqlRequest } from './documents/documents.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
   errorsMax,
@@ -43,14 +41,6 @@ import {
   toRefusal,
 } from './errors.ts';
 import { createSchema } from './schema/schema.ts';
-
-/** A decoded request for one operation. */
-export interface GraphqlRequest extends DocumentSource {
-  readonly operationName?: string | undefined;
-  readonly variables?: Readonly<Record<string, unknown>> | undefined;
-  /** True if the variables were dropped because they held too many values. */
-  readonly hasTooManyVariables?: boolean;
-}
 
 /** A request that was parsed, is within the limits and is valid, so that it can run. */
 export interface ReadyOperation {
@@ -99,7 +89,7 @@ export type Subscription =
   | RefusedRequest;
 
 export interface EngineDeps extends ContextDeps {
-  readonly config: DocumentLimits & Pick<Config, 'waitingBytesMax'>;
+  readonly config: Config;
   /** Accounts for the memory of results and events while they are made. */
   readonly pool: MemoryPool;
   /** If given, only these documents can run. */
@@ -113,7 +103,6 @@ export function createEngine(deps: EngineDeps) {
   const { config, pool, metrics } = deps;
   const schema = createSchema();
   const { toArgs, run } = createExecution(deps, schema);
-  const limits = toBudgetLimits(config);
 
   /** Throws, or rejects, if every operation needs a token (R36) and this request has none. */
   const authorize = (viewer: RequestScope['viewer']): MaybePromise<void> => {
@@ -130,7 +119,7 @@ export function createEngine(deps: EngineDeps) {
     scheduler: createScheduler(),
     authorize,
     /** Creates the budget of one request or batch; the caller releases it. */
-    createBudget: () => new Budget(limits, pool),
+    createBudget: () => new Budget(config, pool),
     prepare: createPrepare(schema, deps),
     /**
      * Executes a query or mutation, and serialises its result within the same budget; without a
@@ -153,7 +142,7 @@ export function createEngine(deps: EngineDeps) {
       operation: ReadyOperation,
       scope: Omit<RequestScope, 'budget'>,
     ): Promise<Subscription> {
-      const opening = { ...scope, budget: new Budget(limits) };
+      const opening = { ...scope, budget: new Budget(config) };
       const source = await createSourceEventStream(toArgs(operation, opening));
       if (!(Symbol.asyncIterator in source)) {
         return { kind: 'refused', errors: toResult(source, scope.requestId, deps).errors ?? [] };
@@ -162,7 +151,7 @@ export function createEngine(deps: EngineDeps) {
         kind: 'stream',
         events: source[Symbol.asyncIterator](),
         async toJson(event) {
-          return (await run(operation, { ...scope, budget: new Budget(limits) }, event)).json;
+          return (await run(operation, { ...scope, budget: new Budget(config) }, event)).json;
         },
       };
     },

@@ -1,6 +1,7 @@
 /** The GraphQL endpoint for subscribers on a real server, without the rest of the service. */
 
 import { after, before, type TestContext } from 'node:test';
+import type { Access } from '../../dist/auth/access.js';
 import type { Config } from '../../dist/config.js';
 import { AppError } from '../../dist/errors.js';
 import { createHttpEndpoint } from '../../dist/graphql/endpoint.js';
@@ -77,9 +78,11 @@ export async function startEndpoint(
   const subscriptions = createSubscriptions({ engine, log, pool, distinctMax, placed, metrics });
   /** What an `Authorization` was seen with, in the order asked. */
   const authorizations: (string | undefined)[] = [];
-  const viewerOf = (authorization: string | undefined): undefined => {
+  const viewerOf: Access['viewerOf'] = ({ header }) => {
+    const authorization = header('authorization');
     authorizations.push(authorization);
     if (authorization === 'Bearer bad') throw new AppError('invalid_token', 'The token is bad.');
+    return undefined;
   };
   const sockets = createWebSocketEndpoint({
     observer: { begin: () => undefined, end: () => undefined, openSession: () => () => undefined },
@@ -87,7 +90,7 @@ export async function startEndpoint(
     pool,
     subscriptions,
     viewerOf,
-    createRequestId: () => 'test',
+    createUuid: () => 'test',
     log,
     config,
     now,

@@ -19,11 +19,15 @@ import { errorsMax, refuseRequest, RequestError, toRequestError } from '../error
 import { checkDocument, checkText, countIntrospection, type DocumentLimits } from './limits.ts';
 import type { TrustedDocuments } from './trusted-documents.ts';
 
-/** How a request identifies its document: by text, or by hash. */
-export interface DocumentSource {
+/** A decoded request for one operation. It identifies its document by text, or by hash. */
+export interface GraphqlRequest {
   readonly query?: string | undefined;
   /** `extensions.persistedQuery.sha256Hash`; empty if that extension is malformed. */
   readonly documentHash?: string | undefined;
+  readonly operationName?: string | undefined;
+  readonly variables?: Readonly<Record<string, unknown>> | undefined;
+  /** True if the variables were dropped because they held too many values. */
+  readonly hasTooManyVariables?: boolean;
 }
 
 export interface ValidDocument {
@@ -37,11 +41,11 @@ export function createDocuments(
   schema: GraphQLSchema,
   limits: DocumentLimits,
   trusted: TrustedDocuments | undefined,
-): (source: DocumentSource) => ValidDocument {
+): (request: GraphqlRequest) => ValidDocument {
   const findText = trusted === undefined ? findPersisted() : findTrusted(trusted);
   const cache = new BoundedMap<ValidDocument>(documentsBytesMax);
-  return (source) => {
-    const text = findText(source);
+  return (request) => {
+    const text = findText(request);
     const known = cache.use(text);
     if (known !== undefined) return known;
     const valid = readDocument(text, schema, limits);
@@ -51,7 +55,7 @@ export function createDocuments(
 }
 
 /** Returns the text of the document that a request identifies. Throws a RequestError. */
-type FindText = (source: DocumentSource) => string;
+type FindText = (request: GraphqlRequest) => string;
 
 /** Memory of an entry without its text, in bytes. */
 const entryBytes = 256;

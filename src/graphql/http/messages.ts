@@ -9,7 +9,8 @@ import { isObject, parseJsonText } from '../../http/json.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
-import type { GraphqlRequest, GraphqlResult } from '../engine.ts';
+import type { GraphqlRequest } from '../documents/documents.ts';
+import type { GraphqlResult } from '../engine.ts';
 import { type GraphqlCode, toRefusal } from '../errors.ts';
 import { UploadedFile } from '../schema/scalars.ts';
 

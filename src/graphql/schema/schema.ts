@@ -82,18 +82,13 @@ type Resolver = (
   info: GraphQLResolveInfo,
 ) => unknown;
 
-interface CreatePostArgs {
-  readonly createPostInput: { readonly title: string; readonly content: string };
-}
+/** An argument with required texts as its members. */
+type Input<Name extends string, Member extends string> = Record<Name, Record<Member, string>>;
 interface PostsArgs {
   readonly first?: number | null;
   readonly after?: string | null;
   readonly status?: PostStatus | null;
 }
-interface AddCommentArgs {
-  readonly commentInput: { readonly postId: string; readonly content: string };
-}
-
 const resolvers: Resolvers = {
   Query: {
     allPosts(_, args: PostsArgs, context, info) {
@@ -160,7 +155,7 @@ function toRange({ first, after }: PostsArgs): Range {
 
 function createPost(
   _: unknown,
-  { createPostInput: { title, content } }: CreatePostArgs,
+  { createPostInput: { title, content } }: Input<'createPostInput', 'title' | 'content'>,
   context: GraphqlContext,
 ): MaybePromise<string> {
   return andThen(findWriter(context), (writer) => {
@@ -173,7 +168,7 @@ function createPost(
 
 function addComment(
   _: unknown,
-  { commentInput: { postId, content } }: AddCommentArgs,
+  { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
   context: GraphqlContext,
 ): MaybePromise<string> {
   const id = toId(postId);

@@ -21,8 +21,8 @@ export class ClientSocket {
   readonly #socket: Socket;
   /** The current limit for bytes queued for one socket. */
   readonly #queueBytesMax: () => number;
-  /** True if anything has arrived since the last ping. */
-  #isHeard = true;
+  /** Set it for each message, ping and pong: true if anything has arrived since the last ping. */
+  isHeard = true;
 
   constructor(webSocket: WebSocket, socket: Socket, queueBytesMax: () => number) {
     this.#webSocket = webSocket;
@@ -76,18 +76,13 @@ export class ClientSocket {
     if (this.#webSocket.isPaused) this.#webSocket.resume();
   }
 
-  /** Call it for each message, ping and pong. */
-  heard(): void {
-    this.#isHeard = true;
-  }
-
   /** Sends a ping. Terminates a client that has not responded to the last one. */
   ping(): void {
     // A client that is owed bytes is judged by the rate at which it takes them (`http/server`).
     if (!this.#isOpen() || this.#socket.writableLength > 0) return;
-    if (this.#isHeard) this.#webSocket.ping();
+    if (this.isHeard) this.#webSocket.ping();
     else this.#webSocket.terminate();
-    this.#isHeard = false;
+    this.isHeard = false;
   }
 
   close({ code, reason }: Closing): void {
@@ -140,12 +135,8 @@ function toFrameHeader(length: number): Buffer {
 /** RFC 6455 §5.5.1: a control frame carries 125 bytes, of which two are the code. */
 const reasonBytesMax = 123;
 
-/** Truncates `reason` to the limit, without splitting a character. */
+/** Truncates `reason` to the limit; a decoder that expects more leaves out half a character. */
 function cutReason(reason: string): string {
-  const bytes = Buffer.from(reason);
-  if (bytes.length <= reasonBytesMax) return bytes.toString();
-  let end = reasonBytesMax;
-  // 10xxxxxx is a continuation byte of UTF-8.
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
-  return bytes.toString('utf8', 0, end);
+  const bytes = Buffer.from(reason).subarray(0, reasonBytesMax);
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 }

@@ -1,10 +1,10 @@
 /** One operation of a session, from `start` or `subscribe` to `complete`. */
 
+import type { Access } from '../../auth/access.ts';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
-import type { Account } from '../../store/model.ts';
+import type { RequestScope } from '../context.ts';
 import type { Engine, ReadyOperation } from '../engine.ts';
 import { type GraphqlError, maskedError, toRefusal } from '../errors.ts';
 import type { Ending, SharedEvent, Subscriber } from '../events/subscriber.ts';
@@ -25,9 +25,9 @@ export interface SocketDeps {
   readonly subscriptions: Subscriptions;
   /** Accounts for the memory of operations. */
   readonly pool: Pick<MemoryPool, 'open'>;
-  /** The account of an `Authorization` value. Called only if an operation needs it (R23). */
-  readonly viewerOf: (authorization: string | undefined) => MaybePromise<Account | undefined>;
-  readonly createRequestId: () => string;
+  /** Called only if an operation needs it (R23). */
+  readonly viewerOf: Access['viewerOf'];
+  readonly createUuid: () => string;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   readonly log: Log;
@@ -71,10 +71,9 @@ export class SocketOperation implements Subscriber {
   async run(
     operation: ReadyOperation,
     deps: SocketDeps,
-    authorization: string | undefined,
+    viewer: RequestScope['viewer'],
   ): Promise<void> {
-    const { engine, subscriptions, viewerOf, log } = deps;
-    const viewer = (): MaybePromise<Account | undefined> => viewerOf(authorization);
+    const { engine, subscriptions, log } = deps;
     try {
       if (operation.operation === 'subscription') {
         await engine.authorize(viewer);
@@ -116,15 +115,15 @@ export class SocketOperation implements Subscriber {
 
   async #execute(
     operation: ReadyOperation,
-    { engine, subscriptions, createRequestId }: SocketDeps,
-    viewer: () => MaybePromise<Account | undefined>,
+    { engine, subscriptions, createUuid }: SocketDeps,
+    viewer: RequestScope['viewer'],
   ): Promise<void> {
     const budget = engine.createBudget();
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
       await engine.scheduler.turn();
-      const scope = { requestId: createRequestId(), viewer, budget };
+      const scope = { requestId: createUuid(), viewer, budget };
       const { result, json } = await engine.execute(operation, scope);
       // Without `data` the operation did not run (GraphQL §7.1).
       if (result.data === undefined) this.refuse(result.errors ?? []);

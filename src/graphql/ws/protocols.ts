@@ -12,7 +12,7 @@ import {
 } from 'graphql-ws';
 import { AppError } from '../../errors.ts';
 import { isObject } from '../../http/json.ts';
-import type { GraphqlRequest } from '../engine.ts';
+import type { GraphqlRequest } from '../documents/documents.ts';
 import { type GraphqlError, toPlainError } from '../errors.ts';
 import { decodeRequest } from '../http/messages.ts';
 

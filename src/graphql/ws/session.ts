@@ -3,7 +3,8 @@
 import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
-import type { GraphqlRequest, ReadyOperation } from '../engine.ts';
+import type { GraphqlRequest } from '../documents/documents.ts';
+import type { ReadyOperation } from '../engine.ts';
 import { toPlainError } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { type SocketDeps, SocketOperation } from './operation.ts';
@@ -80,7 +81,7 @@ export class Session {
 
   /** Counts a message, ping or pong. Returns false if the socket was closed: it sends too many. */
   countMessage(): boolean {
-    this.client.heard();
+    this.client.isHeard = true;
     const second = Math.floor(this.#deps.now() / 1000);
     if (second !== this.#second) this.#messages = 0;
     this.#second = second;
@@ -244,7 +245,9 @@ export class Session {
     // Its message is dropped now, but for what is executed.
     if (prepared.operation === 'subscription') operation.memory.set(operationBytes);
     this.#executing += 1;
-    await operation.run(prepared, this.#deps, this.#authorization);
+    await operation.run(prepared, this.#deps, () =>
+      this.#deps.viewerOf({ header: () => this.#authorization }),
+    );
     this.#executing -= 1;
     this.#startWaiting();
   }

@@ -43,13 +43,13 @@ const endpoint = { route: '/graphql' };
 const protocols: readonly Protocol[] = [transportWs, legacyWs];
 
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
-  const { config, observer, createRequestId } = deps;
+  const { config, observer, createUuid } = deps;
   const open = new Set<Session>();
   const queueBytesMax = createQueueLimit(config, open);
   let closing = false;
   const server = new WebSocketServer(serverOptions);
   const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, why: AppError): void => {
-    const id = createRequestId();
+    const id = createUuid();
     const sent = refuse(socket, why, id);
     // A path chosen by a client must not become a route in the log.
     const found = why.code === 'not_found' ? undefined : endpoint;
@@ -61,7 +61,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     refuseHandshake(incoming, socket, why);
   });
   const accept = (incoming: IncomingMessage, protocol: Protocol, webSocket: WebSocket): void => {
-    const request = toObserved(incoming, createRequestId(), endpoint);
+    const request = toObserved(incoming, createUuid(), endpoint);
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
