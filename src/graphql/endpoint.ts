@@ -5,7 +5,6 @@
  */
 
 import type { Access } from '../auth/access.ts';
-import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
@@ -39,7 +38,6 @@ import { createEventStreams, type EventStreams, toEvents } from './http/sse.ts';
 import { createWebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface EndpointDeps extends EngineDeps, Omit<HttpDeps, 'engine' | 'streams'> {
-  readonly config: Config;
   readonly observer: Observer;
 }
 

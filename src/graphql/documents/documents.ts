@@ -14,9 +14,9 @@ import {
   validate,
 } from 'graphql';
 import { BoundedMap } from '../../bounded-map.ts';
-import { documentsBytesMax, persistedTextsBytesMax } from '../../config.ts';
+import { type Config, documentsBytesMax, persistedTextsBytesMax } from '../../config.ts';
 import { errorsMax, refuseRequest, RequestError, toRequestError } from '../errors.ts';
-import { checkDocument, checkText, countIntrospection, type DocumentLimits } from './limits.ts';
+import { checkDocument, checkText, countIntrospection } from './limits.ts';
 import type { TrustedDocuments } from './trusted-documents.ts';
 
 /** A decoded request for one operation. It identifies its document by text, or by hash. */
@@ -39,7 +39,7 @@ export interface ValidDocument {
 /** Without `trusted`, every document can run. The returned function throws a RequestError. */
 export function createDocuments(
   schema: GraphQLSchema,
-  limits: DocumentLimits,
+  limits: Config,
   trusted: TrustedDocuments | undefined,
 ): (request: GraphqlRequest) => ValidDocument {
   const findText = trusted === undefined ? findPersisted() : findTrusted(trusted);
@@ -112,7 +112,7 @@ export function bytesOfDocument({ loc }: DocumentNode): number {
   return bytes;
 }
 
-function readDocument(text: string, schema: GraphQLSchema, limits: DocumentLimits): ValidDocument {
+function readDocument(text: string, schema: GraphQLSchema, limits: Config): ValidDocument {
   let code: 'GRAPHQL_PARSE_FAILED' | 'GRAPHQL_VALIDATION_FAILED' = 'GRAPHQL_PARSE_FAILED';
   try {
     checkText(text);

@@ -23,11 +23,6 @@ import {
 } from 'graphql';
 import type { Config } from '../../config.ts';
 
-export type DocumentLimits = Pick<
-  Config,
-  'graphqlTokensMax' | 'graphqlDepthMax' | 'graphqlObjectsMax'
->;
-
 /** Line ends of a text (R39): graphql-js counts them again for every error that it locates. */
 const lineEndsMax = 10_000;
 /** For each document: every alias can repeat an expensive field. */
@@ -48,7 +43,7 @@ export function checkText(text: string): void {
 }
 
 /** Throws a GraphQLError for a document beyond a limit, and RangeError for one too deep to walk. */
-export function checkDocument(document: DocumentNode, limits: DocumentLimits): void {
+export function checkDocument(document: DocumentNode, limits: Config): void {
   const { levels, aliases, aliasLength, directives } = measure(document);
   check('levels', levels, limits.graphqlDepthMax);
   check('aliases', aliases, aliasesMax);
@@ -108,7 +103,7 @@ const charactersPerPair = 512;
  * Validation compares each pair of such fields, and the fields below them, to decide whether they
  * can be merged (GraphQL §5.3.2): its cost is quadratic in what is counted here in linear time.
  */
-function checkOverlaps(document: DocumentNode, limits: DocumentLimits): void {
+function checkOverlaps(document: DocumentNode, limits: Config): void {
   const fragments = findFragments(document);
   const max = limits.graphqlTokensMax * pairsPerToken;
   let left = max;

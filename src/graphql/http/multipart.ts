@@ -8,7 +8,7 @@ import { receiveFile } from '../../domain/files.ts';
 import type { AppError } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { HttpRequest } from '../../http/message.ts';
-import { type MultipartRules, readMultipart, readPart } from '../../http/multipart/read.ts';
+import { readMultipart, readPart } from '../../http/multipart/read.ts';
 import type { Upload, Uploads } from '../../store/files/uploads.ts';
 import { UploadedFile } from '../schema/scalars.ts';
 import { decodeBody, invalidRequest, type Requests } from './messages.ts';
@@ -17,7 +17,7 @@ export interface MultipartDeps {
   readonly uploads: Pick<Uploads, 'begin'>;
   /** Names files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
-  readonly config: MultipartRules & Pick<Config, 'bodyBytesMax'>;
+  readonly config: Config;
 }
 
 /**
