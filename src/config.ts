@@ -198,10 +198,7 @@ export const secretSettings = [
  * Reads every setting. Throws one ConfigError that lists all faults. `memoryBytes` is the memory
  * that the process may use; some defaults are a share of it.
  */
-export function readConfig(
-  given: Readonly<Record<string, string | undefined>>,
-  memoryBytes = Infinity,
-): Config {
+export function readConfig(given: NodeJS.ProcessEnv, memoryBytes = Infinity): Config {
   const environment = { ...given };
   const faults = secretSettings.flatMap(({ name }) => readSecretFile(environment, name));
   const values = Object.entries<setting.Setting<unknown>>(settings).map(([key, each]) => {
@@ -217,7 +214,7 @@ export function readConfig(
 }
 
 /** Sets NAME to the content of the file that `NAME_FILE` names. Returns the faults. */
-function readSecretFile(environment: Record<string, string | undefined>, name: string): string[] {
+function readSecretFile(environment: NodeJS.ProcessEnv, name: string): string[] {
   const file = environment[`${name}_FILE`] ?? '';
   if (file === '') return [];
   if ((environment[name] ?? '') !== '') return [`${name}_FILE and ${name} exclude each other.`];

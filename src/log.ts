@@ -128,13 +128,7 @@ function toEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Writes lines immediately, or several lines together. */
-export interface LogOutput {
-  /** Writes immediately, after the lines that are held. */
-  readonly write: LineWriter;
-  /** Writes soon, or when the process exits: a write costs more than formatting the line. */
-  readonly hold: LineWriter;
-}
+export type LogOutput = ReturnType<typeof createLogOutput>;
 
 /** Characters that may be queued in memory for the reader of the log. */
 const unreadLengthMax = 1024 * 1024;
@@ -146,7 +140,7 @@ const heldMilliseconds = 50;
  * Call `flush` when the process exits. A closed output, or a pipe that nobody reads, must neither
  * stop the service nor fill its memory: lines are dropped instead.
  */
-export function createLogOutput(output: Writable): LogOutput & { readonly flush: () => void } {
+export function createLogOutput(output: Writable) {
   let isOpen = true;
   let held = '';
   output.on('error', () => {
@@ -159,13 +153,15 @@ export function createLogOutput(output: Writable): LogOutput & { readonly flush:
   };
   return {
     flush,
-    write(line) {
+    /** Writes immediately, after the lines that are held. Returns false if the line was dropped. */
+    write: (line: string): boolean => {
       if (!canTake()) return false;
       output.write(held + line);
       held = '';
       return true;
     },
-    hold(line) {
+    /** Writes soon, or when the process exits: a write costs more than formatting the line. */
+    hold: (line: string): boolean => {
       if (!canTake()) return false;
       if (held === '') setTimeout(flush, heldMilliseconds).unref();
       held += line;

@@ -3,23 +3,12 @@
  * that other requests are served in between.
  */
 
-export interface Scheduler {
-  /**
-   * Call it before an operation. Undefined if operations have used less than `turnMilliseconds` in
-   * this turn of the loop, and none waits: the operation may then run at once. Otherwise it
-   * resolves in a later turn, first come, first served.
-   */
-  turn(): Promise<void> | undefined;
-  /** The turns in which an operation has started, to tell whether two are in the same one. */
-  readonly turns: number;
-  /** Resolves in a later iteration of the loop; one caller in each, first come, first served. */
-  yield(): Promise<void>;
-}
+export type Scheduler = ReturnType<typeof createScheduler>;
 
 /** How long tasks may run in one turn of the loop. */
 export const turnMilliseconds = 5;
 
-export function createScheduler(): Scheduler {
+export function createScheduler() {
   const waiting: (() => void)[] = [];
   /** When no further operation may start in this turn; undefined if none has started. */
   let end: number | undefined;
@@ -49,11 +38,18 @@ export function createScheduler(): Scheduler {
   };
 
   return {
+    /** The turns in which an operation has started, to tell whether two are in the same one. */
     get turns() {
       return turns;
     },
+    /** Resolves in a later iteration of the loop; one caller in each, first come, first served. */
     yield: later,
-    turn() {
+    /**
+     * Call it before an operation. Undefined if operations have used less than `turnMilliseconds`
+     * in this turn of the loop, and none waits: the operation may then run at once. Otherwise it
+     * resolves in a later turn, first come, first served.
+     */
+    turn(): Promise<void> | undefined {
       if (waiting.length > 0) return later();
       if (end === undefined) open();
       else if (performance.now() >= end) return later();

@@ -6,7 +6,6 @@
  */
 
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapStatistics } from 'node:v8';
 import { findSettingWarnings } from './commands/check.ts';
@@ -123,11 +122,8 @@ async function openAdmin(app: App, config: Config): Promise<number | undefined> 
 }
 
 /** Resolves with the address. Rejects with an Error that names the setting. */
-async function listenOn(
-  name: string,
-  server: HttpServer,
-  { host, port }: Pick<Config, 'host' | 'port'>,
-): Promise<AddressInfo> {
+async function listenOn(name: string, server: HttpServer, at: Pick<Config, 'host' | 'port'>) {
+  const { host, port } = at;
   try {
     return await server.listen(port, host);
   } catch (error) {

@@ -86,10 +86,7 @@ function toKeyId(key: KeyObject): string {
  * Returns the content of a token in compact form if `key` made its signature, otherwise undefined.
  * The header must be one that this service can have written; `kid` and payload are not checked.
  */
-export function verifySignature(
-  key: KeyObject,
-  token: string,
-): { readonly kid: string | undefined; readonly payload: Buffer } | undefined {
+export function verifySignature(key: KeyObject, token: string) {
   if (token.length > tokenLengthMax) return undefined;
   const [, header, payload, signature] = compactForm.exec(token) ?? [];
   if (header === undefined || payload === undefined || signature === undefined) return undefined;
@@ -111,11 +108,7 @@ const compactForm = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
  * unknown `kid` is refused; without `kid` (it is optional, RFC 7515 §4.1.4) every key is tried. The
  * payload is not parsed before the signature is verified.
  */
-function readToken(
-  keys: readonly KeyObject[],
-  token: string,
-  nowSeconds: number,
-): Claims | undefined {
+function readToken(keys: readonly KeyObject[], token: string, nowSeconds: number) {
   for (const key of keys) {
     const signed = verifySignature(key, token);
     if (signed === undefined) continue;

@@ -30,10 +30,7 @@ const kinds = ['add', 'passwd', 'remove', 'list'] as const;
 /** `username` is empty for `list`. */
 type Arguments = ReturnType<typeof parseArguments>;
 
-export async function runAccounts(
-  args: readonly string[],
-  context: CommandContext,
-): Promise<string> {
+export async function runAccounts(args: readonly string[], context: CommandContext) {
   if (args.includes('--help')) return usage;
   const given = parseArguments(args);
   const { kind, username } = given;

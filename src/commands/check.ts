@@ -84,10 +84,7 @@ const removed: Readonly<Record<string, string>> = {
 };
 
 /** Returns one sentence for each warning. */
-export function findSettingWarnings(
-  config: Config,
-  environment: NodeJS.ProcessEnv,
-): readonly string[] {
+export function findSettingWarnings(config: Config, environment: NodeJS.ProcessEnv) {
   const names = Object.values(settings).map(({ name }) => name);
   const unknown = Object.keys(environment).flatMap((given) => {
     if (names.includes(given)) return [];

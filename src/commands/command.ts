@@ -10,7 +10,7 @@ export interface PasswordInput extends Readable {
 
 /** The streams, environment and clock of the process; the settings are those of the server. */
 export interface CommandContext {
-  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly environment: NodeJS.ProcessEnv;
   readonly input: PasswordInput;
   readonly output: Writable;
   readonly errors: Writable;

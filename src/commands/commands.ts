@@ -28,10 +28,7 @@ const commands: Readonly<Record<string, RunCommand>> = {
  * Runs the command that the first argument names. Writes its result, or the reason why it failed.
  * Returns the exit code: 0 for success, 1 for failure, 2 for invalid arguments.
  */
-export async function runCommand(
-  [name = '', ...args]: readonly string[],
-  context: CommandContext,
-): Promise<0 | 1 | 2> {
+export async function runCommand([name = '', ...args]: readonly string[], context: CommandContext) {
   const { output, errors } = context;
   // The reader of a pipe may close it early.
   for (const stream of [output, errors]) stream.on('error', () => undefined);

@@ -37,11 +37,7 @@ export function patchArticle({ id, json }: Article, patch: Patch, bytesMax: numb
  * The same for a patch of the array of all articles: none may be added, removed or moved (R16).
  * Returns the same object for an article that the patch does not use; it is not even parsed.
  */
-export function patchArticles(
-  articles: readonly Article[],
-  patch: Patch,
-  bytesMax: number,
-): readonly Article[] {
+export function patchArticles(articles: readonly Article[], patch: Patch, bytesMax: number) {
   const used = patch.itemsUsed();
   const isUsed = (index: number): boolean => used?.has(index) ?? true;
   let values = 0;

@@ -4,19 +4,7 @@
  */
 
 import { AppError } from '../errors.ts';
-import type { StoredFile } from '../store/file-index.ts';
 import type { Upload } from '../store/files/uploads.ts';
-
-export interface ReceivedFile {
-  /** The argument for `Upload.commit`. */
-  readonly written: StoredFile;
-  /**
-   * The six values of Spec §4.1 rule 4, for the log (R19): part name; client's file name (R18),
-   * empty if it has none; file name in the store's folder; media type; charset, `utf-8` if the part
-   * names none (RFC 7578 §4.5); size in bytes.
-   */
-  readonly facts: Readonly<Record<string, string | number>>;
-}
 
 /** A part of a multipart body that holds a file. */
 interface FilePart {
@@ -28,16 +16,18 @@ interface FilePart {
   readonly content: AsyncIterable<readonly Buffer[]>;
 }
 
+export type ReceivedFile = Awaited<ReturnType<typeof receiveFile>>;
+
 /**
  * Writes the content of a part. The file becomes visible with `upload.commit([received.written])`.
  * One that comes without a name gets an id and an extension (Spec §4.4 rule 2). Throws
  * `invalid_multipart` for an invalid name, and the errors of `Upload.write`.
+ *
+ * `facts`: the six values of Spec §4.1 rule 4, for the log (R19): part name; client's file name
+ * (R18), empty if it has none; file name in the store's folder; media type; charset, `utf-8` if the
+ * part names none (RFC 7578 §4.5); size in bytes.
  */
-export async function receiveFile(
-  upload: Upload,
-  part: FilePart,
-  createUuid: () => string,
-): Promise<ReceivedFile> {
+export async function receiveFile(upload: Upload, part: FilePart, createUuid: () => string) {
   const { name, contentType, charset = 'utf-8', content } = part;
   const fileName = toFileName(part.fileName) ?? '';
   const extension = extensionOfType.get(contentType) ?? 'bin';

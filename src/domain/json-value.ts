@@ -108,11 +108,7 @@ export function parsePointer(text: string): JsonPointer | undefined {
 }
 
 /** The value that the first `count` tokens of a pointer lead to; undefined where there is none. */
-export function findValue(
-  document: Json,
-  tokens: readonly string[],
-  count = tokens.length,
-): Json | undefined {
+export function findValue(document: Json, tokens: readonly string[], count = tokens.length) {
   let value: Json | undefined = document;
   for (let at = 0; at < count; at += 1) {
     if (!isContainer(value)) return undefined;

@@ -134,11 +134,8 @@ class NotApplicable extends Error {}
 const noTarget = 'its target does not exist';
 
 /** Changes the document itself, and returns it or its replacement. */
-function applyOperation(
-  document: Json,
-  { op, path, from, value }: PatchOperation,
-  copying: { left: number },
-): Json {
+function applyOperation(document: Json, operation: PatchOperation, copying: { left: number }) {
+  const { op, path, from, value } = operation;
   // Moves and copies are expressed by other operations (RFC 6902 §4.4, §4.5).
   if (op === 'move') {
     const moved = getValue(document, from);

@@ -4,16 +4,12 @@ import { toId } from '../domain/scalars.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, type HttpRequest, jsonTextResponse } from '../http/message.ts';
 import { getFound, getId, getRecord, type RecordRoute } from '../records/records.ts';
-import type { Comment, Post } from '../store/model.ts';
+import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
 import { changeRecord, decoderOf, type HandlerDeps, text } from './input.ts';
 import { postRoute } from './posts.ts';
 
-interface CommentOfPost {
-  readonly id: string;
-  readonly content: string;
-  readonly post: Pick<Post, 'id' | 'title'>;
-}
+type CommentOfPost = NonNullable<Awaited<ReturnType<typeof findComment>>>;
 
 const commentRoute: RecordRoute<string, CommentOfPost> = {
   key: '/comments',
@@ -67,10 +63,7 @@ export function createCommentHandlers(deps: CommentDeps) {
   } satisfies Readonly<Record<string, Handler>>;
 }
 
-async function findComment(
-  { comments, posts }: Records,
-  commentId: string,
-): Promise<CommentOfPost | undefined> {
+async function findComment({ comments, posts }: Records, commentId: string) {
   const comment = await comments.find(commentId);
   const post = comment && (await posts.find(comment.postId));
   if (comment === undefined || post === undefined) return undefined;

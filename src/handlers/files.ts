@@ -11,7 +11,7 @@ import {
   type HttpRequest,
 } from '../http/message.ts';
 import type * as MultipartModule from '../http/multipart/read.ts';
-import { createBoundary, writeMultipart, type OutgoingPart } from '../http/multipart/write.ts';
+import { createBoundary, writeMultipart } from '../http/multipart/write.ts';
 import { toByteRange } from '../http/range.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
@@ -115,10 +115,7 @@ interface Opened {
 }
 
 /** Responds with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
-async function toFileResponse(
-  request: HttpRequest,
-  { file, snapshot }: Opened,
-): Promise<HttpResponse> {
+async function toFileResponse(request: HttpRequest, { file, snapshot }: Opened) {
   const etag = tagOf(file);
   const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
   let body: Readable | undefined;
@@ -155,10 +152,7 @@ function tagOf(file: StoredFile): string {
  * Spec §4.4 rule 3: one fixed part with the values of R18, then the stored files. Choice: a file
  * that is missing on the disk is left out, and reported to `missing`.
  */
-async function* toParts(
-  snapshot: Snapshot,
-  missing: (file: StoredFile) => Promise<void>,
-): AsyncGenerator<OutgoingPart, void, undefined> {
+async function* toParts(snapshot: Snapshot, missing: (file: StoredFile) => Promise<void>) {
   yield {
     name: 'abd',
     fileName: 'abc.text',

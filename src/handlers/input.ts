@@ -40,11 +40,9 @@ type Rule = (value: unknown) => string | undefined;
  * Returns a decoder of the members that have a rule; unknown ones are ignored (R8). It returns only
  * these: what is kept while a request waits must not hold the whole body.
  */
-export function decoderOf<M extends object>(
-  rules: Readonly<Record<keyof M & string, Rule>>,
-): (body: unknown) => M {
+export function decoderOf<M extends object>(rules: Readonly<Record<keyof M & string, Rule>>) {
   const entries = Object.entries<Rule>(rules);
-  return (body) => {
+  return (body: unknown): M => {
     if (!isObject(body)) throw invalidBody([{ pointer: '', message: 'must be an object' }]);
     const members: Record<string, unknown> = {};
     const faults: FieldError[] = [];

@@ -18,12 +18,9 @@ export const hello: Handler = () => greeting;
 const links = { ui: '/graphql-ui/', reference: '/docs/', openapi: '/openapi.json' } as const;
 
 /** `page`: the page for browsers, or undefined in a build without pages; others get JSON. */
-export function createHome(
-  routes: () => readonly RouteOf<Endpoint>[],
-  page: Handler | undefined,
-): Handler {
+export function createHome(routes: () => readonly RouteOf<Endpoint>[], page: Handler | undefined) {
   const types = ['application/json', ...(page ? ['text/html'] : [])];
-  return (request) => {
+  const home: Handler = (request) => {
     const type = negotiate(request.header('accept'), types);
     if (type === undefined) throw new AppError('not_acceptable', 'The response is JSON or a page.');
     if (type === 'text/html' && page) return page(request);
@@ -32,6 +29,7 @@ export function createHome(
     const headers = ['Content-Type', 'application/json; charset=utf-8', 'Vary', 'Accept'];
     return { status: 200, headers, body };
   };
+  return home;
 }
 
 /**
