@@ -9,6 +9,7 @@ import {
   waitingMax,
 } from '../../dist/auth/login.js';
 import { AppError } from '../../dist/errors.js';
+import { times } from '../support/lists.js';
 
 type Outcome = 'entered' | 'waits' | `${string} ${number}`;
 
@@ -16,8 +17,8 @@ function createFixture(t: TestContext, failuresMax = 3) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = { milliseconds: 5_000 };
   const limiter = createLoginLimiter(failuresMax, () => clock.milliseconds);
-  const fail = (username: string, address: string, times = 1): void => {
-    for (let time = 0; time < times; time += 1) limiter.fail({ username, address });
+  const fail = (username: string, address: string, count = 1): void => {
+    for (const _ of times(count)) limiter.fail({ username, address });
   };
   /** Begins an attempt; tells what has become of it whenever it is asked. */
   const enter = (username: string, address: string): (() => Promise<Outcome>) => {
@@ -84,36 +85,23 @@ test('a success clears the account for that address, and nothing else', async (t
 
 test('addresses of one IPv6 network of 64 bits count as one, others do not', async (t) => {
   const { fail, outcomeOf } = createFixture(t);
-  for (let index = 0; index < 3; index += 1) fail('ann', `2001:db8:1:2::${index}`);
+  for (const index of times(3)) fail('ann', `2001:db8:1:2::${index}`);
   assert.equal(await outcomeOf('ann', '2001:db8:1:2:a:b:c:d'), `${locked} 60`);
   for (const address of ['2001:db8:1:3::1', '2001:db8::1:2:0:1', '::1']) {
     assert.equal(await outcomeOf('ann', address), 'entered', address);
   }
 });
 
-for (const [what, failWidely, attempt] of [
-  [
-    'an account over many addresses',
-    (index: number) => ['ann', `192.0.2.${index}`],
-    (name: string) => ['ann', name],
-  ],
-  [
-    'an address over many accounts',
-    (index: number) => [`user${index}`, '192.0.2.1'],
-    (name: string) => [name, '192.0.2.1'],
-  ],
-] as const) {
+const widely = {
+  'an account over many addresses': (name: string) => ['ann', name] as const,
+  'an address over many accounts': (name: string) => [name, '192.0.2.1'] as const,
+};
+for (const [what, toAttempt] of Object.entries(widely)) {
   test(`${what} is queued after ten times as many failures, and is not locked`, async (t) => {
     const { clock, fail, enter, tick } = createFixture(t);
-    const begin = (name: string) => {
-      const [username = '', address = ''] = attempt(name);
-      return enter(username, address);
-    };
-    const failOnce = (index: number): void => {
-      const [username = '', address = ''] = failWidely(index);
-      fail(username, address);
-    };
-    for (let index = 0; index < 29; index += 1) failOnce(index);
+    const begin = (name: string) => enter(...toAttempt(name));
+    const failOnce = (index: number): void => fail(...toAttempt(`192.0.2.${index}`));
+    for (const index of times(29)) failOnce(index);
     for (const name of ['a', 'b', 'c']) assert.equal(await begin(name)(), 'entered');
     failOnce(29);
     const [first, second, third] = [begin('a'), begin('b'), begin('c')];
@@ -134,7 +122,7 @@ for (const [what, failWidely, attempt] of [
 
 test('those who failed least go first, and what an address has waiting counts too', async (t) => {
   const { fail, enter, tick } = createFixture(t);
-  for (let index = 0; index < 30; index += 1) fail('ann', `192.0.2.${index}`);
+  for (const index of times(30)) fail('ann', `192.0.2.${index}`);
   const first = enter('ann', '198.51.100.1');
   const attacker = enter('ann', '192.0.2.1');
   const crowd = [1, 2, 3].map(() => enter('ann', '198.51.100.2'));
@@ -142,9 +130,7 @@ test('those who failed least go first, and what an address has waiting counts to
   const outcomes = async () =>
     Promise.all([first(), crowd[0]?.(), owner(), attacker(), crowd[1]?.(), crowd[2]?.()]);
   for (let entered = 1; entered <= 6; entered += 1) {
-    const expected = Array.from({ length: 6 }, (_, index) =>
-      index < entered ? 'entered' : 'waits',
-    );
+    const expected = times(6).map((index) => (index < entered ? 'entered' : 'waits'));
     assert.deepEqual(await outcomes(), expected);
     await tick();
   }
@@ -152,11 +138,9 @@ test('those who failed least go first, and what an address has waiting counts to
 
 test('beyond the bound the one who failed most is refused, not the one who comes', async (t) => {
   const { fail, enter, outcomeOf } = createFixture(t);
-  for (let index = 0; index < 100; index += 1) fail('ann', `192.0.2.${index}`);
+  for (const index of times(100)) fail('ann', `192.0.2.${index}`);
   await outcomeOf('ann', '198.51.100.1');
-  const attackers = Array.from({ length: waitingMax }, (_, index) =>
-    enter('ann', `192.0.2.${index}`),
-  );
+  const attackers = times(waitingMax).map((index) => enter('ann', `192.0.2.${index}`));
   const owner = enter('ann', '203.0.113.1');
   const outcomes = await Promise.all(attackers.map((outcome) => outcome()));
   assert.equal(outcomes.at(-1), 'overloaded 20');
@@ -167,7 +151,7 @@ test('beyond the bound the one who failed most is refused, not the one who comes
 
 test('who is locked while waiting is refused when it is let in', async (t) => {
   const { fail, enter, tick } = createFixture(t);
-  for (let index = 0; index < 30; index += 1) fail('ann', `192.0.2.${index}`);
+  for (const index of times(30)) fail('ann', `192.0.2.${index}`);
   const [, second] = [enter('ann', '198.51.100.1'), enter('ann', '198.51.100.1')];
   fail('ann', '198.51.100.1', 3);
   await tick();
@@ -190,8 +174,6 @@ test('beyond the bound the oldest counts are dropped, the newest kept', () => {
   for (let index = 0; index < countedMax; index += 1) counts.add(`key ${index}`);
   assert.equal(counts.find('key 0').count, 1);
   counts.add('one more');
-  assert.deepEqual(
-    ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count),
-    [0, 1, 1],
-  );
+  const kept = ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count);
+  assert.deepEqual(kept, [0, 1, 1]);
 });

@@ -56,9 +56,8 @@ describe('nodes that are given a new secret one after the other', () => {
   ];
   for (const [at, next] of steps.slice(1).entries()) {
     test(`take each other's tokens in the middle of step ${at + 1}`, async (t) => {
-      const nodes = await Promise.all(
-        [steps[at] ?? {}, next].map((env) => startServer(t, { env })),
-      );
+      const settings = [steps[at] ?? {}, next];
+      const nodes = await Promise.all(settings.map((env) => startServer(t, { env })));
       for (const signer of nodes) {
         const token = await logIn(signer);
         for (const node of nodes) assert.equal(await statusOf(node, token), 200);

@@ -1,20 +1,21 @@
-/** `node dist/server.js accounts …`, beside a server that runs on the same store. */
+/** `node dist/server.js accounts …`: what it refuses, and what it does beside a server on its store. */
 
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { before, describe, it, type TestContext } from 'node:test';
-import { type Env, fails, here, succeeds } from '../support/accounts-command.js';
+import { readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, it, test, type TestContext } from 'node:test';
+import { type Env, fails, here, runHere, succeeds } from '../support/accounts-command.js';
 import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
+import { post } from '../support/graphql-http.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
+import { skipPostgres } from '../support/postgres.js';
 import { type NodeProcess, startNode } from '../support/program.js';
-import { type PostgresServer, skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
 import { startServer } from '../support/server.js';
+import { database } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { createDirectory } from '../support/uploads.js';
 
-/** A server on the same store. */
-type Node = Pick<NodeProcess, 'url'>;
+const ink = 'a jar of black ink\n';
 
 /** As a process of its own. */
 const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
@@ -27,10 +28,7 @@ describe('on SQLite', { skip: skipSqlite }, () => {
     const path = await newSqliteFile(t);
     const env = { STORE_URL: toSqliteUrl(path) };
     for (const args of ['list', 'passwd ann', 'remove ann']) {
-      await fails(
-        here(args, env, 'a jar of black ink\n'),
-        /STORE_URL: .*cannot be opened \(ENOENT/,
-      );
+      await fails(here(args, env, ink), /STORE_URL: .*cannot be opened \(ENOENT/);
     }
     assert.deepEqual(await readdir(dirname(path)), []);
   });
@@ -38,10 +36,7 @@ describe('on SQLite', { skip: skipSqlite }, () => {
   it('an account can be there before the first start, and nothing else is then', async (t) => {
     const path = await newSqliteFile(t);
     const env = { STORE_URL: toSqliteUrl(path), NODE_ENV: 'production' };
-    await succeeds(
-      here('add ann --email a@example.org', env, 'a jar of black ink\n'),
-      'Added "ann".\n',
-    );
+    await succeeds(here('add ann --email a@example.org', env, ink), 'Added "ann".\n');
     const count = (table: string): unknown =>
       inSqlite(path, (file) => file.prepare(`SELECT count(*) AS n FROM ${table}`).all()[0]?.['n']);
     assert.deepEqual(['posts', 'todos', 'articles'].map(count), [0, 0, 0]);
@@ -52,15 +47,10 @@ describe('on SQLite', { skip: skipSqlite }, () => {
 });
 
 describe('on PostgreSQL', { skip: skipPostgres }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await sharePostgres();
-  });
-
-  describeCommand(() => server.clearedDatabase());
+  describeCommand(() => database.clearedDatabase());
 
   it('a database that is away, or that is not there, is one line', async () => {
-    const url = await server.emptyDatabase();
+    const url = await database.emptyDatabase();
     const wrong = { STORE_URL: `${url}_not` };
     await fails(here('list', wrong), /STORE_URL: .*database "test_\d+_not" does not exist/);
     await fails(here('list', { STORE_URL: 'postgres://127.0.0.1:1/a' }), /does not answer/);
@@ -72,31 +62,20 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     const env = { STORE_URL: await newUrl(t), TOKEN_TTL_SECONDS: '3600' };
     const node = await startServer(t, { env });
     assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
-    const adding = accounts(
-      'add ann --email ann@example.org --role USER --role A',
-      env,
-      'a jar of black ink\n',
-    );
-    assert.deepEqual(await adding, { code: 0, output: 'Added "ann".\n', errors: '' });
+    const add = 'add ann --email ann@example.org --role USER --role A';
+    await succeeds(accounts(add, env, ink), 'Added "ann".\n');
     const token = await logIn(node, 'ann', 'a jar of black ink');
     const found = await (await askProfile(node, `Bearer ${token}`)).json();
     const { id, ...rest } = found as Record<string, unknown>;
     assert.deepEqual(rest, { username: 'ann', email: 'ann@example.org', roles: ['USER', 'A'] });
 
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-    const body = JSON.stringify({
-      query: 'mutation { createPost(createPostInput: {title: "a", content: "b"}) }',
-    });
-    assert.equal(
-      (await fetch(`${node.url}/graphql`, { method: 'POST', headers, body })).status,
-      200,
-    );
+    const query = 'mutation { createPost(createPostInput: {title: "a", content: "b"}) }';
+    const made = await post(node, { query }, { Authorization: `Bearer ${token}` });
+    assert.equal(made.status, 200);
     assert.deepEqual(await firstAuthor(node), { id, name: 'ann', email: 'ann@example.org' });
 
-    await succeeds(
-      here('passwd ann', env, 'a jar of blue blots\n'),
-      'Changed the password of "ann".\n',
-    );
+    const changed = here('passwd ann', env, 'a jar of blue blots\n');
+    await succeeds(changed, 'Changed the password of "ann".\n');
     assert.equal((await askLogin(node, 'ann', 'a jar of black ink')).status, 401);
     assert.equal((await askLogin(node, 'ann', 'a jar of blue blots')).status, 200);
     assert.equal((await askProfile(node, `Bearer ${token}`)).status, 200);
@@ -110,25 +89,17 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
   it('lists what is kept by name, and no hash', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    await succeeds(
-      here('add bob --email b@example.org', env, 'a jar of black ink'),
-      'Added "bob".\n',
-    );
-    const adding = here(
-      'add ann --role USER --email a@example.org --role B',
-      env,
-      'a jar of black ink',
-    );
-    await succeeds(adding, 'Added "ann".\n');
+    const addBob = here('add bob --email b@example.org', env, ink);
+    await succeeds(addBob, 'Added "bob".\n');
+    const addAnn = here('add ann --role USER --email a@example.org --role B', env, ink);
+    await succeeds(addAnn, 'Added "ann".\n');
     await succeeds(here('list', env), 'ann\ta@example.org\tUSER,B\nbob\tb@example.org\t\n');
   });
 
   it('adds one of two that come at once, and tells the other', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
     const ended = await Promise.all(
-      ['1', '2', '3'].map((n) =>
-        here(`add ann --email ${n}@example.org`, env, `a jar of black ink${n}\n`),
-      ),
+      ['1', '2', '3'].map((n) => here(`add ann --email ${n}@example.org`, env, `${n}${ink}`)),
     );
     const [won, ...others] = ended.toSorted((a, b) => Number(a.code) - Number(b.code));
     assert.deepEqual(won, { code: 0, output: 'Added "ann".\n', errors: '' });
@@ -142,16 +113,13 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
 
   it('refuses what cannot be, with one line, and changes nothing', async (t) => {
     const env = { STORE_URL: await newUrl(t) };
-    await here('add ann --email ann@example.org', env, 'a jar of black ink\n');
+    await here('add ann --email ann@example.org', env, ink);
     const [one, other] = ['add ann --email x@example.org', 'add bob --email x@example.org'];
-    await fails(here(one, env, 'a jar of black ink\n'), /"ann" already exists/);
-    await fails(
-      here('add user --email x@example.org', env, 'a jar of black ink\n'),
-      /"user" is a demo acc/,
-    );
+    await fails(here(one, env, ink), /"ann" already exists/);
+    await fails(here('add user --email x@example.org', env, ink), /"user" is a demo acc/);
     await fails(here(other, env), /No password was given/);
     await fails(here(other, env, '\n'), /must not be empty/);
-    await fails(here('passwd bob', env, 'a jar of black ink\n'), /has no account "bob"/);
+    await fails(here('passwd bob', env, ink), /has no account "bob"/);
     await fails(here('passwd ann', env, 'x'.repeat(2_000)), /at most 1024 bytes/);
     await fails(here('passwd ann', env, 'eleven char'), /at least 12 characters/);
     await fails(here('add long-username --email a@b', env, 'Long-Username'), /must differ from/);
@@ -169,11 +137,8 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
     assert.match(refused.shown, /inkwell: The two passwords differ\./);
     const left = await runAtTerminal(add, [{ ...first, keys: 'secret\u0003' }], env);
     assert.equal(left.code, 1, left.shown);
-    const added = await runAtTerminal(
-      add,
-      [first, { ...first, question: 'Repeat the password: ' }],
-      env,
-    );
+    const again = { ...first, question: 'Repeat the password: ' };
+    const added = await runAtTerminal(add, [first, again], env);
     assert.equal(added.code, 0, added.shown);
     assert.match(added.shown, /Password: \r\nRepeat the password: \r\nAdded "ann"\./);
     for (const { shown } of [refused, left, added]) assert.doesNotMatch(shown, /secret/);
@@ -182,9 +147,71 @@ function describeCommand(newUrl: (context: TestContext) => Promise<string>): voi
   });
 }
 
-async function firstAuthor(node: Node): Promise<unknown> {
+async function firstAuthor(node: Pick<NodeProcess, 'url'>): Promise<unknown> {
   const query = encodeURIComponent('{ allPosts { author { id name email } } }');
   const body = await (await fetch(`${node.url}/graphql?query=${query}`)).json();
   const { data } = body as { readonly data: { readonly allPosts: { author: unknown }[] } };
   return data.allPosts[0]?.author;
 }
+
+test('a store in memory keeps no accounts', async () => {
+  for (const env of [{}, { STORE_URL: 'memory:' }]) {
+    await fails(here('list', env), /STORE_URL: .*memory/);
+    await fails(here('add ann --email a@example.org', env, ink), /STORE_URL: .*memory/);
+  }
+});
+
+test('names, addresses and settings that are not valid are one line', async (t) => {
+  const usersFile = join(await createDirectory(t), 'users.json');
+  await writeFile(usersFile, '[{}]');
+  const add = ['add', '--role', 'USER', '--email'];
+  await fails(runHere([...add, 'a', ' '], {}), /username must be text of 1 to 256/);
+  await fails(runHere([...add, 'a', 'a\u001b[2J'], {}), /username must be text/);
+  await fails(runHere([...add, 'a\nb', 'ann'], {}), /email must be text of 1 to 320/);
+  await fails(runHere([...add, 'a', 'ann', '--role', ''], {}), /roles must be/);
+  await fails(here('list', { STORE_URL: 'mysql://a' }), /STORE_URL must be/);
+  const env = { STORE_URL: 'sqlite:///a', USERS_FILE: usersFile };
+  await fails(runHere([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
+});
+
+test('arguments that make no command get the usage, and 2', async () => {
+  const lines = `
+    ad; add; add ann; add --email a@example.org; add ann --email; list ann; change ann; remove
+    add ann secret --email a@example.org; add ann --email a@example.org --password secret
+    passwd; passwd ann secret; passwd ann --role USER; remove ann --force; remove ann bob
+  `;
+  const wrong = lines.trim().split(/;\s+|\n\s+/);
+  assert.equal(wrong.length, 15);
+  for (const args of [[], ...wrong.map((line) => line.split(' '))]) {
+    const { code, output, errors } = await runHere(args, {});
+    assert.deepEqual([code, output], [2, ''], String(args));
+    assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
+    assert.doesNotMatch(errors, /secret/);
+  }
+  assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
+});
+
+test('--help shows the usage, and what is wrong with arguments is named', async () => {
+  const help = await runHere(['--help'], {});
+  assert.deepEqual([help.code, help.errors], [0, '']);
+  assert.match(help.output, /^usage: .*12 characters/s);
+  for (const [args, message] of [
+    [['add', 'ann'], 'add needs --email.'],
+    [['add', '--email', 'a@example.org'], 'add needs a username.'],
+    [['list', '--rolle', 'A'], "Unknown option '--rolle'."],
+    [['list', '--role', 'A'], 'list takes no option.'],
+    [['change', 'ann'], 'There is no command accounts "change".'],
+    [['ad'], 'There is no command accounts "ad".'],
+    [[], 'There is no command accounts "".'],
+  ] as const) {
+    const { errors } = await runHere(args, {});
+    assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
+  }
+});
+
+test('an address that is none is refused before anything is opened', async () => {
+  const env = { STORE_URL: 'postgres://127.0.0.1:1/none' };
+  for (const email of ['ann', 'ann@', 'a b@example.org', '@example.org']) {
+    await fails(runHere(['add', 'ann', '--email', email], env), /is not an email address/);
+  }
+});

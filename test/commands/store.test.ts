@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { before, describe, it, type TestContext } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
 import { type Ended, runCommand, runCommandHere } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/program.js';
-import { type PostgresServer, skipPostgres } from '../support/postgres.js';
-import { sharePostgres } from '../support/shared-postgres.js';
+import { skipPostgres } from '../support/postgres.js';
+import { database } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import { until } from '../support/until.js';
 
@@ -85,10 +85,7 @@ describe('backup of SQLite', { skip: skipSqlite }, () => {
     const all = await list(node);
     assert.deepEqual(kept, all.slice(0, kept.length));
     const ids = new Set(kept.map(({ id }) => id));
-    assert.deepEqual(
-      acknowledged.filter((id) => !ids.has(id)),
-      [],
-    );
+    for (const id of acknowledged) assert.ok(ids.has(id), id);
     assert.ok(!ids.has(later));
     // A server can go on from it.
     const next = await addPost(second, 'next');
@@ -144,27 +141,22 @@ describe('what cannot be', () => {
 });
 
 describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
-  let server: PostgresServer;
-  before(async () => {
-    server = await sharePostgres();
-  });
-
   it('waits for a database that is not there yet, and says so', async () => {
-    const url = await server.createDatabase();
-    await server.stop();
+    const url = await database.createDatabase();
+    await database.stop();
     let said = '';
     const onErrors = (text: string): void => void (said += text);
     const migrating = runCommand(['migrate'], { env: { STORE_URL: url }, onErrors });
     await Promise.race([until(() => said !== ''), migrating]);
-    await server.start();
+    await database.start();
     const { code, errors } = await migrating;
     assert.equal(code, 0);
     assert.match(errors, /^inkwell: waiting for the database: 127\.0\.0\.1:\d+: /);
   });
 
   it('makes what a role that may only read and write needs to serve', async (t) => {
-    const url = await server.createDatabase();
-    await server.query(url, 'CREATE ROLE serving LOGIN');
+    const url = await database.createDatabase();
+    await database.query(url, 'CREATE ROLE serving LOGIN');
     const serving = url.replace('inkwell@', 'serving@');
     await fails(here(['migrate'], serving), /STORE_URL: .*permission denied/);
     const done = { code: 0, output: 'The tables of the store are of this version.\n', errors: '' };
@@ -174,7 +166,7 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
       'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA inkwell TO serving',
       'GRANT SELECT ON ALL SEQUENCES IN SCHEMA inkwell TO serving',
     ]) {
-      await server.query(url, grant);
+      await database.query(url, grant);
     }
     const files = await newSqliteFile(t);
     const node = await startNode(t, { STORE_URL: serving, UPLOAD_DIR: dirname(files) });

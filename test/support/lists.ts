@@ -21,3 +21,8 @@ export function pluck<T, K extends keyof T>(records: readonly T[], name: K): rea
 export function times(count: number): readonly number[] {
   return Array.from({ length: count }, (_, at) => at);
 }
+
+/** The words of a text, as cases that hold no blank. */
+export function words(text: string): readonly string[] {
+  return text.trim().split(/\s+/);
+}
