@@ -92,9 +92,9 @@ test('addresses of one IPv6 network of 64 bits count as one, others do not', asy
   }
 });
 
-const widely = {
-  'an account over many addresses': (name: string) => ['ann', name] as const,
-  'an address over many accounts': (name: string) => [name, '192.0.2.1'] as const,
+const widely: Readonly<Record<string, (name: string) => readonly [string, string]>> = {
+  'an account over many addresses': (name) => ['ann', name],
+  'an address over many accounts': (name) => [name, '192.0.2.1'],
 };
 for (const [what, toAttempt] of Object.entries(widely)) {
   test(`${what} is queued after ten times as many failures, and is not locked`, async (t) => {
