@@ -1,15 +1,18 @@
-/** Holds the pages for people to the code: what a table says is what the program does. */
+/** Holds the pages for people to the code: tables and figures, and examples pasted into a shell. */
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { text as readAll } from 'node:stream/consumers';
+import { describe, it, test } from 'node:test';
 import { promisify } from 'node:util';
 import { settings } from '../dist/config.js';
 import { httpStatusOf } from '../dist/errors.js';
-import { bare, sectionOf, tableOf } from './support/markdown.js';
+import { bare, type Block, blocksOf, sectionOf, tableOf } from './support/markdown.js';
+import { runProgram } from './support/program.js';
 import { routes } from './support/reference.js';
+import { noShell } from './support/shell.js';
 import { projectFolder } from './support/source.js';
 
 const read = (name: string): string => readFileSync(join(projectFolder, name), 'utf8');
@@ -231,3 +234,53 @@ describe('the pages', () => {
     assert.deepEqual(listed.toSorted(), rooms.toSorted());
   });
 });
+
+const mark = '=== end of block ===';
+
+/** All blocks in one shell, as a person would paste them; what each of them printed. */
+async function paste(blocks: readonly Block[], folder: string): Promise<string[]> {
+  const script = blocks.map((block) => `${block.text}\nprintf '\\n%s\\n' '${mark}'\n`).join('');
+  const shell = spawn('bash', ['-eu', '-o', 'pipefail', '-c', script], {
+    cwd: projectFolder,
+    env: { ...process.env, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 300_000,
+  });
+  const [printed, faults] = await Promise.all([readAll(shell.stdout), readAll(shell.stderr)]);
+  const shown = printed.split(`\n${mark}\n`);
+  assert.equal(shown.length - 1, blocks.length, `block ${shown.length} fails: ${faults}`);
+  return shown.slice(0, -1);
+}
+
+/** In what the README states, `…` stands for anything within the line. */
+function toPattern(stated: string): RegExp {
+  const parts = stated.trim().split('…');
+  const exact = parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return new RegExp(`^${exact.join('.*')}$`);
+}
+
+const sections = [
+  { page: 'README.md', heading: '## A tour', blocksMin: 6 },
+  { page: 'docs/graphql.md', heading: '## Examples', blocksMin: 2 },
+];
+
+for (const { page, heading, blocksMin } of sections) {
+  test(`the examples of ${page} print what the page shows`, { skip: noShell }, async (context) => {
+    const program = await runProgram(context);
+    const host = `127.0.0.1:${(await program.listening()).port}`;
+    const whole = read(page);
+    const blocks = blocksOf(sectionOf(whole, heading).replaceAll('localhost:8080', host));
+    const printed = await paste(
+      blocks.filter(({ language }) => language === 'sh'),
+      program.folder,
+    );
+    assert.ok(printed.length >= blocksMin, 'the page has its blocks');
+    let shown = -1;
+    const wrong = blocks.flatMap(({ language, text: stated }) => {
+      if (language === 'sh') shown += 1;
+      const output = (printed[shown] ?? '').replaceAll('\r', '').trim();
+      return language === 'sh' || toPattern(stated).test(output) ? [] : [{ stated, output }];
+    });
+    assert.deepEqual(wrong, []);
+  });
+}

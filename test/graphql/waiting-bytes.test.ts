@@ -97,22 +97,6 @@ test('large events are counted once while slow members take them, and given back
   await assertNothingHeld(endpoint);
 });
 
-test('clients that are behind with large events are ended, the others are not', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const { slow, reader } = await listenToLong(endpoint);
-  for (let count = 0; endpoint.dropped.length < slow.length; count += 1) {
-    assert.ok(count < 20, `${endpoint.dropped.length}`);
-    endpoint.comment('x'.repeat(400_000));
-    assert.equal((await reader.next()).type, 'next');
-  }
-  assert.deepEqual(endpoint.dropped, ['behind', 'behind', 'behind']);
-  assert.equal(endpoint.subscriptions.count().subscribers, 1);
-  for (const client of slow) client.socket.resume();
-  for (const client of slow) assert.equal((await client.closed).code, 1013);
-  await reader.close();
-  await assertNothingHeld(endpoint);
-});
-
 test('an operation that runs does not keep the message that it came with', async (t) => {
   const endpoint = await startEndpoint(t);
   const client = await connectReady(endpoint.port);

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { createIdSource } from '../../dist/domain/scalars.js';
 import { jsonTextResponse } from '../../dist/http/message.js';
-import { createResponseCache, toJsonBody } from '../../dist/records/response-cache.js';
+import {
+  createRecordTexts,
+  createResponseCache,
+  toJsonBody,
+} from '../../dist/records/response-cache.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
@@ -81,4 +85,36 @@ it('nothing is cached without bytes for it, or where the store has no versions',
 it('a short response is text, a long one bytes', () => {
   const long = `"${'é'.repeat(3_000)}"`;
   assert.deepEqual([toJsonBody('{}'), toJsonBody(long)], ['{}', Buffer.from(long)]);
+});
+
+it('the text of a record is made once, within the bytes', () => {
+  const made: object[] = [];
+  const texts = createRecordTexts(1_000);
+  const toJson = (record: object): string =>
+    texts(record, (given) => {
+      made.push(given);
+      return JSON.stringify(given);
+    });
+  const [one, other] = [{ title: 'one' }, { title: 'one' }];
+  assert.equal(toJson(one), '{"title":"one"}');
+  assert.equal(toJson(one), '{"title":"one"}');
+  assert.deepEqual(made, [one]);
+  // Equal is not the same.
+  toJson(other);
+  assert.equal(made.length, 2);
+  // With 100 bytes beside two for each character, this one has one too many.
+  const long = { title: 'x'.repeat(439) };
+  toJson(long);
+  toJson(long);
+  assert.equal(made.length, 4);
+  toJson(one);
+  assert.equal(made.length, 4);
+  const longest = { title: 'x'.repeat(438) };
+  toJson(longest);
+  toJson(longest);
+  assert.equal(made.length, 5);
+  // Beyond the bytes it starts anew.
+  for (let count = 0; count < 10; count += 1) toJson({ count });
+  toJson(one);
+  assert.equal(made.length, 16);
 });
