@@ -1,7 +1,7 @@
 /** What all commands share. */
 
 import type { Readable, Writable } from 'node:stream';
-import type { AccountsOptions } from '../store/driver.ts';
+import type { AccountsOptions } from '../store/store.ts';
 
 /** Standard input, as the process has it. */
 export interface PasswordInput extends Readable {

@@ -13,9 +13,8 @@ import { AppError, overloaded } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
-import type { List, Page, Range } from '../store/list.ts';
+import type { List, Page, Range, Records, Store } from '../store/store.ts';
 import type { Account, Comment } from '../store/model.ts';
-import type { Records, Store } from '../store/store.ts';
 
 /** Dependencies that all operations share. */
 export interface ContextDeps extends Pick<Access, 'writesNeedToken' | 'readsNeedToken'> {

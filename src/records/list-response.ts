@@ -11,7 +11,7 @@ import { type HttpResponse, jsonTextResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import { createScheduler } from '../scheduler.ts';
-import type { Page } from '../store/list.ts';
+import type { Page } from '../store/store.ts';
 import { toJsonBody } from './response-cache.ts';
 
 export interface JsonList<T> {

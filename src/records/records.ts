@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { List, Range } from '../store/list.ts';
+import type { List, Range } from '../store/store.ts';
 import type { PostStatus } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
 import type { ToListResponse } from './list-response.ts';

@@ -1,8 +1,13 @@
 /** Opens the store that STORE_URL names. A driver is loaded only if it is chosen. */
 
-import type { AccountsOptions, CheckOptions, DriverOptions, OpenedAccounts } from './driver.ts';
+import type {
+  AccountsOptions,
+  CheckOptions,
+  DriverOptions,
+  OpenedAccounts,
+  Store,
+} from './store.ts';
 import { createMemoryStore } from './memory.ts';
-import type { Store } from './store.ts';
 
 /** How long to wait for the database at the start: both may be started at the same time. */
 export const startSeconds = 30;

@@ -4,7 +4,7 @@
  */
 
 import type { Account, Article, Author, Comment, Post, Todo } from './model.ts';
-import type { InitialData } from './memory.ts';
+import type { InitialData } from './store.ts';
 
 const createdAt = '2026-01-05T09:00:00';
 

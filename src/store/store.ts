@@ -1,13 +1,38 @@
 /**
- * The port of all drivers. A method is one atomic operation. It may return a value or a promise, so
- * that the in-memory driver needs no promises. Ids are lower-case UUIDs, which the caller has
- * validated, as it has every input.
+ * The port of all drivers, and the options with which they are opened. A method is one atomic
+ * operation. It may return a value or a promise, so that the in-memory driver needs no promises.
+ * Ids are lower-case UUIDs, which the caller has validated, as it has every input.
  */
 
+import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
-import type { List } from './list.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
+
+/**
+ * Records in a fixed order. Several pages are not a snapshot: each record appears at most once, and
+ * one that exists from the first page to the last does appear.
+ */
+export interface List<T> {
+  /** Reads the first page: from the start, or after the record with the id `after`. */
+  read(range?: Range): MaybePromise<Page<T>>;
+}
+
+export interface Range {
+  /** If this record was removed, reading starts at the position where it was. */
+  readonly after?: string | number | undefined;
+  /** Maximum number of records in a page; long records make a page shorter. */
+  readonly limit?: number | undefined;
+}
+
+export interface Page<T> {
+  readonly records: readonly T[];
+  /** Reads the next page; undefined for the last one. */
+  readonly next: (() => MaybePromise<Page<T>>) | undefined;
+}
+
+/** Records of a page: they take a few milliseconds. */
+export const pageRecordsMax = 500;
 
 export interface PostDraft {
   readonly title: string;
@@ -143,5 +168,54 @@ export interface Store {
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */
   readonly openFileIndex?: (limits: FileLimits) => DurableFileIndex;
+  close(): MaybePromise<void>;
+}
+
+/** The content of a new store. Posts and comments are ordered oldest first. */
+export interface InitialData {
+  readonly authors: readonly Author[];
+  readonly accounts: readonly Account[];
+  readonly posts: readonly Post[];
+  readonly comments: readonly Comment[];
+  readonly todos: readonly Todo[];
+  readonly articles: readonly Article[];
+}
+
+export interface MemoryStoreOptions {
+  readonly createId: () => string;
+  /** The present local date-time, as records store it. */
+  readonly now: () => string;
+  readonly initial: InitialData;
+  /** Approximate limit for the memory of the records; `storage_full` beyond it. */
+  readonly bytesMax: number;
+}
+
+/** `initial` is the content of a new store; a durable store gets it only once. */
+export interface DriverOptions extends MemoryStoreOptions {
+  readonly log: Log;
+  /** The database server for notifications of comments; empty: the one with the records. */
+  readonly listenUrl: string;
+  /** The maximum number of connections to a database server. */
+  readonly connectionsMax: number;
+  /** Time limit for one statement on a database server. */
+  readonly timeoutSeconds: number;
+  /** Called with the duration of each statement that reads, and each transaction that writes. */
+  readonly timed?: TimeStatement | undefined;
+}
+
+export type TimeStatement = (kind: 'read' | 'write', milliseconds: number) => void;
+
+export interface CheckOptions extends Pick<DriverOptions, 'log' | 'timeoutSeconds'> {
+  /** How long to wait for a database server that does not answer. */
+  readonly startSeconds: number;
+}
+
+export interface AccountsOptions extends CheckOptions, Pick<DriverOptions, 'now'> {
+  /** False: a SQLite file that does not exist is an error. */
+  readonly mayCreate: boolean;
+}
+
+export interface OpenedAccounts {
+  readonly accounts: StoredAccounts;
   close(): MaybePromise<void>;
 }

@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getIntrospectionQuery } from 'graphql';
 import { codesOf, dataOf, startGraphql, type TestGraphql } from '../support/graphql.js';
-import type { List } from '../../dist/store/list.js';
-import type { Store } from '../../dist/store/store.js';
+import type { List, Store } from '../../dist/store/store.js';
 import { assertSoon } from '../support/pace.js';
 import { allOf } from '../support/lists.js';
 

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
-import type { Range } from '../../dist/store/list.js';
+import type { Range, Store } from '../../dist/store/store.js';
 import type { Post } from '../../dist/store/model.js';
-import type { Store } from '../../dist/store/store.js';
 import { startGraphql } from '../support/graphql.js';
 import { pluck, times } from '../support/lists.js';
 import { startServer, type TestServer } from '../support/server.js';

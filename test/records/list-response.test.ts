@@ -9,7 +9,7 @@ import {
   type ToListResponse,
 } from '../../dist/records/list-response.js';
 import type { HttpResponse } from '../../dist/http/message.js';
-import type { Page } from '../../dist/store/list.js';
+import type { Page } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
 import { isLong } from '../support/long.js';
 import { startServer } from '../support/server.js';

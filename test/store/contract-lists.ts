@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Range } from '../../dist/store/list.js';
+import type { Range, Store } from '../../dist/store/store.js';
 import type { Post } from '../../dist/store/model.js';
-import type { Store } from '../../dist/store/store.js';
 import { allOf, pluck, times } from '../support/lists.js';
 import { text } from './contract-posts.js';
 

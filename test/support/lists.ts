@@ -1,6 +1,6 @@
 /** Lists of records in tests. */
 
-import type { List } from '../../dist/store/list.js';
+import type { List } from '../../dist/store/store.js';
 
 /** All records of a list, page by page. */
 export async function allOf<T>(list: List<T>): Promise<readonly T[]> {

@@ -2,10 +2,9 @@
 
 import postgres from 'postgres';
 import { createIdSource } from '../../dist/domain/scalars.js';
-import type { DriverOptions } from '../../dist/store/driver.js';
+import type { DriverOptions, Store } from '../../dist/store/store.js';
 import { openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
-import type { Store } from '../../dist/store/store.js';
 import { skipPostgres } from './postgres.js';
 import { database } from './shared-postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from './sqlite.js';

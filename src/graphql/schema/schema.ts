@@ -19,7 +19,7 @@ import { isBlank, toId } from '../../domain/scalars.ts';
 import { AppError } from '../../errors.ts';
 import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import type { Range } from '../../store/list.ts';
+import type { Range } from '../../store/store.ts';
 import type { Account, Author, Comment, Post, PostStatus } from '../../store/model.ts';
 import type { GraphqlContext } from '../context.ts';
 import { scalarRules, type UploadedFile } from './scalars.ts';

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AppError, overloaded } from '../../errors.ts';
-import { withId } from '../articles.ts';
+import { withId } from '../drivers.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';

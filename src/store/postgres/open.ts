@@ -6,21 +6,24 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type { AccountsOptions, CheckOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
+import type {
+  AccountsOptions,
+  CheckOptions,
+  DriverOptions,
+  OpenedAccounts,
+  Store,
+} from '../store.ts';
 import { createPorts } from '../sql/records.ts';
 import { createStored } from './accounts.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { CommentFeed } from './feed.ts';
-import { type Connection, createServer, run, type Server } from './connection.ts';
-import type { PostgresContext } from './statements.ts';
+import { type Connection, createServer, run, type Server, sql } from './connection.ts';
+import { createStatements, type PostgresContext } from './statements.ts';
 import { createFileIndex } from './files.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
 import { migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
-import { sql } from './connection.ts';
-import { createStatements } from './statements.ts';
-import type { Store } from '../store.ts';
 
 type StartOptions = Pick<AccountsOptions, 'log' | 'startSeconds'>;
 const retryMilliseconds = 250;

@@ -5,7 +5,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DriverOptions } from '../driver.ts';
+import type { DriverOptions } from '../store.ts';
 import type { Row } from '../sql/rows.ts';
 import type { Connection, Server, Statement } from './connection.ts';
 import {

@@ -2,7 +2,7 @@
 
 import { codeOf, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
-import type { InitialData } from '../memory.ts';
+import type { InitialData } from '../store.ts';
 import { authorsOfAccounts, columnsOf, toRow, toInitialRows } from '../sql/rows.ts';
 import { type Connection, run, sql, type Statement } from './connection.ts';
 import { rowsOf } from './statements.ts';

@@ -1,7 +1,6 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
-import { changedLengthMax } from '../articles.ts';
-import { append } from '../list.ts';
+import { changedLengthMax } from '../drivers.ts';
 import type { RecordDeps } from '../sql/records.ts';
 import { columnsOf, type NewRow, type Row, type Table } from '../sql/rows.ts';
 import { isShortened, sizeOf, toShort } from '../sql/short-texts.ts';
@@ -148,7 +147,10 @@ function readPages(
     async together(pages, askedAt) {
       const found = new Map<string, Row[]>();
       for (const row of await pool.read(toStatement(pages), askedAt)) {
-        append(found, pages.length === 1 ? '1' : String(row['at']), row);
+        const at = pages.length === 1 ? '1' : String(row['at']);
+        const known = found.get(at);
+        if (known === undefined) found.set(at, [row]);
+        else known.push(row);
       }
       return pages.map((page, at) => {
         const rows = found.get(String(at + 1)) ?? [];

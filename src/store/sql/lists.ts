@@ -1,7 +1,7 @@
 /** Lists of one table in SQL, with keyset pagination: no statement stays open between two pages. */
 
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type List, type Page, pageRecordsMax } from '../list.ts';
+import { type List, type Page, pageRecordsMax } from '../store.ts';
 import type { Row, Table } from './rows.ts';
 import type { Order, Owned, Sql } from './sql.ts';
 

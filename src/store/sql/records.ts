@@ -1,6 +1,6 @@
 /** Posts, comments, authors and todos in SQL, for both drivers. */
 
-import { createAccounts } from '../accounts.ts';
+import { createAccounts } from '../drivers.ts';
 import type { Account, Comment, Post, Todo } from '../model.ts';
 import type { Comments, PostMembers, Posts, StoredAccounts, TodoMembers, Todos } from '../store.ts';
 import { createList, type Listing } from './lists.ts';

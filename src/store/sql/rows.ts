@@ -3,7 +3,7 @@
  * person chose are escaped in rows.
  */
 
-import type { InitialData } from '../memory.ts';
+import type { InitialData } from '../store.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
 import { escapeText, unescapeText } from './text-escape.ts';
 import type { StoredFile } from '../file-index.ts';

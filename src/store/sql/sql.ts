@@ -4,7 +4,7 @@
  */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import { tooLongToChange } from '../articles.ts';
+import { tooLongToChange } from '../drivers.ts';
 import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
 
 export interface Sql {

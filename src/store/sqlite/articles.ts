@@ -1,6 +1,6 @@
 /** Articles in SQLite: JSON documents as sent (R14), by id. */
 
-import { withId } from '../articles.ts';
+import { withId } from '../drivers.ts';
 import type { Article } from '../model.ts';
 import { type NewRow, toArticle, toArticleRow } from '../sql/rows.ts';
 import type { Articles } from '../store.ts';

@@ -4,15 +4,21 @@
  * writes to a file; other processes may read it, or add accounts, at any time.
  */
 
-import type { AccountsOptions, DriverOptions, OpenedAccounts } from '../driver.ts';
-import type { InitialData } from '../memory.ts';
+import type {
+  AccountsOptions,
+  Area,
+  DriverOptions,
+  InitialData,
+  OpenedAccounts,
+  Store,
+  StoredAccounts,
+} from '../store.ts';
 import type { Author } from '../model.ts';
 import { createStoredAccounts } from '../sql/accounts.ts';
 import { createPorts } from '../sql/records.ts';
-import { createVersions } from '../versions.ts';
+import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
-import type { Area, Store, StoredAccounts } from '../store.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { createFileIndex } from './files.ts';

@@ -1,7 +1,7 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
-import { changedLengthMax } from '../articles.ts';
-import type { TimeStatement } from '../driver.ts';
+import { changedLengthMax } from '../drivers.ts';
+import type { Area, TimeStatement, Versions } from '../store.ts';
 import type { RecordDeps } from '../sql/records.ts';
 import { columnsOf, type Row, type Value } from '../sql/rows.ts';
 import { isShortened, toShort } from '../sql/short-texts.ts';
@@ -16,7 +16,6 @@ import {
   toPageValues,
   type Write,
 } from '../sql/sql.ts';
-import type { Area, Versions } from '../store.ts';
 import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import { AppError, overloaded } from '../../errors.ts';
-import type { TimeStatement } from '../driver.ts';
+import type { TimeStatement } from '../store.ts';
 import {
   type Database,
   isKind,

@@ -1,0 +1,170 @@
+/** Records in memory: by id, in lists that are read in pages, and within a limit on their bytes. */
+
+import { AppError } from '../errors.ts';
+import { type Area, type Page, pageRecordsMax, type Range, type Versions } from './store.ts';
+
+interface Identified {
+  readonly id: string | number;
+}
+
+export type Order = 'oldestFirst' | 'newestFirst';
+
+/** What all tables share. */
+export interface TableDeps {
+  readonly versions: Versions;
+  /** The result of `createTake`. */
+  readonly take: (bytes: number) => void;
+}
+
+interface TableOptions<T> {
+  /** The area whose version each change increments. */
+  readonly area: Area;
+  readonly initial: readonly T[];
+  /** The client's texts in a record. */
+  readonly textsOf: (record: T) => readonly string[];
+  /** The names of the lists that contain a record. */
+  readonly listsOf: (record: T) => readonly string[];
+}
+
+export function createTable<T extends { readonly id: string }>(
+  { versions, take }: TableDeps,
+  { area, initial, textsOf, listsOf }: TableOptions<T>,
+) {
+  const records = new Map<string, T>();
+  /** By name; oldest first. A list without records has no entry. */
+  const lists = new Map<string, T[]>();
+  const bytesOf = (record: T): number => textRecordBytes(...textsOf(record));
+
+  /** Adds, changes or removes a record. */
+  const write = (id: string, before: T | undefined, after: T | undefined): void => {
+    take((after === undefined ? 0 : bytesOf(after)) - (before === undefined ? 0 : bytesOf(before)));
+    versions[area] += 1;
+    if (after === undefined) records.delete(id);
+    else records.set(id, after);
+    const from = before === undefined ? [] : listsOf(before);
+    const to = after === undefined ? [] : listsOf(after);
+    for (const name of new Set([...from, ...to])) {
+      const list = lists.get(name) ?? [];
+      const isThere = from.includes(name);
+      let place = list.length;
+      if (before !== undefined) place = isThere ? indexOfId(list, id) : countBelow(list, id);
+      list.splice(
+        place,
+        isThere ? 1 : 0,
+        ...(after !== undefined && to.includes(name) ? [after] : []),
+      );
+      if (list.length === 0) lists.delete(name);
+      else lists.set(name, list);
+    }
+  };
+  /** The record with this id, if it has these members. */
+  const match = (id: string, expected: Partial<T> = {}): T | undefined => {
+    const record = records.get(id);
+    const members = Object.entries(expected);
+    return members.every(([name, value]) => record?.[name as keyof T] === value)
+      ? record
+      : undefined;
+  };
+  /** Throws `storage_full`, as `update` does. */
+  const add = (record: T): T => {
+    write(record.id, undefined, record);
+    return record;
+  };
+  for (const record of initial) add(record);
+  return {
+    add,
+    find: (id: string) => records.get(id),
+    list: (name: string, order: Order) => ({
+      read: (range?: Range) => readPage(lists.get(name) ?? [], order, range),
+    }),
+    /** Returns false if there is no record with this id and these members. */
+    update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
+      const record = match(id, expected);
+      if (record !== undefined) write(id, record, { ...record, ...copyTexts(change) });
+      return record !== undefined;
+    },
+    remove(id: string, expected?: Partial<T>): boolean {
+      const record = match(id, expected);
+      if (record !== undefined) write(id, record, undefined);
+      return record !== undefined;
+    },
+  };
+}
+
+/** The number of records with a lower id. */
+export function countBelow(records: readonly Identified[], id: string | number): number {
+  let [low, high] = [0, records.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const at = records[middle];
+    if (at !== undefined && at.id < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The index of the record, or -1. The ids are not sorted if the clock was wrong at the start. */
+function indexOfId(records: readonly Identified[], id: string | number): number {
+  const place = countBelow(records, id);
+  return records[place]?.id === id ? place : records.findIndex((record) => record.id === id);
+}
+
+/** Reads a page of records, which are ordered oldest first. */
+export function readPage<T extends Identified>(
+  records: readonly T[],
+  order: Order,
+  { after, limit = pageRecordsMax }: Range = {},
+): Page<T> {
+  const isReversed = order === 'newestFirst';
+  let place = isReversed ? records.length : 0;
+  if (after !== undefined) {
+    const index = indexOfId(records, after);
+    if (index < 0) place = countBelow(records, after);
+    else place = isReversed ? index : index + 1;
+  }
+  const start = isReversed ? Math.max(0, place - limit) : place;
+  const end = isReversed ? place : Math.min(records.length, place + limit);
+  const isWhole = start === 0 && end === records.length;
+  const page = isWhole && !isReversed ? records : records.slice(start, end);
+  const last = isReversed ? records[start] : records[end - 1];
+  const isLast = last === undefined || (isReversed ? start === 0 : end === records.length);
+  // By id, because records may be removed before the next page is read.
+  const next = isLast ? undefined : () => readPage(records, order, { after: last.id, limit });
+  return { records: isReversed ? page.toReversed() : page, next };
+}
+
+/** What it returns throws `storage_full` if fewer bytes are left. Less than 0 gives back. */
+export function createTake(bytesMax: number): (bytes: number) => void {
+  let left = bytesMax;
+  return (bytes) => {
+    if (bytes > left && bytes > 0) {
+      throw new AppError('storage_full', 'The store has no room for more.');
+    }
+    left -= bytes;
+  };
+}
+
+/** A record without its texts: the object, its id, its entries in maps and lists. */
+const recordBytes = 400;
+
+/** The memory of a record with client texts. A character takes at most two bytes. */
+export function textRecordBytes(...texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);
+}
+
+/**
+ * Copies the text, because V8 keeps the whole source alive for a slice or a concatenation (of 13
+ * characters or more).
+ */
+export function copyText(text: string): string {
+  return text.length < 13 ? text : Buffer.from(text).toString();
+}
+
+/** The members that are given, with copies of the texts among them. */
+function copyTexts<T extends object>(members: T): T {
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const copied = given.map(([name, value]: [string, unknown]) => {
+    return [name, typeof value === 'string' ? copyText(value) : value];
+  });
+  return Object.fromEntries(copied) as T; // the same members
+}
