@@ -39,31 +39,33 @@ export function createTable<T extends { readonly id: string }>(
   const write = (id: string, before: T | undefined, after: T | undefined): void => {
     take((after === undefined ? 0 : bytesOf(after)) - (before === undefined ? 0 : bytesOf(before)));
     versions[area] += 1;
-    if (after === undefined) records.delete(id);
-    else records.set(id, after);
     const from = before === undefined ? [] : listsOf(before);
     const to = after === undefined ? [] : listsOf(after);
-    for (const name of new Set([...from, ...to])) {
+    for (const name of from) {
+      if (to.includes(name)) continue;
       const list = lists.get(name) ?? [];
-      const isThere = from.includes(name);
-      let place = list.length;
-      if (before !== undefined) place = isThere ? indexOfId(list, id) : countBelow(list, id);
-      list.splice(
-        place,
-        isThere ? 1 : 0,
-        ...(after !== undefined && to.includes(name) ? [after] : []),
-      );
+      list.splice(indexOfId(list, id), 1);
       if (list.length === 0) lists.delete(name);
-      else lists.set(name, list);
+    }
+    if (after === undefined) {
+      records.delete(id);
+      return;
+    }
+    records.set(id, after);
+    for (const name of to) {
+      const list = lists.get(name);
+      if (list === undefined) lists.set(name, [after]);
+      else if (before === undefined) list.push(after);
+      else if (from.includes(name)) list[indexOfId(list, id)] = after;
+      else list.splice(countBelow(list, id), 0, after);
     }
   };
   /** The record with this id, if it has these members. */
-  const match = (id: string, expected: Partial<T> = {}): T | undefined => {
+  const match = (id: string, expected?: Partial<T>): T | undefined => {
     const record = records.get(id);
+    if (record === undefined || expected === undefined) return record;
     const members = Object.entries(expected);
-    return members.every(([name, value]) => record?.[name as keyof T] === value)
-      ? record
-      : undefined;
+    return members.every(([name, value]) => record[name as keyof T] === value) ? record : undefined;
   };
   /** Throws `storage_full`, as `update` does. */
   const add = (record: T): T => {

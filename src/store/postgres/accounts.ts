@@ -1,6 +1,6 @@
 /** Stored accounts in PostgreSQL, for the nodes and for the command that changes them. */
 
-import { createStoredAccounts } from '../sql/accounts.ts';
+import { createStoredAccounts } from '../sql/records.ts';
 import { toRow } from '../sql/rows.ts';
 import type { StoredAccounts } from '../store.ts';
 import type { PostgresContext } from './statements.ts';

@@ -14,9 +14,8 @@ import type { Article, ArticleDraft } from '../model.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql } from './connection.ts';
-import { createList } from '../sql/lists.ts';
+import { createList, findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
 import { type Row, toArticle } from '../sql/rows.ts';
-import { findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles } from '../store.ts';
 
 /** An attempt fails if another node changed the article first, or holds the lease. */

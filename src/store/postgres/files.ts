@@ -9,9 +9,9 @@ import {
   type ReplacedFile,
   tooManyFiles,
 } from '../file-index.ts';
-import { createFileStatements } from '../sql/files.ts';
+import { createFileStatements } from '../sql/records.ts';
 import type { Sql } from '../sql/sql.ts';
-import { escapeText } from '../sql/text-escape.ts';
+import { escapeText } from '../sql/rows.ts';
 
 export function createFileIndex(sql: Sql, limits: FileLimits): DurableFileIndex {
   const { filesMax, bytesMax } = limits;

@@ -2,8 +2,15 @@
 
 import { changedLengthMax } from '../drivers.ts';
 import type { RecordDeps } from '../sql/records.ts';
-import { columnsOf, type NewRow, type Row, type Table } from '../sql/rows.ts';
-import { isShortened, sizeOf, toShort } from '../sql/short-texts.ts';
+import {
+  columnsOf,
+  isShortened,
+  type NewRow,
+  type Row,
+  sizeOf,
+  type Table,
+  toShort,
+} from '../sql/rows.ts';
 import {
   type Key,
   type PageQuery,

@@ -1,11 +1,24 @@
-/** Posts, comments, authors and todos in SQL, for both drivers. */
+/** Posts, comments, authors, todos, accounts and the index of files in SQL, for both drivers. */
 
 import { createAccounts } from '../drivers.ts';
 import type { Account, Comment, Post, Todo } from '../model.ts';
 import type { Comments, PostMembers, Posts, StoredAccounts, TodoMembers, Todos } from '../store.ts';
-import { createList, type Listing } from './lists.ts';
-import { type Table, toAuthor, toComment, toPost, toRow, toTodo, type Value } from './rows.ts';
-import { findBy, type Owned, type Sql } from './sql.ts';
+import { createList, findBy, type Listing, type Owned, type Sql } from './sql.ts';
+import {
+  escapeText,
+  type Table,
+  toAccount,
+  toAuthor,
+  toComment,
+  toFile,
+  toPerson,
+  toPost,
+  toRow,
+  toTodo,
+  type Value,
+} from './rows.ts';
+import { andThen } from '../../maybe-promise.ts';
+import type { DurableFileIndex } from '../file-index.ts';
 
 export interface RecordDeps {
   readonly sql: Sql;
@@ -104,5 +117,57 @@ function createChanges(sql: Sql, table: Table, columns: readonly string[]) {
       write(update, [id, valuesOf(change), expected]),
     remove: (id: string, expected?: Members) =>
       write(`DELETE FROM ${sql.schema}${table}`, [id, [], expected]),
+  };
+}
+
+/**
+ * Stored accounts, for the server that reads them and the command that changes them. `add` also
+ * writes the author, in one transaction, which each driver does in its own way.
+ */
+export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): StoredAccounts {
+  const accounts = `${sql.schema}accounts`;
+  const find = findBy(sql, ['accounts', 'username'], toAccount);
+  const change = async (text: string, values: readonly string[]): Promise<boolean> =>
+    (await sql.write('accounts', `${text} RETURNING 1`, values)).length === 1;
+  return {
+    find: (username) => find(escapeText(username)),
+    list() {
+      const text = `SELECT username, id, email, roles FROM ${accounts} ORDER BY username`;
+      return andThen(sql.read(text, []), (rows) => rows.map(toPerson));
+    },
+    add,
+    changePassword(username, passwordHash) {
+      const text = `UPDATE ${accounts} SET password_hash = $1 WHERE username = $2`;
+      return change(text, [passwordHash, escapeText(username)]);
+    },
+    remove: (username) =>
+      change(`DELETE FROM ${accounts} WHERE username = $1`, [escapeText(username)]),
+  };
+}
+
+/** The methods of the index of files that are the same; `seq` orders by the first storage (R2). */
+export function createFileStatements(
+  sql: Sql,
+): Pick<DurableFileIndex, 'list' | 'remove' | 'folderId'> {
+  const { schema } = sql;
+  const list = `SELECT stored_name, disk_name, size FROM ${schema}files`;
+  return {
+    list: (storedName) =>
+      andThen(
+        storedName === undefined
+          ? sql.read(`${list} ORDER BY seq`, [])
+          : sql.read(`${list} WHERE stored_name = $1`, [escapeText(storedName)]),
+        (rows) => rows.map(toFile),
+      ),
+    async remove({ temporaryName }) {
+      const text = `DELETE FROM ${schema}files WHERE disk_name = $1`;
+      await sql.write('files', text, [temporaryName]);
+    },
+    async folderId(claimed) {
+      const text = `INSERT INTO ${schema}upload_folder (id) VALUES ($1) ON CONFLICT DO NOTHING`;
+      if (claimed !== undefined) await sql.write('upload_folder', text, [claimed]);
+      const [row] = await sql.read(`SELECT id FROM ${schema}upload_folder`, []);
+      return row && String(row['id']);
+    },
   };
 }

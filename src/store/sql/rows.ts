@@ -1,11 +1,10 @@
 /**
  * Rows ↔ records, for both drivers on SQL, which have the same tables and columns. Texts that a
- * person chose are escaped in rows.
+ * person chose are escaped in rows, and long ones can be left out of a read.
  */
 
 import type { InitialData } from '../store.ts';
 import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
-import { escapeText, unescapeText } from './text-escape.ts';
 import type { StoredFile } from '../file-index.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -126,4 +125,58 @@ export function authorsOfAccounts({ accounts, authors }: InitialData): readonly 
 
 function toText(value: unknown): string {
   return unescapeText(String(value));
+}
+
+/** With the flag `u`, surrogates in a class match only lone surrogates. */
+const unkeepable = /[\0\u{241a}\u{d800}-\u{dfff}]/u;
+const everyUnkeepable = /[\0\u{241a}\u{d800}-\u{dfff}]/gu;
+const everyEscape = /\u{241a}([0-9a-f]{4})/gu;
+
+/**
+ * Escapes a text for a database. It stores Unicode text, but a JavaScript string can also contain
+ * U+0000, which PostgreSQL refuses and where SQLite ends the text, and lone surrogates, which UTF-8
+ * cannot encode (R8: any text comes back as it was sent). Each of these is stored as `␚` (U+241A)
+ * and four hex digits, and so is `␚`. All other texts, which is nearly every text, are stored
+ * unchanged and can be read with the database's own tools.
+ */
+export function escapeText(text: string): string {
+  if (!unkeepable.test(text)) return text;
+  return text.replaceAll(everyUnkeepable, (unit) => {
+    return `\u241a${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+export function unescapeText(kept: string): string {
+  if (!kept.includes('\u241a')) return kept;
+  return kept.replaceAll(everyEscape, (_escape, hex: string) => {
+    return String.fromCharCode(Number.parseInt(hex, 16));
+  });
+}
+
+/** The columns with texts of any length, by table. */
+const textsOf: Readonly<Partial<Record<Table, readonly string[]>>> = {
+  posts: ['title', 'content'],
+  comments: ['content'],
+  todos: ['title'],
+  articles: ['document'],
+};
+
+/** The size of a row's texts in bytes, which a database knows without reading them. */
+export function sizeOf(table: Table): string {
+  return textsOf[table]?.map((column) => `octet_length(${column})`).join(' + ') ?? '0';
+}
+
+/** The columns of a table; texts of more bytes together are null. */
+export function toShort(table: Table, bytesMax: string): string {
+  const toColumn = (column: string): string =>
+    textsOf[table]?.includes(column) === true
+      ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
+      : column;
+  return columnsOf[table].split(', ').map(toColumn).join(', ');
+}
+
+/** True if texts of a row were left out by `toShort`. */
+export function isShortened(table: Table, row: Row): boolean {
+  const [text] = textsOf[table] ?? [];
+  return text !== undefined && row[text] === null;
 }

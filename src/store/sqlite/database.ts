@@ -111,11 +111,10 @@ const unfilled = 'unfilled';
 
 /** Opens or creates the file; a new file can be accessed only by this user. */
 export async function openDatabase(path: string, mayCreate = true): Promise<Database> {
-  return connect(path, () => (mayCreate ? touch(path) : access(path)));
-}
-
-async function touch(path: string): Promise<void> {
-  await (await open(path, 'a', 0o600)).close();
+  return connect(path, async () => {
+    if (mayCreate) await (await open(path, 'a', 0o600)).close();
+    else await access(path);
+  });
 }
 
 /** Rejects if a start could not open, or create, the file. Changes nothing. */
@@ -160,14 +159,10 @@ async function connect(path: string, prepare: () => Promise<void>): Promise<Data
   }
 }
 
-interface SqliteModule {
-  readonly DatabaseSync: new (path: string) => Database;
-}
-
-async function importSqlite(): Promise<SqliteModule> {
+async function importSqlite(): Promise<{ DatabaseSync: new (path: string) => Database }> {
   const name: string = 'node:sqlite';
   try {
-    return (await import(name)) as SqliteModule;
+    return (await import(name)) as Awaited<ReturnType<typeof importSqlite>>;
   } catch (error) {
     throw new Error('STORE_URL: sqlite:// needs Node 22.13 or newer.', { cause: error });
   }
@@ -192,7 +187,8 @@ export function prepareDatabase(database: Database, log: Log, fill?: () => void)
     checkOrigin(database);
     for (const step of steps.slice(version)) database.exec(step);
     if (version === 0) database.exec(`INSERT INTO counters VALUES ('${unfilled}', 1)`);
-    if (fill !== undefined && takeCounter(database, unfilled)) fill();
+    const take = `DELETE FROM counters WHERE name = '${unfilled}' RETURNING 1`;
+    if (fill !== undefined && database.prepare(take).get() !== undefined) fill();
     // A start that changes nothing writes nothing, so that it does not fail on a full disk.
     if (version < steps.length) {
       database.exec(`PRAGMA application_id = ${applicationId}`);
@@ -244,12 +240,6 @@ export function createFileCheck(path: string, log: Log): () => void {
     isLogged = true;
     throw new Error(event);
   };
-}
-
-/** Removes a counter. Returns false if it does not exist. */
-function takeCounter(database: Database, name: string): boolean {
-  const { changes } = database.prepare('DELETE FROM counters WHERE name = ?').run(name);
-  return Number(changes) > 0;
 }
 
 const sqliteReadOnly = 8;

@@ -14,15 +14,12 @@ import type {
   StoredAccounts,
 } from '../store.ts';
 import type { Author } from '../model.ts';
-import { createStoredAccounts } from '../sql/accounts.ts';
-import { createPorts } from '../sql/records.ts';
+import { createPorts, createStoredAccounts } from '../sql/records.ts';
 import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
-import { createArticles } from './articles.ts';
-import { createComments } from './comments.ts';
-import { createFileIndex } from './files.ts';
 import { createFileCheck, openDatabase, prepareDatabase } from './database.ts';
+import { createArticles, createComments, createFileIndex } from './records.ts';
 import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';

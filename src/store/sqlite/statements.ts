@@ -3,8 +3,7 @@
 import { changedLengthMax } from '../drivers.ts';
 import type { Area, TimeStatement, Versions } from '../store.ts';
 import type { RecordDeps } from '../sql/records.ts';
-import { columnsOf, type Row, type Value } from '../sql/rows.ts';
-import { isShortened, toShort } from '../sql/short-texts.ts';
+import { columnsOf, isShortened, type Row, toShort, type Value } from '../sql/rows.ts';
 import {
   type Owned,
   type PageQuery,

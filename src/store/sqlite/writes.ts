@@ -27,6 +27,13 @@ export interface Writes {
   flush(): void;
 }
 
+interface Waiting {
+  readonly write: () => unknown;
+  /** Called with what `write` returned. */
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** Writes that may wait for the next transaction; each is waited for by a request. */
 const waitingMax = 10_000;
 
@@ -39,7 +46,7 @@ const retryMilliseconds = 20;
 export function createWrites(database: Database, timed?: TimeStatement): Writes {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
-  let waiting: ReturnType<typeof toWaiting>[] = [];
+  let waiting: Waiting[] = [];
   let isDeferred = false;
   /** The time since which another connection has held the lock. */
   let lockedAt: number | undefined;
@@ -64,23 +71,24 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
     waiting = [];
     if (batch.length === 0) return;
     const startedAt = performance.now();
+    let settled: (() => void)[];
     try {
       if (!begins(patienceMilliseconds)) {
         waiting = batch;
         setTimeout(flush, retryMilliseconds, patienceMilliseconds);
         return;
       }
-      for (const { attempt } of batch) attempt();
+      settled = batch.map(attempt);
       commit.run();
     } catch (error) {
       rollBack(database);
       const fault = toStoreError(error);
-      for (const { fail } of batch) fail(fault);
+      for (const { reject } of batch) reject(fault);
       return;
     } finally {
       timed?.('write', performance.now() - startedAt);
     }
-    for (const { acknowledge } of batch) acknowledge();
+    for (const settle of settled) settle();
   };
 
   return {
@@ -99,32 +107,21 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
       // `setImmediate` runs after the phase of the event loop in which requests are read.
       if (waiting.length === 0) setImmediate(flush, lockedMilliseconds);
       return new Promise<T>((resolve, reject) => {
-        waiting.push(toWaiting(write, resolve, reject));
+        waiting.push({ write, resolve: resolve as Waiting['resolve'], reject });
       });
     },
   };
 }
 
-function toWaiting<T>(
-  write: () => T,
-  resolve: (value: T) => void,
-  reject: (error: unknown) => void,
-) {
-  let settle: () => void;
-  return {
-    /** Runs the write and remembers its result. Throws if the whole transaction fails. */
-    attempt: (): void => {
-      try {
-        const value = write();
-        settle = () => resolve(value);
-      } catch (error) {
-        if (isSqliteError(error)) throw error;
-        settle = () => reject(error);
-      }
-    },
-    acknowledge: () => settle(),
-    fail: reject,
-  };
+/** Runs a write, and returns what tells its result. Throws if the whole transaction fails. */
+function attempt({ write, resolve, reject }: Waiting): () => void {
+  try {
+    const value = write();
+    return () => resolve(value);
+  } catch (error) {
+    if (isSqliteError(error)) throw error;
+    return () => reject(error);
+  }
 }
 
 export function toStoreError(error: unknown): unknown {

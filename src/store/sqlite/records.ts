@@ -1,0 +1,86 @@
+/** What SQLite does in its own way: comments, articles, and the index of stored files. */
+
+import { withId } from '../drivers.ts';
+import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '../file-index.ts';
+import type { Article, Comment } from '../model.ts';
+import { createComments as createShared, createFileStatements } from '../sql/records.ts';
+import { escapeText, toArticle, toArticleRow, toFile, toRow } from '../sql/rows.ts';
+import { createList, nextArticleId, toInsert, wholeOf } from '../sql/sql.ts';
+import type { Articles, Comments } from '../store.ts';
+import type { SqliteContext } from './statements.ts';
+
+/** The transaction that stores a comment also checks that the post exists. */
+export function createComments(context: SqliteContext): Comments {
+  const { sql, writes, createId, now } = context;
+  return {
+    ...createShared(context),
+    add: (postId, content) =>
+      writes.run(() => {
+        if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;
+        const comment: Comment = { id: createId(), content, createdAt: now(), postId };
+        sql.run(...toInsert(sql, { table: 'comments', row: toRow(comment) }));
+        return comment;
+      }),
+  };
+}
+
+/** JSON documents as sent (R14), by id. */
+export function createArticles({ writes, sql }: SqliteContext): Articles {
+  const find = (id: number): Article | undefined =>
+    sql.read('SELECT id, document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
+  const nextId = (): number => Number(sql.run('counters', nextArticleId(''), [])[0]?.['value']);
+  const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
+  const save = (article: Article): Article => {
+    sql.run(...toInsert(sql, { table: 'articles', row: toArticleRow(article), onConflict }));
+    return article;
+  };
+  return {
+    all: createList(sql, { table: 'articles', order: 'ASC', toRecord: toArticle }),
+    find,
+    save: (draft) =>
+      writes.run(() => {
+        const { id, json } = draft;
+        return save(id === undefined ? withId(draft, nextId()) : { id, json });
+      }),
+    change: (id, change) =>
+      writes.run(() => {
+        const article = find(id);
+        return article && save(change(article));
+      }),
+    changeAll: (change) =>
+      writes.run(() => {
+        const before = wholeOf(sql.readArticles('id, document')).map(toArticle);
+        // An article that did not change is the same object.
+        const changed = change(before).filter((article, index) => article !== before[index]);
+        for (const article of changed) save(article);
+      }),
+  };
+}
+
+export function createFileIndex(
+  { sql, writes }: Pick<SqliteContext, 'sql' | 'writes'>,
+  limits: FileLimits,
+): DurableFileIndex {
+  const total = 'SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM files';
+  const find = 'SELECT stored_name, disk_name, size FROM files WHERE stored_name = $1';
+  // Older builds need the column `change`.
+  const save = `INSERT INTO files (stored_name, disk_name, size, change) VALUES ($1, $2, $3, 0)
+    ON CONFLICT (stored_name) DO UPDATE SET disk_name = excluded.disk_name, size = excluded.size`;
+  return {
+    ...createFileStatements(sql),
+    commit: (files) =>
+      writes.run(() => {
+        const replaced = files.flatMap(({ storedName }) =>
+          sql.read(find, [escapeText(storedName)]).map(toFile),
+        );
+        const [stored] = sql.read(total, []);
+        const count = Number(stored?.['n']) + files.length - replaced.length;
+        const bytes = Number(stored?.['bytes']) + sizeOf(files) - sizeOf(replaced);
+        if (count > limits.filesMax || bytes > limits.bytesMax) throw tooManyFiles(limits);
+        for (const { storedName, temporaryName, size } of files) {
+          sql.run('files', save, [escapeText(storedName), temporaryName, size]);
+        }
+        return replaced;
+      }),
+  };
+}
