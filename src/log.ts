@@ -22,11 +22,11 @@ export interface LogOptions {
   readonly format?: 'json' | 'pretty';
 }
 
-/** Receives each line with its line feed. Returns false if the line was dropped. */
-export type LineWriter = (line: string) => boolean;
-
-/** Lines that `write` drops are counted and reported like those beyond the limit. */
-export function createLog(write: LineWriter, options: LogOptions): Log {
+/**
+ * `write` receives each line with its line feed. Lines for which it returns false were dropped, and
+ * are counted and reported like those beyond the limit.
+ */
+export function createLog(write: (line: string) => boolean, options: LogOptions): Log {
   const { linesPerSecondMax, now, format = 'json' } = options;
   const toText = format === 'json' ? toJson : toPretty;
   let second = 0;
@@ -52,8 +52,6 @@ export function createLog(write: LineWriter, options: LogOptions): Log {
   };
 }
 
-export type CountedLog = (event: string, facts: LogFacts) => void;
-
 const countedSeconds = 60;
 const countedMax = 10_000;
 
@@ -61,10 +59,10 @@ const countedMax = 10_000;
  * A log for events that clients can cause at will. Of equal events within a minute, only the 1st,
  * 2nd, 4th, 8th … is logged, with their count. `now`: milliseconds.
  */
-export function createCountedLog(log: Log, now: () => number): CountedLog {
+export function createCountedLog(log: Log, now: () => number) {
   const counts = new Map<string, number>();
   let end = 0;
-  return (event, facts) => {
+  return (event: string, facts: LogFacts): void => {
     if (now() >= end || counts.size >= countedMax) {
       counts.clear();
       end = now() + countedSeconds * 1000;
@@ -121,11 +119,9 @@ const terminalControls = /[\u007f-\u009f\u2028\u2029]/g;
 
 function quote(text: string): string {
   if (plain.test(text)) return `"${text}"`;
-  return JSON.stringify(text).replaceAll(terminalControls, toEscape);
-}
-
-function toEscape(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(text).replaceAll(terminalControls, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
 }
 
 export type LogOutput = ReturnType<typeof createLogOutput>;

@@ -3,8 +3,6 @@
  * that other requests are served in between.
  */
 
-export type Scheduler = ReturnType<typeof createScheduler>;
-
 /** How long tasks may run in one turn of the loop. */
 export const turnMilliseconds = 5;
 

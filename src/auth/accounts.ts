@@ -78,18 +78,14 @@ function parseUsersFile(bytes: Buffer): readonly Account[] {
     else if (accounts.has(account.username)) faults.push(`entry ${index}: username is taken`);
     else accounts.set(account.username, account);
   }
-  if (faults.length > 0) throw new ConfigError(toFaultsText(faults));
-  return [...accounts.values()];
+  if (faults.length === 0) return [...accounts.values()];
+  const rest = faults.length - faultsListedMax;
+  const listed = faults.slice(0, faultsListedMax).join('; ');
+  throw new ConfigError(`USERS_FILE: ${listed}${rest > 0 ? `; and ${rest} more` : ''}.`);
 }
 
 /** The first faults are enough to correct a file; the others are only counted. */
 const faultsListedMax = 10;
-
-function toFaultsText(faults: readonly string[]): string {
-  const listed = faults.slice(0, faultsListedMax).join('; ');
-  const rest = faults.length - faultsListedMax;
-  return `USERS_FILE: ${listed}${rest > 0 ? `; and ${rest} more` : ''}.`;
-}
 
 /** Returns the account, or a description of what is wrong with the entry. */
 function decodeEntry(entry: unknown): Account | string {

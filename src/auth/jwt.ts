@@ -35,11 +35,6 @@ export const tokenLengthMax = 4_096;
 /** Memory of the verified tokens: a token costs one HMAC, not one for each request. */
 export const verifiedBytesMax = 4 * 1024 * 1024;
 
-/** Upper estimate for a token and its claims, whose texts may take two bytes a character. */
-function bytesOf(token: string): number {
-  return 768 + 3 * token.length;
-}
-
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
   const signing = createSecretKey(secrets[0]);
   const keys = [signing, ...secrets.slice(1).map((bytes) => createSecretKey(bytes))];
@@ -67,8 +62,10 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
         return undefined;
       }
       const claims = readToken(keys, token, nowSeconds);
+      // Upper estimate for a token and its claims, whose texts may take two bytes a character.
+      const bytes = 768 + 3 * token.length;
       // Copied, because a slice would keep the header that it was cut out of.
-      if (claims) verified.set(Buffer.from(token).toString(), claims, bytesOf(token));
+      if (claims) verified.set(Buffer.from(token).toString(), claims, bytes);
       return claims;
     },
   };

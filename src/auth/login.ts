@@ -179,14 +179,11 @@ function createLoginQueue(): (key: string, client: string, failures: number) => 
       const place = queue.findIndex((other) => other.rank > rank);
       const waiting = { client, rank, admit: resolve, refuse: reject };
       queue.splice(place === -1 ? queue.length : place, 0, waiting);
-      if (queue.length > waitingMax) queue.pop()?.refuse(tooMany());
+      if (queue.length <= waitingMax) return;
+      const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
+      queue.pop()?.refuse(overloaded('Too many logins are waiting. Try again later.', seconds));
     });
   };
-}
-
-function tooMany(): AppError {
-  const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
-  return overloaded('Too many logins are waiting. Try again later.', seconds);
 }
 
 /** Account keys are hashes: their length is fixed, and none can equal an address. */
