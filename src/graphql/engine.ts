@@ -6,7 +6,6 @@
 
 import {
   createSourceEventStream,
-  type DocumentNode,
   execute,
   type ExecutionArgs,
   type ExecutionResult,
@@ -28,7 +27,7 @@ import {
   GraphqlContext,
   type RequestScope,
 } from './context.ts';
-import { createDocuments, type GraphqlRequest } from './documents/documents.ts';
+import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
   errorsMax,
@@ -43,14 +42,10 @@ import {
 import { createSchema } from './schema/schema.ts';
 
 /** A request that was parsed, is within the limits and is valid, so that it can run. */
-export interface ReadyOperation {
+export interface ReadyOperation
+  extends ValidDocument, Pick<GraphqlRequest, 'operationName' | 'variables'> {
   readonly kind: 'ready';
   readonly operation: `${OperationTypeNode}`;
-  readonly document: DocumentNode;
-  readonly operationName: string | undefined;
-  readonly variables: Readonly<Record<string, unknown>> | undefined;
-  /** Objects that introspection adds to the result. */
-  readonly introspectionObjects: number;
   /** True for a query that leaves nothing behind: one with a hash may be registered by it. */
   readonly isPure: boolean;
 }
