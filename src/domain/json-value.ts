@@ -33,7 +33,8 @@ export function toDocumentText(document: Json, bytesMax: number): string {
     throw new AppError('content_too_large', message);
   }
   const text = JSON.stringify(document);
-  if (Buffer.byteLength(text) > bytesMax) {
+  // A character takes at most three bytes.
+  if (3 * text.length > bytesMax && Buffer.byteLength(text) > bytesMax) {
     throw new AppError('content_too_large', `A document has at most ${bytesMax} bytes.`);
   }
   return text;

@@ -90,12 +90,13 @@ function parseOperation(given: Json, index: number): PatchOperation {
     throw invalidPatch(`/${index}/from`, 'must not contain the path');
   }
   if (op !== 'add' && op !== 'replace' && op !== 'test') return { op, path, from, value: null };
-  if (!Object.hasOwn(given, 'value')) throw invalidPatch(`/${index}`, 'must have a value');
-  return { op, path, from, value: given['value'] as Json };
+  const { value } = given;
+  if (value === undefined) throw invalidPatch(`/${index}`, 'must have a value');
+  return { op, path, from, value };
 }
 
 function parseMember(members: JsonObject, name: 'path' | 'from', index: number): JsonPointer {
-  const text = Object.hasOwn(members, name) ? members[name] : undefined;
+  const text = members[name];
   const pointer = typeof text === 'string' ? parsePointer(text) : undefined;
   if (pointer === undefined) throw invalidPatch(`/${index}/${name}`, 'must be a JSON Pointer');
   // R10 refuses this name in bodies; a pointer must not introduce it.
