@@ -1,11 +1,15 @@
-/** Bodies that nobody asks for yet, and those whose client has left. */
+/** Bodies: whole, in their time, and for no more memory than their bytes. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import * as fc from 'fast-check';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { gate, startHandler, startHttp } from '../support/http-kit.js';
+import { cases, isLong } from '../support/long.js';
+import { runProgram } from '../support/program.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 
@@ -190,5 +194,99 @@ for (const [how, wait] of Object.entries(waiters)) {
     assert.ok(bytesRead() < 1024 * 1024, `${bytesRead()} bytes were read`);
     open.open();
     client.destroy();
+  });
+}
+
+/** What gives back the whole body, read in its way. */
+const wholeReaders: Readonly<Record<string, (request: HttpRequest) => Promise<Buffer>>> = {
+  'at once': async (request) => request.readBody(1_000_000),
+  'a turn late': async (request) => {
+    await turn();
+    return request.readBody(1_000_000);
+  },
+  'as a stream': (request) => readStream(request),
+};
+
+async function readStream(request: HttpRequest, onChunk?: () => void): Promise<Buffer> {
+  const found: Buffer[] = [];
+  for (;;) {
+    const chunk = await request.readChunk();
+    if (chunk.length === 0) return Buffer.concat(found);
+    found.push(chunk);
+    onChunk?.();
+    // As a slow disk: the rest waits until the next turn.
+    await turn();
+  }
+}
+
+for (const [how, read] of Object.entries(wholeReaders)) {
+  test(`a chunked body comes as it was sent, whatever its pieces, read ${how}`, async (t) => {
+    const echo = async (request: HttpRequest) => {
+      return { status: 200, headers: [], body: await read(request) };
+    };
+    const { client } = await startHandler(t, echo);
+    client.socket.setNoDelay(true);
+    const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 2_500 }), { maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(pieces, async (given) => {
+        client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+        for (const piece of given) {
+          client.send(`${piece.length.toString(16)}\r\n`);
+          client.send(Buffer.from(piece));
+          client.send('\r\n');
+        }
+        assert.deepEqual((await client.ask('0\r\n\r\n')).body, Buffer.concat(given));
+      }),
+      { numRuns: cases(160) },
+    );
+  });
+}
+
+test('a body that pauses is handed on as far as it came', async (t) => {
+  const seen = gate();
+  const { client } = await startHandler(t, async (request) =>
+    textResponse(200, String(await readStream(request, seen.open))),
+  );
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n1');
+  await seen.opened;
+  assert.equal((await client.ask('2')).body.toString(), '12');
+});
+
+const chunks = isLong ? 1_000_000 : 100_000;
+const connections = isLong ? 3 : 1;
+const growthMax = 100 * 1024 * 1024;
+const form = '--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n';
+
+for (const { path, type, first, last, status } of [
+  { path: '/posts', type: 'application/json', first: '', last: '', status: 400 },
+  {
+    path: '/api/multiparts/list',
+    type: 'multipart/form-data; boundary=b',
+    first: form,
+    last: '\r\n--b--',
+    status: 200,
+  },
+]) {
+  test(`${chunks} chunks of a byte for ${path} take no more memory than a file`, async (t) => {
+    const program = await runProgram(t, { measured: true });
+    const server = await program.listening();
+    const start = await program.measure();
+    const chunk = (text: string): string =>
+      text === '' ? '' : `${text.length.toString(16)}\r\n${text}\r\n`;
+    const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n`;
+    const bytes = chunk(' ').repeat(10_000);
+    const send = async (): Promise<number> => {
+      const client = await connectRaw(t, server.port);
+      client.send(`${head}Transfer-Encoding: chunked\r\n\r\n${chunk(first)}`);
+      for (let sent = 0; sent < chunks; sent += 10_000) {
+        if (!client.socket.write(bytes)) await once(client.socket, 'drain');
+      }
+      return (await client.ask(`${chunk(last)}0\r\n\r\n`)).status;
+    };
+    const statuses = await Promise.all(Array.from({ length: connections }, send));
+    assert.deepEqual(new Set(statuses), new Set([status]));
+    const { residentMax } = await program.measure();
+    t.diagnostic(`at most ${(residentMax - start.resident) >> 20} MiB more`);
+    assert.ok(residentMax - start.resident < growthMax, `${residentMax - start.resident} bytes`);
   });
 }
