@@ -94,7 +94,7 @@ async function change(
 describe('statements on SQLite', { skip: skipSqlite }, () => {
   /** What is no table, has one row, or is an index of files, which has a bound. */
   const scans =
-    /^SCAN (json_each|counted|CONSTANT ROW|\(subquery|sqlite_master|upload_folder|files)/;
+    /^SCAN (json_each|counted|CONSTANT ROW|\(subquery|sqlite_master|pragma_|upload_folder|files)/;
   /** A range that only one column of a key limits: it is for a list of all records alone. */
   const range = /\(\w+[<>]\?\)$/;
 

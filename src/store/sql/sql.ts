@@ -5,7 +5,7 @@
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { tooLongToChange } from '../drivers.ts';
-import { columnsOf, type NewRow, type Row, type Table, type Value } from './rows.ts';
+import type { NewRow, Row, Table, Value } from './rows.ts';
 import { type List, type Page, pageRecordsMax } from '../store.ts';
 
 export interface Sql {
@@ -95,28 +95,6 @@ export function findBy<T>(
 ): (value: string | number) => MaybePromise<T | undefined> {
   return (value) => andThen(sql.find(key, value), (row) => row && toRecord(row));
 }
-
-export interface Insert {
-  readonly table: Table;
-  readonly row: NewRow;
-  readonly onConflict?: string;
-}
-
-export function toInsert({ schema }: Pick<Sql, 'schema'>, insert: Insert): Write {
-  const { table, row, onConflict = '' } = insert;
-  const columns = columnsOf[table].split(', ');
-  const places = columns.map((_, at) => `$${at + 1}`).join(', ');
-  const into = `${schema}${table} (${columnsOf[table]})`;
-  const text = `INSERT INTO ${into} VALUES (${places}) ${onConflict}`;
-  return [table, text, columns.map((column) => row[column] ?? null)];
-}
-
-/** Returns a row if the record is stored now, and none if it was there. */
-export const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
-/** The authors of given accounts are updated at every start (R20). */
-export const renewAuthor = `ON CONFLICT (id) DO UPDATE
-  SET name = excluded.name, email = excluded.email
-  WHERE authors.name <> excluded.name OR authors.email <> excluded.email`;
 
 /** Moves the counter to the next free value and returns that (R15). */
 export function nextArticleId(schema: string): string {

@@ -3,7 +3,7 @@
  * file stores the number of steps that were run (`user_version`).
  */
 
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { access, constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Log } from '../../log.ts';
@@ -119,11 +119,7 @@ export async function openDatabase(path: string, mayCreate = true): Promise<Data
 
 /** Rejects if a start could not open, or create, the file. Changes nothing. */
 export async function checkSqlite(path: string): Promise<void> {
-  const exists = await access(path).then(
-    () => true,
-    () => false,
-  );
-  if (exists) (await openToRead(path)).close();
+  if (existsSync(path)) (await openToRead(path)).close();
   else (await connect(':memory:', () => access(dirname(path), constants.W_OK))).close();
 }
 
@@ -183,8 +179,7 @@ export function prepareDatabase(database: Database, log: Log, fill?: () => void)
   database.exec('BEGIN IMMEDIATE');
   try {
     // Read in the transaction, because another process may have migrated the file in the meantime.
-    const version = readPragma(database, 'user_version');
-    checkOrigin(database);
+    const version = checkOrigin(database);
     for (const step of steps.slice(version)) database.exec(step);
     if (version === 0) database.exec(`INSERT INTO counters VALUES ('${unfilled}', 1)`);
     const take = `DELETE FROM counters WHERE name = '${unfilled}' RETURNING 1`;
@@ -245,14 +240,14 @@ export function createFileCheck(path: string, log: Log): () => void {
 const sqliteReadOnly = 8;
 const sqliteCannotOpen = 14;
 
-function checkOrigin(database: Database): void {
-  let tables: number;
-  let version: number;
-  let application: number;
+/** Returns the number of steps that were run. Throws if the file is not one of this program. */
+function checkOrigin(database: Database): number {
+  const text = `SELECT count(*) AS tables,
+    (SELECT user_version FROM pragma_user_version) AS version,
+    (SELECT application_id FROM pragma_application_id) AS application FROM sqlite_master`;
+  let found: Row | undefined;
   try {
-    tables = Number(database.prepare('SELECT count(*) AS n FROM sqlite_master').get()?.['n']);
-    version = readPragma(database, 'user_version');
-    application = readPragma(database, 'application_id');
+    found = database.prepare(text).get();
   } catch (error) {
     const { errcode = 0 } = error as { errcode?: number };
     // SQLite creates its other files (-wal, -shm) in the same folder.
@@ -261,14 +256,12 @@ function checkOrigin(database: Database): void {
       : 'the file is not an SQLite database';
     throw new Error(`STORE_URL: ${reason}.`, { cause: error });
   }
-  if (tables > 0 && application !== applicationId) {
+  const version = Number(found?.['version']);
+  if (Number(found?.['tables']) > 0 && found?.['application'] !== applicationId) {
     throw new Error('STORE_URL: the file belongs to another program.');
   }
   if (version > steps.length) {
     throw new Error('STORE_URL: the file was written by a newer version of this program.');
   }
-}
-
-function readPragma(database: Database, name: string): number {
-  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  return version;
 }

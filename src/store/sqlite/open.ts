@@ -17,7 +17,6 @@ import type { Author } from '../model.ts';
 import { createPorts, createStoredAccounts } from '../sql/records.ts';
 import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
-import { renewAuthor, toInsert, unlessThere } from '../sql/sql.ts';
 import { createFileCheck, openDatabase, prepareDatabase } from './database.ts';
 import { createArticles, createComments, createFileIndex } from './records.ts';
 import { createRemovePost } from './remove-post.ts';
@@ -105,25 +104,30 @@ async function open(
   }
 }
 
-/** Every account is also an author with the same id (R20). */
+/** Every account is also an author with the same id (R20), updated at every start. */
 function keepAuthor(sql: Opened['sql'], author: Author): void {
-  const row = toRow(author);
-  sql.run(...toInsert(sql, { table: 'authors', row, onConflict: renewAuthor }));
+  sql.put(
+    'authors',
+    toRow(author),
+    `ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email
+      WHERE authors.name <> excluded.name OR authors.email <> excluded.email`,
+  );
 }
+
+/** Returns a row if the record is stored now, and none if it was there. */
+const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
 
 /** A command may have added an account and its author before the first start. */
 function fill(sql: Opened['sql'], initial: InitialData): void {
   for (const [table, rows] of toInitialRows(initial)) {
-    for (const row of rows) sql.run(...toInsert(sql, { table, row, onConflict: unlessThere }));
+    for (const row of rows) sql.put(table, row, unlessThere);
   }
 }
 
 function createStored({ sql, writes, now }: Omit<SqliteContext, 'createId'>): StoredAccounts {
   return createStoredAccounts(sql, (account) =>
     writes.run(() => {
-      const row = toRow(account);
-      const insert = toInsert(sql, { table: 'accounts', row, onConflict: unlessThere });
-      if (sql.run(...insert).length === 0) return false;
+      if (sql.put('accounts', toRow(account), unlessThere).length === 0) return false;
       const { id, username: name, email } = account;
       keepAuthor(sql, { id, name, email, createdAt: now() });
       return true;

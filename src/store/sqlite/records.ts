@@ -5,7 +5,7 @@ import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '..
 import type { Article, Comment } from '../model.ts';
 import { createComments as createShared, createFileStatements } from '../sql/records.ts';
 import { escapeText, toArticle, toArticleRow, toFile, toRow } from '../sql/rows.ts';
-import { createList, nextArticleId, toInsert, wholeOf } from '../sql/sql.ts';
+import { createList, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles, Comments } from '../store.ts';
 import type { SqliteContext } from './statements.ts';
 
@@ -18,7 +18,7 @@ export function createComments(context: SqliteContext): Comments {
       writes.run(() => {
         if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;
         const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-        sql.run(...toInsert(sql, { table: 'comments', row: toRow(comment) }));
+        sql.put('comments', toRow(comment));
         return comment;
       }),
   };
@@ -31,7 +31,7 @@ export function createArticles({ writes, sql }: SqliteContext): Articles {
   const nextId = (): number => Number(sql.run('counters', nextArticleId(''), [])[0]?.['value']);
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
   const save = (article: Article): Article => {
-    sql.run(...toInsert(sql, { table: 'articles', row: toArticleRow(article), onConflict }));
+    sql.put('articles', toArticleRow(article), onConflict);
     return article;
   };
   return {

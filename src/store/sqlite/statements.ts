@@ -3,7 +3,15 @@
 import { changedLengthMax } from '../drivers.ts';
 import type { Area, TimeStatement, Versions } from '../store.ts';
 import type { RecordDeps } from '../sql/records.ts';
-import { columnsOf, isShortened, type Row, toShort, type Value } from '../sql/rows.ts';
+import {
+  columnsOf,
+  isShortened,
+  type NewRow,
+  type Row,
+  type Table,
+  toShort,
+  type Value,
+} from '../sql/rows.ts';
 import {
   type Owned,
   type PageQuery,
@@ -11,7 +19,6 @@ import {
   pageParameters,
   type RowPage,
   type Sql,
-  toInsert,
   toPageValues,
   type Write,
 } from '../sql/sql.ts';
@@ -24,6 +31,8 @@ export interface SqliteStatements extends Sql {
   readArticles(columns: string): RowPage;
   /** Like `write`, inside a transaction of the caller. */
   run(...statement: Write): readonly Row[];
+  /** Stores a row inside a transaction of the caller. Returns the rows of a RETURNING clause. */
+  put(table: Table, row: NewRow, onConflict?: string): readonly Row[];
 }
 
 /** Shared by the parts of the driver. */
@@ -68,6 +77,7 @@ export function createStatements({
     if (isArea(table, versions)) versions[table] += 1;
     return ask(text, values);
   };
+  const put: SqliteStatements['put'] = (...insert) => run(...toInsert(...insert));
   return {
     schema: '',
     ofOne: (rows, order, { owner, place, limit }) => `${byIndex(rows)} WHERE ${rows[1]} = ${owner}
@@ -78,7 +88,8 @@ export function createStatements({
     },
     read: (text, values) => measured(() => ask(text, values)),
     run,
-    insert: (table, row) => writes.run(() => run(...toInsert({ schema: '' }, { table, row }))),
+    put,
+    insert: (table, row) => writes.run(() => put(table, row)),
     write: (...statement) => writes.run(() => run(...statement)),
     readPage(query, toPage) {
       const { name, table, toText, owner, limit } = query;
@@ -105,6 +116,13 @@ export function createStatements({
       return measured(() => readBounded(statement.iterate(), changedLengthMax));
     },
   };
+}
+
+function toInsert(table: Table, row: NewRow, onConflict = ''): Write {
+  const columns = columnsOf[table].split(', ');
+  const places = columns.map(() => '?').join(', ');
+  const text = `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${places}) ${onConflict}`;
+  return [table, text, columns.map((column) => row[column] ?? null)];
 }
 
 function isArea(table: string, versions: Versions): table is Area {
