@@ -2,18 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { anyCharacter } from './support/texts.js';
-import { createCountedLog, createLog, type Log, type LogOptions } from '../dist/log.js';
+import { createCountedLog, createLog, type LogOptions } from '../dist/log.js';
 
-interface Collected {
-  readonly log: Log;
-  readonly lines: string[];
-  /** From now on, whether a line is taken. */
-  take(isTaken: boolean): void;
-  /** Sets the clock, in milliseconds. */
-  at(milliseconds: number): void;
-}
-
-function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}): Collected {
+function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}) {
   const lines: string[] = [];
   let time = 0;
   let takes = true;
@@ -26,8 +17,10 @@ function collect(linesPerSecondMax: number, options: Partial<LogOptions> = {}): 
   return {
     log,
     lines,
-    take: (isTaken) => void (takes = isTaken),
-    at: (milliseconds) => void (time = milliseconds),
+    /** From now on, whether a line is taken. */
+    take: (isTaken: boolean) => void (takes = isTaken),
+    /** Sets the clock, in milliseconds. */
+    at: (milliseconds: number) => void (time = milliseconds),
   };
 }
 

@@ -27,6 +27,8 @@ import { assertSoon } from '../support/pace.js';
 keepOthersServed(startServer);
 
 const isFull = withCode('overloaded');
+const sourceOf = (chunks: readonly Buffer[]): Readable =>
+  Readable.from(chunks, { objectMode: false });
 
 suite('the limits of a multipart body', () => {
   test('let a body of exactly the limit through and nothing more', async () => {
@@ -50,7 +52,7 @@ suite('the limits of a multipart body', () => {
     const body = Buffer.from(one.repeat(100_000));
     await assertSoon(1_000, async () => {
       let parts = 0;
-      const source = Readable.from(cut(body, [60_000, 120_000, 180_000]), { objectMode: false });
+      const source = sourceOf(cut(body, [60_000, 120_000, 180_000]));
       const reading = readMultipart(toRequest(source), limits, async (_head, content) => {
         parts += 1;
         await readBytes(content);
@@ -72,7 +74,7 @@ suite('the limits of a multipart body', () => {
 
 test('what parts and texts keep in memory is counted', async () => {
   const many = multipartBody(Array.from({ length: 100 }, (_, at) => part(`${at}`, '')));
-  const request = toRequest(Readable.from([many], { objectMode: false }));
+  const request = toRequest(sourceOf([many]));
   await readMultipart(request, limits, () => Promise.resolve());
   assert.ok(request.room.bytes > 80 * 1_024, `${request.room.bytes}`);
   const { room } = request;
@@ -92,7 +94,7 @@ suite('reading a multipart body', () => {
   test('hands out one part after the other', async () => {
     const body = multipartBody(['a', 'b', 'c'].map((name) => part(name, name)));
     const events: string[] = [];
-    await read(Readable.from([body], { objectMode: false }), async ({ name }, content) => {
+    await read(sourceOf([body]), async ({ name }, content) => {
       events.push(`begin ${name}`);
       await setImmediate();
       events.push((await readBytes(content)).toString());
@@ -102,9 +104,7 @@ suite('reading a multipart body', () => {
 
   test('copies no chunk that is content only, so that its memory can be given back', async () => {
     const body = multipartBody([part('a', Buffer.alloc(300_000, 1)), part('b', '2')]);
-    const source = Readable.from(cut(body, [100_000, 200_000]).map(withOwnMemory), {
-      objectMode: false,
-    });
+    const source = sourceOf(cut(body, [100_000, 200_000]).map(withOwnMemory));
     const found: boolean[] = [];
     await read(source, async (_head, content) => {
       for await (const batch of content) {
@@ -122,7 +122,7 @@ suite('reading a multipart body', () => {
     const body = multipartBody(contents.map((content, at) => part(`n${at}`, content)));
     const places = Array.from({ length: 130 }, (_, at) => at * 50_021);
     const found: Buffer[] = [];
-    await read(Readable.from(cut(body, places), { objectMode: false }), async (_head, content) => {
+    await read(sourceOf(cut(body, places)), async (_head, content) => {
       const chunks: Buffer[] = [];
       for await (const batch of content) {
         chunks.push(...batch);
@@ -135,7 +135,7 @@ suite('reading a multipart body', () => {
 
   test('throws away what a reader leaves', async () => {
     const names: string[] = [];
-    await read(Readable.from(cut(big, [70_000]), { objectMode: false }), async ({ name }) => {
+    await read(sourceOf(cut(big, [70_000])), async ({ name }) => {
       names.push(name);
       await setImmediate();
     });
@@ -176,7 +176,7 @@ suite('reading a multipart body', () => {
 
   test('rejects with what a reader throws, once its part is over', async () => {
     for (const places of [[], [1_000], [2_000_000]]) {
-      const source = Readable.from(cut(big, places), { objectMode: false });
+      const source = sourceOf(cut(big, places));
       const failure = new Error('no more');
       await assert.rejects(
         read(source, () => Promise.reject(failure)),

@@ -11,21 +11,15 @@ import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
 
-interface Opened {
-  readonly store: Store;
-  /** What is responded: `body`, where that was made now. */
-  readonly ask: (key: string, body: string) => unknown;
-  /** Begins a response that reads todos; the result makes and caches it. */
-  readonly begin: (key: string) => (body: string) => unknown;
-}
-
-function open(bytesMax = 10_000, store = newStore()): Opened {
+function open(bytesMax = 10_000, store = newStore()) {
   const responses = createResponseCache({ store, run: 'run', bytesMax });
+  /** Begins a response that reads todos; the result makes and caches it. */
   const begin = (key: string): ((body: string) => unknown) => {
     const records = responses.read();
     void records.todos;
     return (body) => responses.store(key, records, jsonTextResponse(200, body)).body;
   };
+  /** What is responded: `body`, where that was made now. */
   const ask = (key: string, body: string): unknown => responses.find(key)?.body ?? begin(key)(body);
   return { store, ask, begin };
 }

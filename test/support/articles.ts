@@ -2,25 +2,20 @@
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { startServer, type TestServer } from './server.js';
+import { startServer } from './server.js';
 
 export const jsonPatch = 'application/json-patch+json';
 export const mergePatch = 'application/merge-patch+json';
 
-export interface Client extends TestServer {
-  patch(path: string, type: string, body: unknown): Promise<Response>;
-  get(path: string): Promise<unknown>;
-}
-
-export async function start(t: TestContext, env: Record<string, string> = {}): Promise<Client> {
+export async function start(t: TestContext, env: Record<string, string> = {}) {
   const server = await startServer(t, { env });
   return {
     ...server,
-    patch(path, type, body) {
+    patch(path: string, type: string, body: unknown) {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       return server.fetch(path, { method: 'PATCH', headers: { 'Content-Type': type }, body: text });
     },
-    get: async (path) => (await server.fetch(path)).json(),
+    get: async (path: string): Promise<unknown> => (await server.fetch(path)).json(),
   };
 }
 
