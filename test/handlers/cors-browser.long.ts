@@ -70,10 +70,8 @@ describe('a page on another port', { skip: noBrowser }, () => {
   });
 
   it('writes, changes and removes a post with a token, and sees where it is', async () => {
-    const login = await send(
-      `${open.url}/auth/login`,
-      json('POST', { username: 'user', password: 'password' }),
-    );
+    const account = { username: 'user', password: 'password' };
+    const login = await send(`${open.url}/auth/login`, json('POST', account));
     const { access_token: token } = JSON.parse(login.text ?? '') as { access_token: string };
     const bearer = { Authorization: `Bearer ${token}` };
     const texts = { title: 'From a page', content: 'On another port.' };
@@ -112,10 +110,8 @@ describe('a page on another port', { skip: noBrowser }, () => {
   });
 
   it('asks GraphQL, and reads an event stream and a socket', async () => {
-    const { text } = await send(
-      `${open.url}/graphql`,
-      json('POST', { query: '{ allPosts { id } }' }),
-    );
+    const query = '{ allPosts { id } }';
+    const { text } = await send(`${open.url}/graphql`, json('POST', { query }));
     const { data } = JSON.parse(text ?? '') as { data: { allPosts: readonly { id: string }[] } };
     const comments = `${open.url}/posts/${data.allPosts[0]?.id}/comments`;
     const seen = await page.evaluate(listen, { url: open.url, comments });

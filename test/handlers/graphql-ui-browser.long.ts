@@ -120,15 +120,14 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
   });
 
   it('shows nothing that leads to another host, and no scripts that cannot run', async () => {
-    for (const unwanted of ['app-banner', '.query-result__none-subtext', '.lucide-user']) {
-      assert.equal(await page.locator(unwanted).filter({ visible: true }).count(), 0, unwanted);
-    }
-    for (const name of ['Pre-request', 'Post-request', 'Auth', 'Reloaded doc successfully']) {
-      assert.equal(
-        await page.getByText(name, { exact: true }).filter({ visible: true }).count(),
-        0,
-        name,
-      );
+    const texts = ['Pre-request', 'Post-request', 'Auth', 'Reloaded doc successfully'];
+    for (const [name, unwanted] of [
+      ...['app-banner', '.query-result__none-subtext', '.lucide-user'].map(
+        (selector) => [selector, page.locator(selector)] as const,
+      ),
+      ...texts.map((name) => [name, page.getByText(name, { exact: true })] as const),
+    ]) {
+      assert.equal(await unwanted.filter({ visible: true }).count(), 0, name);
     }
   });
 
@@ -143,10 +142,8 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
 
   it('asked no other host for anything and logged no error', () => {
     const own = [`${server.url}/`, `${server.url.replace('http', 'ws')}/`, 'data:', 'blob:'];
-    assert.deepEqual(
-      asked.filter((url) => !own.some((start) => url.startsWith(start))),
-      [],
-    );
+    const others = asked.filter((url) => !own.some((start) => url.startsWith(start)));
+    assert.deepEqual(others, []);
     assert.ok(asked.some((url) => url.endsWith('/graphql')));
     assert.deepEqual(faults, []);
   });

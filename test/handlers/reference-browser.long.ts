@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { noBrowser, openBrowser, openWatchedPage } from '../support/browser.js';
+import { logIn } from '../support/login.js';
 import { entries } from '../support/reference.js';
 import { startServer, type TestServer } from '../support/server.js';
 
@@ -16,10 +17,8 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
   let faults: string[];
 
   before(async () => {
-    server = await startServer(
-      { after: (end) => ends.push(end) },
-      { env: { TOKEN_TTL_SECONDS: '600' } },
-    );
+    const context = { after: (end: () => Promise<void>) => ends.push(end) };
+    server = await startServer(context, { env: { TOKEN_TTL_SECONDS: '600' } });
     browser = await openBrowser();
     ({ page, asked, faults } = await openWatchedPage(browser));
     await page.goto(`${server.url}/docs`);
@@ -36,25 +35,18 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
     const shown = await page.locator('.opblock-summary').allInnerTexts();
     const texts = shown.map((text) => text.replaceAll(/[\s\u200B]+/g, ''));
     for (const { method, path } of entries) {
-      assert.ok(
-        texts.some((text) => text.startsWith(`${method}${path}`)),
-        `${method} ${path}`,
-      );
+      const isShown = texts.some((text) => text.startsWith(`${method}${path}`));
+      assert.ok(isShown, `${method} ${path}`);
     }
     assert.equal(shown.length, entries.length);
   });
 
   it('carries out every operation with the values that it is filled with', async () => {
-    const body = { username: 'user', password: 'password' };
-    const login = await server.send('POST', '/auth/login', body);
-    const { access_token: token } = (await login.json()) as { readonly access_token: string };
     await page.getByRole('button', { name: 'Authorize' }).click();
-    await page.locator('.auth-container input').fill(token);
-    await page
-      .locator('.auth-container')
-      .getByRole('button', { name: 'Apply credentials' })
-      .click();
-    await page.locator('.auth-container').getByRole('button', { name: 'Close' }).click();
+    const dialog = page.locator('.auth-container');
+    await dialog.locator('input').fill(await logIn(server));
+    await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+    await dialog.getByRole('button', { name: 'Close' }).click();
     const outcomes: string[] = [];
     // The examples name the same records: what is removed is removed last, comments before posts.
     const isRemoval = ({ method }: (typeof entries)[number]): boolean => method === 'DELETE';
@@ -80,10 +72,8 @@ describe('the API reference in a browser', { skip: noBrowser }, () => {
 
   it('asked no other host for anything and logged no error', () => {
     const own = [`${server.url}/`, 'data:', 'blob:'];
-    assert.deepEqual(
-      asked.filter((url) => !own.some((start) => url.startsWith(start))),
-      [],
-    );
+    const others = asked.filter((url) => !own.some((start) => url.startsWith(start)));
+    assert.deepEqual(others, []);
     assert.ok(asked.includes(`${server.url}/openapi.json`));
     assert.deepEqual(faults, []);
   });

@@ -55,17 +55,12 @@ describe('nodes under load, after a failover', { skip }, () => {
       }
       // In the stored order, between those that only the old primary had.
       for (const ids of heard) {
-        assert.deepEqual(
-          ids.filter((id) => there.has(id)),
-          stored,
-        );
+        const stillThere = ids.filter((id) => there.has(id));
+        assert.deepEqual(stillThere, stored);
       }
       assert.deepEqual(new Set(doubled), new Set([0]));
       const refused = asked.filter(({ status }) => status !== 201);
-      assert.deepEqual(
-        refused.filter(({ status }) => status !== 503),
-        [],
-      );
+      for (const { status } of refused) assert.equal(status, 503);
     });
   }
 });
