@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { createIdSource } from '../dist/domain/scalars.js';
 import { openUploads } from '../dist/store/files/open.js';
 import { openStore } from '../dist/store/open.js';
-import { driverOptions } from '../dist-test/support/stores.js';
+import { driverOptions } from '../dist-test/support/driver-options.js';
 import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
 import { skipSqlite } from '../dist-test/support/sqlite.js';
 import { bytes } from '../dist-test/support/uploads.js';

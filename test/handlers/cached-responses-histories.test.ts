@@ -31,7 +31,8 @@ import { openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
 import { rounds } from '../support/long.js';
 import { unweighed } from '../support/topic.js';
-import { driverOptions, onPostgres, stores } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { onPostgres, stores } from '../support/stores.js';
 import { changing, toDraft } from '../support/article-texts.js';
 
 const numRuns = rounds('ANSWER_HISTORIES', { short: 15, long: 500 });

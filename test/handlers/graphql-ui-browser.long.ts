@@ -125,7 +125,7 @@ describe('the browser UI in a browser', { skip: noBrowser }, () => {
       ...['app-banner', '.query-result__none-subtext', '.lucide-user'].map(
         (selector) => [selector, page.locator(selector)] as const,
       ),
-      ...texts.map((name) => [name, page.getByText(name, { exact: true })] as const),
+      ...texts.map((text) => [text, page.getByText(text, { exact: true })] as const),
     ]) {
       assert.equal(await unwanted.filter({ visible: true }).count(), 0, name);
     }

@@ -10,7 +10,8 @@ import { initialData } from '../../dist/store/seed.js';
 import type { StoredAccounts, Store } from '../../dist/store/store.js';
 import { allOf, pluck, times } from '../support/lists.js';
 import { cases } from '../support/long.js';
-import { driverOptions, durableStores, openOn } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { durableStores, openOn } from '../support/stores.js';
 
 const toId = (number: number): string =>
   `018f3173-7000-7000-8000-${String(number).padStart(12, '0')}`;

@@ -61,7 +61,7 @@ test('long records take no more memory than there is', { skip: skipSqlite }, asy
 const listening = (url: string): string => `
   import postgres from 'postgres';
   import { openStore } from '${distUrl('store/open.js')}';
-  import { driverOptions } from '${new URL('../support/stores.js', import.meta.url).href}';
+  import { driverOptions } from '${new URL('../support/driver-options.js', import.meta.url).href}';
   const store = await openStore('${url}', driverOptions());
   const { id } = await store.posts.create({ title: 'a', content: 'b', authorId: null });
   const sql = postgres('${url}', { max: 1 });

@@ -8,7 +8,8 @@ import type { Store } from '../../dist/store/store.js';
 import { changing, toDraft } from '../support/article-texts.js';
 import { allOf } from '../support/lists.js';
 import { cases } from '../support/long.js';
-import { driverOptions, durableStores, openOn } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { durableStores, openOn } from '../support/stores.js';
 import { anyCharacter } from '../support/texts.js';
 
 /** One call; `at` picks among the ids that earlier calls gave. */

@@ -8,7 +8,7 @@ import type { Store } from '../../dist/store/store.js';
 import { changing, toDraft } from '../support/article-texts.js';
 import { withCode } from '../support/errors.js';
 import { allOf, times } from '../support/lists.js';
-import { driverOptions } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
 
 const empty = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
 

@@ -8,7 +8,8 @@ import { allOf, pluck, times } from '../support/lists.js';
 import { skipPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
 import { skipPostgres } from '../support/postgres.js';
 import { database } from '../support/shared-postgres.js';
-import { driverOptions, openOn } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { openOn } from '../support/stores.js';
 import { watching } from '../support/watching.js';
 
 interface Pooled {

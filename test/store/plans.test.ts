@@ -11,7 +11,7 @@ import { changing, toDraft } from '../support/article-texts.js';
 import { skipPostgres } from '../support/postgres.js';
 import { database } from '../support/shared-postgres.js';
 import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
-import { driverOptions } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
 
 /** In each table. */
 const rowsMax = 5_000;

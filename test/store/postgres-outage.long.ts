@@ -17,7 +17,8 @@ import { endTogether, startFront } from '../support/postgres-proxy.js';
 import { startNode } from '../support/program.js';
 import { startServer } from '../support/server.js';
 import { database } from '../support/shared-postgres.js';
-import { driverOptions, openOn, openSession } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { openOn, openSession } from '../support/stores.js';
 import { createDirectory } from '../support/uploads.js';
 
 const modern = 'application/graphql-response+json';

@@ -14,7 +14,8 @@ import { runCommand } from '../support/command.js';
 import { withCode } from '../support/errors.js';
 import { otherUser, type PostgresServer } from '../support/postgres.js';
 import { skipPostgres, startPostgres } from '../support/postgres.js';
-import { driverOptions, openOn } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { openOn } from '../support/stores.js';
 import { watching } from '../support/watching.js';
 
 const skipOpenSsl =

@@ -15,7 +15,8 @@ import { allOf, pluck, times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
 import { startServer } from '../support/server.js';
 import { database, sharePostgres } from '../support/shared-postgres.js';
-import { driverOptions, openOn, openSession } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { openOn, openSession } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { watching } from '../support/watching.js';
 

@@ -18,7 +18,8 @@ import {
   skipSqlite,
   toSqliteUrl,
 } from '../support/sqlite.js';
-import { driverOptions, openOn } from '../support/stores.js';
+import { driverOptions } from '../support/driver-options.js';
+import { openOn } from '../support/stores.js';
 
 const draft = { title: 'a', content: 'x', authorId: null };
 

@@ -1,10 +1,9 @@
 /** Stores for tests: where records can be kept, and how such a place is opened. */
 
 import postgres from 'postgres';
-import { createIdSource } from '../../dist/domain/scalars.js';
 import type { DriverOptions, Store } from '../../dist/store/store.js';
 import { openStore } from '../../dist/store/open.js';
-import { initialData } from '../../dist/store/seed.js';
+import { driverOptions } from './driver-options.js';
 import { skipPostgres } from './postgres.js';
 import { database } from './shared-postgres.js';
 import { newSqliteFile, skipSqlite, toSqliteUrl } from './sqlite.js';
@@ -38,29 +37,6 @@ export const onPostgres: StorePlace = {
 };
 export const durableStores: readonly StorePlace[] = [inSqliteFile, onPostgres];
 export const stores: readonly StorePlace[] = [inMemory, ...durableStores];
-
-/** The one account of `driverOptions`. */
-export const ann = {
-  id: '019b8d5e-9c00-7000-8000-000000000401',
-  username: 'ann',
-  email: 'ann@example.org',
-  roles: ['USER'],
-  passwordHash: 'scrypt$1$1$1$a$b',
-};
-
-export function driverOptions(more: Partial<DriverOptions> = {}): DriverOptions {
-  return {
-    createId: createIdSource(() => new Date()),
-    now: () => '2026-02-03T04:05:06.7',
-    initial: initialData([ann], true),
-    log: () => undefined,
-    bytesMax: Number.MAX_SAFE_INTEGER,
-    listenUrl: '',
-    connectionsMax: 8,
-    timeoutSeconds: 60,
-    ...more,
-  };
-}
 
 /** Closed with the test. */
 export async function openOn(
