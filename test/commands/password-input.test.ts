@@ -6,6 +6,8 @@ import { describe, test } from 'node:test';
 import { readPassword } from '../../dist/commands/accounts.js';
 import type { PasswordInput } from '../../dist/commands/command.js';
 
+type Chunks = readonly (string | Buffer)[];
+
 interface Terminal {
   readonly password: Promise<string>;
   readonly said: () => string;
@@ -14,7 +16,7 @@ interface Terminal {
 }
 
 /** `keys` come one chunk after the other. */
-function atTerminal(keys: readonly (string | Buffer)[], secondsMax = 20): Terminal {
+function atTerminal(keys: Chunks, secondsMax = 20): Terminal {
   const stream = new PassThrough();
   const modes: boolean[] = [];
   const input: PasswordInput = Object.assign(stream, {
@@ -31,7 +33,7 @@ function atTerminal(keys: readonly (string | Buffer)[], secondsMax = 20): Termin
   return { password, said: () => said, modes };
 }
 
-function fromPipe(chunks: readonly (string | Buffer)[], secondsMax = 20): Promise<string> {
+function fromPipe(chunks: Chunks, secondsMax = 20): Promise<string> {
   const input = new PassThrough();
   const write = (): void => assert.fail('a pipe is asked for nothing');
   const password = readPassword(input, write, secondsMax);
@@ -41,7 +43,7 @@ function fromPipe(chunks: readonly (string | Buffer)[], secondsMax = 20): Promis
 }
 
 describe('at a terminal', () => {
-  const typed: readonly (readonly [string, readonly (string | Buffer)[]])[] = [
+  const typed: readonly (readonly [string, Chunks])[] = [
     ['ink', ['ink\r', 'ink\r']],
     ['ink', ['i', 'n', 'k', '\r', 'i', 'n', 'k', '\n']],
     ['ink', ['ink\rink\r']],
@@ -56,7 +58,7 @@ describe('at a terminal', () => {
     ['x'.repeat(1024), [`${'x'.repeat(1024)}\r`, `${'x'.repeat(1024)}\r`]],
   ];
   for (const [expected, keys] of typed) {
-    test(`${JSON.stringify(keys.join('|').slice(0, 40))} is taken, and not shown`, async () => {
+    test(`${nameOf(keys)} is taken, and not shown`, async () => {
       const { password, said, modes } = atTerminal(keys);
       assert.equal(await password, expected);
       assert.equal(said(), 'Password: \nRepeat the password: \n');
@@ -64,7 +66,7 @@ describe('at a terminal', () => {
     });
   }
 
-  const refused: readonly (readonly [RegExp, readonly (string | Buffer)[]])[] = [
+  const refused: readonly (readonly [RegExp, Chunks])[] = [
     [/differ/, ['ink\r', 'inc\r']],
     [/empty/, ['\r', '\r']],
     [/nothing has changed/, ['ink\u0003']],
@@ -74,7 +76,7 @@ describe('at a terminal', () => {
     [/at most 1024 bytes/, ['x'.repeat(1025), '\r', 'x'.repeat(1025), '\r']],
   ];
   for (const [fault, keys] of refused) {
-    test(`${JSON.stringify(keys.join('|').slice(0, 40))} is refused`, async () => {
+    test(`${nameOf(keys)} is refused`, async () => {
       const { password, modes } = atTerminal(keys);
       await assert.rejects(password, isFault(fault));
       assert.deepEqual(modes, [true, false]);
@@ -95,7 +97,7 @@ describe('at a terminal', () => {
 });
 
 describe('from a pipe', () => {
-  const read: readonly (readonly [string, readonly (string | Buffer)[]])[] = [
+  const read: readonly (readonly [string, Chunks])[] = [
     ['ink', ['ink\n']],
     ['ink', ['ink']],
     ['ink', ['ink\r\n']],
@@ -105,12 +107,12 @@ describe('from a pipe', () => {
     ['ink', [`ink\n${'x'.repeat(100_000)}`]],
   ];
   for (const [expected, chunks] of read) {
-    test(`${JSON.stringify(chunks.join('|').slice(0, 40))} is its first line`, async () => {
+    test(`${nameOf(chunks)} is its first line`, async () => {
       assert.equal(await fromPipe(chunks), expected);
     });
   }
 
-  const refused: readonly (readonly [RegExp, readonly (string | Buffer)[]])[] = [
+  const refused: readonly (readonly [RegExp, Chunks])[] = [
     [/nothing has changed/, []],
     [/empty/, ['\nink\n']],
     [/empty/, ['\r\n']],
@@ -122,7 +124,7 @@ describe('from a pipe', () => {
     [/at most 1024 bytes/, ['x'.repeat(1_000_000)]],
   ];
   for (const [fault, chunks] of refused) {
-    test(`${JSON.stringify(chunks.join('|').slice(0, 40))} is refused`, async () => {
+    test(`${nameOf(chunks)} is refused`, async () => {
       await assert.rejects(fromPipe(chunks), isFault(fault));
     });
   }
@@ -142,6 +144,10 @@ describe('from a pipe', () => {
     assert.ok(input.destroyed);
   });
 });
+
+function nameOf(chunks: Chunks): string {
+  return JSON.stringify(chunks.join('|').slice(0, 40));
+}
 
 /** One line, which repeats nothing of what was typed. */
 function isFault(fault: RegExp): (error: unknown) => boolean {

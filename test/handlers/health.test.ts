@@ -10,7 +10,7 @@ import { gate } from '../support/http-kit.js';
 import { times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
 import { type Program, runProgram } from '../support/program.js';
-import { connectRaw } from '../support/raw-client.js';
+import { ask, connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
 import { database } from '../support/shared-postgres.js';
 import { until } from '../support/until.js';
@@ -130,10 +130,8 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
     for (const path of ['/hello', '/graphql', '/posts']) {
       assert.equal((await fetch(admin + path)).status, 404);
     }
-    const client = await connectRaw(t, Number(new URL(admin).port));
-    const headers = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket';
-    client.send(`GET /graphql HTTP/1.1\r\n${headers}\r\n\r\n`);
-    assert.equal((await client.response()).status, 404);
+    const upgrade = get('/graphql', 'Connection: Upgrade', 'Upgrade: websocket');
+    assert.equal((await ask(t, Number(new URL(admin).port), upgrade)).status, 404);
   });
 
   it('in use ends the start with one line that names it', async (t) => {

@@ -43,16 +43,15 @@ class Model {
     this.writes.push({ seq, xid: BigInt(100 + seq), own, state: 'open', told: false });
   }
 
-  end(at: number, state: 'committed' | 'aborted'): void {
-    const open = this.writes.filter((write) => write.state === 'open');
-    const write = open[at % open.length];
-    if (write !== undefined) write.state = state;
+  /** Changes one of the writes in the state `from`. */
+  move(at: number, from: Write['state'], to: Write['state']): void {
+    const found = this.writes.filter(({ state }) => state === from);
+    const write = found[at % found.length];
+    if (write !== undefined) write.state = to;
   }
 
-  remove(at: number): void {
-    const there = this.writes.filter((write) => write.state === 'committed');
-    const write = there[at % there.length];
-    if (write !== undefined) write.state = 'removed';
+  end(at: number, state: 'committed' | 'aborted'): void {
+    this.move(at, 'open', state);
   }
 
   /** The answer to an own write arrives, some time after its commit. */
@@ -107,7 +106,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   pick.map((n) => (model: Model) => model.end(n, 'committed')),
   pick.map((n) => (model: Model) => model.end(n, 'aborted')),
   pick.map((n) => (model: Model) => model.tell(n)),
-  pick.map((n) => (model: Model) => model.remove(n)),
+  pick.map((n) => (model: Model) => model.move(n, 'committed', 'removed')),
   fc.constant((model: Model) => model.snapshot()),
   fc.constant((model: Model) => model.take()),
 );

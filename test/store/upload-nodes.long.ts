@@ -77,35 +77,9 @@ async function killAndLook(context: TestContext, env: Env, nodes: number): Promi
 }
 
 describe('nodes with their files in one folder', { skip: skipPostgres }, () => {
-  const newEnv = async (context: TestContext): Promise<Env> => ({
-    STORE_URL: await database.createDatabase(),
-    UPLOAD_DIR: await createDirectory(context),
-  });
-
-  it('each give back what any of them stored, in one order', async (t) => {
-    const env = await newEnv(t);
-    const [one, two, three] = [await start(t, env), await start(t, env), await start(t, env)];
-    assert.equal((await post(one, 'simple', form({ part: file('1', 'b.txt') }))).status, 200);
-    const both = form({ x: file('2', 'a.svg'), y: file('3', 'c') });
-    assert.equal((await post(two, 'list', both)).status, 200);
-    const operations = JSON.stringify({
-      query: 'mutation ($file: Upload!) { upload(file: $file) }',
-      variables: { file: null },
-    });
-    const map = JSON.stringify({ f: ['variables.file'] });
-    const body = form({ operations, map });
-    body.append('f', file('4', 'by graphql'));
-    assert.equal((await three.fetch('/graphql', { method: 'POST', body })).status, 200);
-    assert.equal((await post(three, 'list', form({ z: file('new', 'b.txt') }))).status, 200);
-    const expected = { 'b.txt': 'new', 'a.svg': '2', c: '3', 'by graphql': '4' };
-    for (const node of [one, two, three]) {
-      const found = (await stored(node)).map(([name, , , content]) => [name, content]);
-      assert.deepEqual(found, Object.entries(expected));
-    }
-  });
-
   it('have every acknowledged file whole after being killed', async (t) => {
-    await killAndLook(t, await newEnv(t), 2);
+    const STORE_URL = await database.createDatabase();
+    await killAndLook(t, { STORE_URL, UPLOAD_DIR: await createDirectory(t) }, 2);
   });
 });
 
