@@ -10,7 +10,7 @@ import { gate } from '../support/http-kit.js';
 import { times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
 import { type Program, runProgram } from '../support/program.js';
-import { ask, connectRaw, get } from '../support/raw-client.js';
+import { ask as askRaw, connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
 import { database } from '../support/shared-postgres.js';
 import { until } from '../support/until.js';
@@ -131,7 +131,7 @@ describe('ADMIN_PORT', { concurrency: true }, () => {
       assert.equal((await fetch(admin + path)).status, 404);
     }
     const upgrade = get('/graphql', 'Connection: Upgrade', 'Upgrade: websocket');
-    assert.equal((await ask(t, Number(new URL(admin).port), upgrade)).status, 404);
+    assert.equal((await askRaw(t, Number(new URL(admin).port), upgrade)).status, 404);
   });
 
   it('in use ends the start with one line that names it', async (t) => {
