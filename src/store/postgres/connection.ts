@@ -39,12 +39,14 @@ export interface ConnectOptions {
 
 export interface Connection {
   /** One statement at a time. `done` gets an error of the server, of the network or the package. */
-  run(statement: Statement, done: (error: unknown, rows: readonly Row[]) => void): void;
+  run(statement: Statement, done: Done): void;
   /** Runs several statements without parameters as one transaction. */
   runScript(text: string): Promise<void>;
   /** Closes the connection. A statement under way fails. */
   end(): void;
 }
+
+type Done = (error: unknown, rows: readonly Row[]) => void;
 
 /** Resolves with the rows of a statement. */
 export function run(connection: Connection, statement: Statement): Promise<readonly Row[]> {
@@ -71,13 +73,12 @@ const session = `SET default_transaction_isolation = 'read committed';
 export async function createServer(url: string): Promise<Server> {
   const { Client } = await importPackage();
   const withSessions = hasSessions(url);
-  const names = new Map<string, string>();
-  /** The name that a text is prepared under; undefined: it is not prepared. */
-  const nameOf = (text: string): string | undefined => {
-    if (!withSessions) return undefined;
-    const name = names.get(text) ?? `s${names.size}`;
-    names.set(text, name);
-    return name;
+  const plans = new Map<string, Plan>();
+  const planOf = (text: string): Plan => {
+    if (!withSessions) return { name: '', text };
+    const plan = plans.get(text) ?? { name: `s${plans.size}`, text };
+    plans.set(text, plan);
+    return plan;
   };
   const createClient = (statementSeconds: number): pg.Client => {
     const client = new Client({
@@ -122,8 +123,7 @@ export async function createServer(url: string): Promise<Server> {
       }
       return {
         run({ text, values }, done) {
-          const query = { name: nameOf(text), text, values: [...values] };
-          client.query<Row>(query, (error, result) => done(error, result?.rows));
+          client.query(new Execution(planOf(text), values, done));
         },
         async runScript(text) {
           await client.query(text);
@@ -132,6 +132,88 @@ export async function createServer(url: string): Promise<Server> {
       };
     },
   };
+}
+
+interface Plan {
+  /** The name that the text is prepared under; empty: it is not prepared. */
+  readonly name: string;
+  readonly text: string;
+  /** Undefined until its first execution. */
+  columns?: readonly string[];
+}
+
+/** The prepared statements of a connection by name, as the package notes them. */
+type Prepared = pg.Connection & { readonly parsedStatements: Readonly<Record<string, string>> };
+
+/**
+ * One execution of a statement. The package's own class asks for a description of the columns each
+ * time, and converts values by their types; here a value of a row is a text as the server sends it,
+ * or null.
+ */
+class Execution implements pg.Submittable {
+  /** The package notes name and text when the server has prepared them. */
+  readonly name: string;
+  readonly text: string;
+  /** The package replaces it, to stop waiting after `query_timeout`. */
+  callback: Done;
+  readonly #plan: Plan;
+  readonly #values: readonly Parameter[];
+  readonly #rows: Row[] = [];
+
+  constructor(plan: Plan, values: readonly Parameter[], callback: Done) {
+    this.#plan = plan;
+    this.#values = values;
+    this.name = plan.name;
+    this.text = plan.text;
+    this.callback = callback;
+  }
+
+  /** Sends the messages of the extended query protocol, in one piece. */
+  submit(connection: pg.Connection): void {
+    const { name, text } = this;
+    const { stream, parsedStatements } = connection as Prepared;
+    stream.cork();
+    if (!(name in parsedStatements)) connection.parse({ name, text, types: [] }, true);
+    connection.bind({ statement: name, values: this.#values.map(toText) }, true);
+    if (this.#plan.columns === undefined) connection.describe({ type: 'P' }, true);
+    connection.execute(null, true);
+    connection.sync();
+    stream.uncork();
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {
+    this.#plan.columns = fields.map(({ name }) => name);
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    const row: Record<string, string | null> = {};
+    let at = 0;
+    for (const column of this.#plan.columns ?? []) {
+      row[column] = fields[at] ?? null;
+      at += 1;
+    }
+    this.#rows.push(row);
+  }
+
+  handleCommandComplete(): void {
+    // A statement without rows is not described again.
+    this.#plan.columns ??= [];
+  }
+
+  handleReadyForQuery(): void {
+    this.callback(undefined, this.#rows);
+  }
+
+  handleError(error: unknown): void {
+    this.callback(error, []);
+  }
+}
+
+/** A parameter as the server reads it. */
+function toText(value: Parameter): string | null {
+  if (typeof value !== 'object') return String(value);
+  const escape = (item: Value): string => `"${String(item).replaceAll(/["\\]/g, '\\$&')}"`;
+  return value && `{${value.map((item) => (item === null ? 'NULL' : escape(item))).join(',')}}`;
 }
 
 /** The files that a URL names are read for each connection. */

@@ -212,7 +212,7 @@ class Follower {
     const [start] = await pool.read({ text: startText, values: [] });
     this.#order = new CommentOrder({
       cursor: Math.max(0, Number(start?.['last']) - startNumbers),
-      known: start?.['known'] as readonly number[], // by the statement
+      known: JSON.parse(String(start?.['known'])) as readonly number[], // by the statement
       timeline: Number(start?.['timeline']),
       deliver: (comment) => {
         if (!this.#closed) this.#listener(comment);
@@ -248,9 +248,9 @@ const numbers = `(
       inkwell.timeline() AS timeline FROM inkwell.comments_seq_seq
   ) AS numbers`;
 
-const startText = `SELECT last, timeline, ARRAY(
-    SELECT seq::float8 FROM inkwell.comments WHERE seq > last - ${startNumbers}
-  ) AS known FROM ${numbers}`;
+const startText = `SELECT last, timeline, array_to_json(ARRAY(
+    SELECT seq FROM inkwell.comments WHERE seq > last - ${startNumbers}
+  )) AS known FROM ${numbers}`;
 
 /**
  * One statement, so that comments and running transactions belong to one snapshot. The comments are
@@ -280,7 +280,7 @@ const lookText = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest
 async function look(pool: Pool, order: CommentOrder): Promise<Seen> {
   const values = [order.ownMax, order.cursor, order.timeline, order.known];
   const [row] = await pool.read({ text: lookText, values });
-  const rows = (row?.['comments'] ?? []) as readonly Row[]; // by the statement
+  const rows = JSON.parse(String(row?.['comments'] ?? '[]')) as readonly Row[]; // by the statement
   return {
     comments: rows.map((comment) => ({ seq: Number(comment['seq']), comment: toComment(comment) })),
     isWhole: rows.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,

@@ -80,8 +80,8 @@ export function toAuthor(row: Row): Author {
 }
 
 export function toTodo(row: Row): Todo {
-  // SQLite has no booleans: 0 or 1.
-  const completed = Boolean(row['completed']);
+  // SQLite has no booleans: 0 or 1. PostgreSQL sends `t` or `f`.
+  const completed = row['completed'] === 1 || row['completed'] === 't';
   return { id: String(row['id']), title: toText(row['title']), completed };
 }
 
