@@ -1,6 +1,6 @@
 /** Entity tags (RFC 9110 §8.8.3) and the requests that depend on them (RFC 9110 §13). */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { AppError } from '../errors.ts';
 import { emptyResponse, type HttpResponse, type HttpRequest, jsonTextResponse } from './message.ts';
@@ -10,7 +10,7 @@ type Headers = Pick<HttpRequest, 'header'>;
 /** Returns a strong tag. `version` identifies the content if a shorter identifier is known. */
 export function createEtag(content: string | Buffer, version?: string): string {
   if (version !== undefined) return `"${version}"`;
-  return `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+  return `"${hash('sha256', content, 'base64url').slice(0, 22)}"`;
 }
 
 /** A JSON response with its tag. */

@@ -20,30 +20,16 @@ export function sql(texts: TemplateStringsArray, ...values: readonly Parameter[]
 }
 
 /** A database server, at one address. */
-export interface Server {
-  /** Host and port, for the log. */
-  readonly address: string;
-  /** False if each statement may run in another session (see `hasSessions`). */
-  readonly hasSessions: boolean;
-  connect(options: ConnectOptions): Promise<Connection>;
-}
+export type Server = Awaited<ReturnType<typeof createServer>>;
+export type Connection = Awaited<ReturnType<Server['connect']>>;
 
 export interface ConnectOptions {
   /** Time limit of a statement at the server; the answer may take a second more. */
   readonly statementSeconds: number;
   /** Called for each NOTIFY on a channel that the connection listens to. */
   readonly onNotification?: (payload: string) => void;
-  /** Called when the connection was closed, for any reason. */
+  /** Called when the connection, after it was made, is closed for any reason. */
   readonly onClosed?: () => void;
-}
-
-export interface Connection {
-  /** One statement at a time. `done` gets an error of the server, of the network or the package. */
-  run(statement: Statement, done: Done): void;
-  /** Runs several statements without parameters as one transaction. */
-  runScript(text: string): Promise<void>;
-  /** Closes the connection. A statement under way fails. */
-  end(): void;
 }
 
 type Done = (error: unknown, rows: readonly Row[]) => void;
@@ -70,7 +56,7 @@ const session = `SET default_transaction_isolation = 'read committed';
   SET plan_cache_mode = force_generic_plan`;
 
 /** Loads the package. Throws an Error of one line that names STORE_URL. */
-export async function createServer(url: string): Promise<Server> {
+export async function createServer(url: string) {
   const { Client } = await importPackage();
   const withSessions = hasSessions(url);
   const plans = new Map<string, Plan>();
@@ -100,9 +86,11 @@ export async function createServer(url: string): Promise<Server> {
   };
   const { host, port } = checked(() => createClient(1));
   return {
+    /** Host and port, for the log. */
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    /** False if each statement may run in another session (see `hasSessions`). */
     hasSessions: withSessions,
-    async connect({ statementSeconds, onNotification, onClosed }) {
+    async connect({ statementSeconds, onNotification, onClosed }: ConnectOptions) {
       const client = createClient(statementSeconds);
       const end = (): void => {
         void client.end();
@@ -112,7 +100,6 @@ export async function createServer(url: string): Promise<Server> {
       };
       // A lost connection also ends; the error of a statement goes to its caller.
       client.on('error', () => undefined);
-      client.once('end', () => onClosed?.());
       client.on('notification', ({ payload }) => onNotification?.(payload ?? ''));
       try {
         await client.connect();
@@ -121,13 +108,17 @@ export async function createServer(url: string): Promise<Server> {
         end();
         throw error;
       }
+      client.once('end', () => onClosed?.());
       return {
-        run({ text, values }, done) {
+        /** One statement at a time. `done` gets an error of the server, the network or the package. */
+        run({ text, values }: Statement, done: Done): void {
           client.query(new Execution(planOf(text), values, done));
         },
-        async runScript(text) {
+        /** Runs several statements without parameters as one transaction. */
+        async runScript(text: string): Promise<void> {
           await client.query(text);
         },
+        /** Closes the connection. A statement under way fails. */
         end,
       };
     },

@@ -268,7 +268,9 @@ const lookText = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest
       ORDER BY old.seq DESC LIMIT 1
     ) END AS back
   FROM ${numbers}, (
-    SELECT max(seq) AS upto, count(*) AS count, json_agg(comment ORDER BY seq) AS comments FROM (
+    SELECT max(seq) AS upto, count(*) AS count,
+      coalesce(json_agg(comment ORDER BY seq), '[]') AS comments
+    FROM (
       SELECT next.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
         SELECT seq, id, post_id, created_at,
           CASE WHEN seq = ANY ($4::bigint[]) THEN '' ELSE content END AS content
@@ -280,7 +282,7 @@ const lookText = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest
 async function look(pool: Pool, order: CommentOrder): Promise<Seen> {
   const values = [order.ownMax, order.cursor, order.timeline, order.known];
   const [row] = await pool.read({ text: lookText, values });
-  const rows = JSON.parse(String(row?.['comments'] ?? '[]')) as readonly Row[]; // by the statement
+  const rows = JSON.parse(String(row?.['comments'])) as readonly Row[]; // by the statement
   return {
     comments: rows.map((comment) => ({ seq: Number(comment['seq']), comment: toComment(comment) })),
     isWhole: rows.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,

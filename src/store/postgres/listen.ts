@@ -8,11 +8,7 @@ import { toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { run, type Server, sql } from './connection.ts';
 
-export interface Listening {
-  /** True while notifications are received. */
-  isActive(): boolean;
-  close(): void;
-}
+export type Listening = ReturnType<typeof listen>;
 
 /** A connection can be dead without an error, so it is checked at this interval. */
 const checkMilliseconds = 5_000;
@@ -23,11 +19,7 @@ const retryMilliseconds = 200;
  * Calls `onNotification` with the node that sent each, and without one after each connection,
  * because some may have been missed. The connection is replaced when it is lost.
  */
-export function listen(
-  server: Server,
-  log: Log,
-  onNotification: (fromNode?: string) => void,
-): Listening {
+export function listen(server: Server, log: Log, onNotification: (fromNode?: string) => void) {
   const ending = new AbortController();
   let isActive = false;
   let isLogged = false;
@@ -67,5 +59,9 @@ export function listen(
     }
   };
   void listenAlways();
-  return { isActive: () => isActive, close: () => ending.abort() };
+  return {
+    /** True while notifications are received. */
+    isActive: (): boolean => isActive,
+    close: (): void => ending.abort(),
+  };
 }

@@ -12,9 +12,10 @@ import type {
   DriverOptions,
   OpenedAccounts,
   Store,
+  StoredAccounts,
 } from '../store.ts';
-import { createPorts } from '../sql/records.ts';
-import { createStored } from './accounts.ts';
+import { createPorts, createStoredAccounts } from '../sql/records.ts';
+import { toRow } from '../sql/rows.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { CommentFeed } from './feed.ts';
@@ -89,6 +90,29 @@ export async function openPostgresAccounts(
     accounts: createStored({ pool, sql: statements, now }),
     close: () => pool.close(),
   };
+}
+
+/** Stored accounts, for the nodes and for the command that changes them. */
+function createStored({
+  pool,
+  sql: statements,
+  now,
+}: Omit<PostgresContext, 'createId'>): StoredAccounts {
+  return createStoredAccounts(statements, async (account) => {
+    const rows = await pool.write(
+      sql`WITH added AS (
+            INSERT INTO inkwell.accounts
+            SELECT * FROM json_populate_record(
+              null::inkwell.accounts, ${JSON.stringify(toRow(account))}::text::json)
+            ON CONFLICT DO NOTHING RETURNING id, username, email
+          )
+          INSERT INTO inkwell.authors (id, name, email, created_at)
+          SELECT id, username, email, ${now()} FROM added
+          ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email
+          RETURNING 1`,
+    );
+    return rows.length === 1;
+  });
 }
 
 /**

@@ -48,12 +48,6 @@ interface Task {
   readonly reject: (error: unknown) => void;
 }
 
-/** A connection of the pool. */
-interface Member {
-  readonly connection: Connection;
-  readonly openedAt: number;
-}
-
 export class Pool {
   readonly #server: Server;
   readonly #options: PoolOptions;
@@ -62,8 +56,9 @@ export class Pool {
   readonly #milliseconds: number;
   /** Statements whose callers wait. */
   readonly #tasks = new Set<Task>();
-  readonly #members = new Set<Member>();
-  readonly #idle: Member[] = [];
+  /** The connections, and when each was opened. */
+  readonly #openedAt = new Map<Connection, number>();
+  readonly #idle: Connection[] = [];
   /** Statements that wait for a connection. */
   #queue: Task[] = [];
   #connecting = 0;
@@ -102,7 +97,7 @@ export class Pool {
     clearTimeout(this.#pausing);
     clearTimeout(this.#checking);
     for (const task of this.#tasks) this.#settle(task, lost());
-    for (const member of this.#members) this.#remove(member);
+    for (const connection of this.#openedAt.keys()) this.#remove(connection);
   }
 
   #ask(
@@ -138,12 +133,12 @@ export class Pool {
   /** Starts what waits, as far as there are connections, and opens more of them. */
   #advance(): void {
     while (this.#queue.length > 0) {
-      const member = this.#idle.pop();
-      if (member === undefined) break;
+      const connection = this.#idle.pop();
+      if (connection === undefined) break;
       const task = this.#queue.shift();
-      if (task !== undefined) this.#start(member, task);
+      if (task !== undefined) this.#start(connection, task);
     }
-    const free = this.#options.connectionsMax - this.#members.size;
+    const free = this.#options.connectionsMax - this.#openedAt.size;
     const wanted = Math.min(this.#queue.length, this.#failures > 0 ? 1 : free, free);
     while (this.#connecting < wanted && this.#pausing === undefined && !this.#closed) {
       void this.#connect();
@@ -152,17 +147,15 @@ export class Pool {
 
   async #connect(): Promise<void> {
     this.#connecting += 1;
-    let member: Member | undefined;
     try {
       const openedAt = performance.now();
       const connection = await this.#server.connect({
         statementSeconds: this.#options.timeoutSeconds,
-        onClosed: () => member && this.#remove(member),
+        onClosed: () => this.#remove(connection),
       });
-      member = { connection, openedAt };
-      this.#members.add(member);
+      this.#openedAt.set(connection, openedAt);
       this.#failures = 0;
-      this.#release(member);
+      this.#release(connection);
     } catch (error) {
       this.#outage.noteAway(error);
       const milliseconds = Math.min(pauseMilliseconds * 2 ** this.#failures, pauseMillisecondsMax);
@@ -171,7 +164,7 @@ export class Pool {
         this.#advance();
       }, milliseconds);
       this.#failures += 1;
-      if (this.#members.size === 0) {
+      if (this.#openedAt.size === 0) {
         for (const task of this.#queue.splice(0)) this.#settle(task, lost());
       }
     }
@@ -179,25 +172,25 @@ export class Pool {
     this.#advance();
   }
 
-  #start(member: Member, task: Task): void {
-    member.connection.run(task.statement, (error, rows) => {
-      if (error instanceof Error) this.#fail(member, task, error);
+  #start(connection: Connection, task: Task): void {
+    connection.run(task.statement, (error, rows) => {
+      if (error instanceof Error) this.#fail(connection, task, error);
       else {
         this.#outage.noteAnswer();
         this.#settle(task, undefined, rows);
       }
-      this.#release(member);
+      this.#release(connection);
       this.#advance();
     });
   }
 
-  #fail(member: Member, task: Task, error: Error): void {
+  #fail(connection: Connection, task: Task, error: Error): void {
     const fault = toStoreError(error);
     if (isAway(fault)) this.#outage.noteAway(error);
     else this.#outage.noteAnswer();
     const isLost = isConnectionLost(error);
     if (isLost || isReadOnly(error)) this.#renew();
-    if (isLost) this.#remove(member);
+    if (isLost) this.#remove(connection);
     if (isLost && task.repeatable && !this.#closed && this.#tasks.has(task)) {
       task.repeatable = false;
       this.#queue.unshift(task);
@@ -219,19 +212,21 @@ export class Pool {
   #renew(): void {
     if (performance.now() - this.#renewedAt < renewMilliseconds) return;
     this.#renewedAt = performance.now();
-    for (const member of this.#idle.splice(0)) this.#remove(member);
+    for (const connection of this.#idle.splice(0)) this.#remove(connection);
   }
 
   /** Makes a connection available for the next statement. */
-  #release(member: Member): void {
-    if (this.#closed || member.openedAt < this.#renewedAt) this.#remove(member);
-    else if (this.#members.has(member)) this.#idle.push(member);
+  #release(connection: Connection): void {
+    const openedAt = this.#openedAt.get(connection);
+    if (openedAt === undefined) return;
+    if (this.#closed || openedAt < this.#renewedAt) this.#remove(connection);
+    else this.#idle.push(connection);
   }
 
   /** Closes a connection. Its statement, if there is one, fails. */
-  #remove(member: Member): void {
-    if (!this.#members.delete(member)) return;
-    if (this.#idle.includes(member)) this.#idle.splice(this.#idle.indexOf(member), 1);
-    member.connection.end();
+  #remove(connection: Connection): void {
+    if (!this.#openedAt.delete(connection)) return;
+    if (this.#idle.includes(connection)) this.#idle.splice(this.#idle.indexOf(connection), 1);
+    connection.end();
   }
 }
