@@ -34,19 +34,19 @@ const pieceLength = 65_536;
 export function createToListResponse(pool: MemoryPool, pageBytes: number) {
   const scheduler = createScheduler();
   /**
-   * By the records of a page that is the whole list. A store without versions gives equal reads of
-   * the same moment one array, which nobody changes.
+   * The last response with a page that is the whole list. A store without versions gives equal
+   * reads of the same moment one array, which nobody changes, and they are answered one after the
+   * other. With a WeakMap of all pages, the garbage collector takes a fifth of the time.
    */
-  const shared = new WeakMap<readonly unknown[], Promise<HttpResponse>>();
+  let last: { records: readonly unknown[]; response: Promise<HttpResponse> } | undefined;
 
   /** Rejects with `overloaded` if the pool has no room for the list. */
   return async <T>(list: JsonList<T>): Promise<HttpResponse> => {
     const page = await list.read();
     const { records, next } = page;
     if (list.version !== undefined || next !== undefined) return toResponse(list, page);
-    const response = shared.get(records) ?? toResponse(list, page);
-    shared.set(records, response);
-    return response;
+    if (last?.records !== records) last = { records, response: toResponse(list, page) };
+    return last.response;
   };
 
   async function toResponse<T>(list: JsonList<T>, first: Page<T>): Promise<HttpResponse> {

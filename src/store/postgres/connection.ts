@@ -110,7 +110,7 @@ export async function createServer(url: string) {
       }
       client.once('end', () => onClosed?.());
       return {
-        /** One statement at a time. `done` gets an error of the server, the network or the package. */
+        /** One at a time. `done` gets an error of the server, the network or the package. */
         run({ text, values }: Statement, done: Done): void {
           client.query(new Execution(planOf(text), values, done));
         },
