@@ -60,13 +60,6 @@ export function createTable<T extends { readonly id: string }>(
       else list.splice(countBelow(list, id), 0, after);
     }
   };
-  /** The record with this id, if it has these members. */
-  const match = (id: string, expected?: Partial<T>): T | undefined => {
-    const record = records.get(id);
-    if (record === undefined || expected === undefined) return record;
-    const members = Object.entries(expected);
-    return members.every(([name, value]) => record[name as keyof T] === value) ? record : undefined;
-  };
   /** Throws `storage_full`, as `update` does. */
   const add = (record: T): T => {
     write(record.id, undefined, record);
@@ -81,16 +74,30 @@ export function createTable<T extends { readonly id: string }>(
     }),
     /** Returns false if there is no record with this id and these members. */
     update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
-      const record = match(id, expected);
-      if (record !== undefined) write(id, record, { ...record, ...copyTexts(change) });
-      return record !== undefined;
+      const record = records.get(id);
+      if (record === undefined || !hasMembers(record, expected)) return false;
+      write(id, record, { ...record, ...copyTexts(change) });
+      return true;
     },
     remove(id: string, expected?: Partial<T>): boolean {
-      const record = match(id, expected);
-      if (record !== undefined) write(id, record, undefined);
-      return record !== undefined;
+      const record = records.get(id);
+      if (record === undefined || !hasMembers(record, expected)) return false;
+      write(id, record, undefined);
+      return true;
+    },
+    /** Removes all records of a list. */
+    removeAll(name: string): void {
+      const list = lists.get(name) ?? [];
+      // At once, so that no record is looked for in it.
+      lists.delete(name);
+      for (const record of list) write(record.id, record, undefined);
     },
   };
+}
+
+function hasMembers<T>(record: T, expected: Partial<T> | undefined): boolean {
+  if (expected === undefined) return true;
+  return Object.entries(expected).every(([name, value]) => record[name as keyof T] === value);
 }
 
 /** The number of records with a lower id. */

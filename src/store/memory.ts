@@ -69,9 +69,7 @@ function createPosts({ createId, now }: Deps, posts: Table<Post>, comments: Tabl
     },
     remove(id, expected) {
       if (!posts.remove(id, expected)) return false;
-      // The last one first, so that no other moves in the list.
-      const removed = comments.list(id, 'newestFirst').read({ limit: Infinity });
-      for (const comment of removed.records) comments.remove(comment.id);
+      comments.removeAll(id);
       return true;
     },
   };
