@@ -1,8 +1,12 @@
-/** What operators see: the log of requests, security events and, if enabled, metrics. */
+/**
+ * What operators see: the log of finished requests (none, those that failed or took long, or all),
+ * security events, which are always logged, and metrics, if enabled.
+ */
 
 import type { Config } from '../config.ts';
-import { createCountedLog, type Log } from '../log.ts';
-import { createRequestLog } from './request-log.ts';
+import { createClientAddress } from '../http/client-address.ts';
+import type { Finished, Observer } from '../http/server/observe.ts';
+import { createCountedLog, type Log, type LogFacts } from '../log.ts';
 import { createServiceMetrics, type LogSecurity, type Readings } from './service-metrics.ts';
 
 export interface MonitorDeps extends Readings {
@@ -12,15 +16,80 @@ export interface MonitorDeps extends Readings {
   readonly monotonicNow: () => number;
 }
 
+const slowMilliseconds = 1_000;
+
 export function createMonitor(config: Config, deps: MonitorDeps) {
   const { log, requestLog = log, monotonicNow } = deps;
   // Without ADMIN_PORT nobody can ask for them.
   const metrics = config.adminPort === undefined ? undefined : createServiceMetrics(config, deps);
+  const clientAddress = createClientAddress(config.trustedProxies);
+  const isAll = config.logRequests === 'all';
+  const isNone = config.logRequests === 'none';
   const report = createCountedLog(log, monotonicNow);
   const security: LogSecurity = (event, facts) => {
     metrics?.securityEvent(event);
     report(event, facts);
   };
-  const observer = createRequestLog({ config, log: requestLog, security, metrics });
+  const observer: Observer = {
+    begin: () => metrics?.requestBegan(),
+    end(finished) {
+      const { request, status, waitedMilliseconds, error } = finished;
+      metrics?.requestEnded(finished);
+      // Also of a request whose client has left. A failed login is reported where it fails.
+      if (error?.code === 'too_many_requests') {
+        security('login refused', { client: clientAddress(request) });
+      } else if (error?.code === 'foreign_origin') {
+        // The two are compared: a proxy that changes `Host` is the usual reason.
+        const [origin, host] = [cut(request.header('origin')), cut(request.header('host'))];
+        security('origin refused', { client: clientAddress(request), origin, host });
+      }
+      const isFault = status >= 500 || waitedMilliseconds >= slowMilliseconds;
+      if (isNone || !(isFault || isAll)) return;
+      requestLog(isFault ? 'warn' : 'info', 'request', toFacts(finished, clientAddress(request)));
+    },
+    openSession(handshake) {
+      // Copied, so that the headers are not kept until the socket closes.
+      const facts = { requestId: handshake.id, client: clientAddress(handshake) };
+      const startedAt = performance.now();
+      return (code) => {
+        metrics?.webSocketClosed(code);
+        const ms = toMs(performance.now() - startedAt);
+        if (isAll) requestLog('info', 'websocket closed', { code, ms, ...facts });
+      };
+    },
+  };
   return { observer, security, metrics };
+}
+
+/** Limit for headers whose value the client chooses. */
+const givenLengthMax = 128;
+
+function cut(given: string | undefined): string | undefined {
+  return given?.slice(0, givenLengthMax);
+}
+
+/** The route is logged, not the path, which may contain private data. */
+function toFacts(
+  { request, status, bytes, milliseconds, error }: Finished,
+  client: string,
+): LogFacts {
+  return {
+    method: request.method === '' ? undefined : request.method,
+    route: request.endpoint?.route,
+    status,
+    code: error?.code,
+    // Which store or disk is full, or away.
+    reason: status > 500 ? error?.message : undefined,
+    ms: toMs(milliseconds),
+    bytes,
+    requestId: request.id,
+    client,
+    traceparent: cut(request.header('traceparent')),
+    givenRequestId: cut(request.header('x-request-id')),
+  };
+}
+
+/** Rounded to three decimals. */
+function toMs(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
 }

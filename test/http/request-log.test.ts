@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { connectRaw, get } from '../support/raw-client.js';
 import { askUpgrade, connectByHand, upgradeLines } from '../support/ws-clients.js';
+import { readConfig } from '../../dist/config.js';
+import type { Log } from '../../dist/log.js';
 import { AppError } from '../../dist/errors.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
 import type { Handler } from '../../dist/http/message.js';
-import { createRequestLog } from '../../dist/watch/request-log.js';
+import { createMonitor, type MonitorDeps } from '../../dist/watch/monitor.js';
 import { type LogRecord, startServer, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
@@ -97,12 +99,10 @@ async function startLogged(
   routes: Parameters<typeof startHttp>[1]['routes'],
 ) {
   const lines: LogRecord[] = [];
-  const observer = createRequestLog({
-    config: { logRequests, trustedProxies: [] },
-    log: (level, event, facts) => void lines.push({ ...facts, level, event }),
-    security: (event, facts) => void lines.push({ ...facts, level: 'warn', event }),
-    metrics: undefined,
-  });
+  const log: Log = (level, event, facts) => void lines.push({ ...facts, level, event });
+  // Without ADMIN_PORT nothing is read for metrics.
+  const deps = { log, monotonicNow: () => 0 } as MonitorDeps;
+  const { observer } = createMonitor(readConfig({ LOG_REQUESTS: logRequests }), deps);
   return { ...(await startHttp(context, { routes, observer })), logged: lines };
 }
 
@@ -154,7 +154,7 @@ test('a client that leaves before its response is logged as 499', async (t) => {
   const [line] = await requestsOf(server, 1);
   assert.deepEqual([line?.['status'], line?.['bytes']], [499, 0]);
   assert.deepEqual([line?.['client'], line?.['code']], ['127.0.0.1', 'too_many_requests']);
-  const refused = { level: 'warn', event: 'login refused', client: '127.0.0.1' };
+  const refused = { level: 'warn', event: 'login refused', client: '127.0.0.1', count: 1 };
   assert.deepEqual(server.logged[0], refused);
 });
 
