@@ -14,7 +14,7 @@ import { createGraphqlHandlers } from './handlers/graphql.ts';
 import { createHealthHandlers } from './handlers/health.ts';
 import { createPages } from './handlers/pages.ts';
 import { createAdminRoutes, createRoutes, type Route } from './handlers/routes.ts';
-import { createCors } from './http/cors.ts';
+import { createCors } from './http/origins.ts';
 import { createListener, type ExchangeDeps, type Listener } from './http/server/exchange.ts';
 import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';

@@ -4,7 +4,8 @@ import { AppError, toStack } from '../errors.ts';
 import type { EndpointDeps, GraphqlEndpoint } from '../graphql/endpoint.ts';
 import { typeDefs } from '../graphql/schema/type-defs.ts';
 import { createEtag } from '../http/etag.ts';
-import { isJsonType, negotiate, parseMediaType } from '../http/media-type.ts';
+import { isJsonType } from '../http/json.ts';
+import { negotiate, parseMediaType } from '../http/media-type.ts';
 import {
   emptyResponse,
   type Handler,

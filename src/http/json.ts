@@ -7,7 +7,7 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import { isJsonType } from './media-type.ts';
+import { hasUtf8Charset, parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
 /** Levels (R10), of a body and of what a patch makes. `JSON.stringify` overflows near 5,000. */
@@ -33,6 +33,14 @@ export function readJson<T>(
     });
   }
   return andThen(request.readBody(bytesMax), (bytes) => decode(parseJson(bytes)));
+}
+
+/** True for JSON in UTF-8 (R10): `application/json` or `+json`, charset absent or UTF-8. */
+export function isJsonType(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') return true;
+  const type = parseMediaType(contentType ?? '');
+  if (type === undefined || !hasUtf8Charset(type)) return false;
+  return type.essence === 'application/json' || type.essence.endsWith('+json');
 }
 
 /** Parses JSON in UTF-8. Throws `invalid_json`, or `content_too_large` for too many values. */

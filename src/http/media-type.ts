@@ -35,15 +35,6 @@ export function parseMediaType(text: string): MediaType | undefined {
   return { essence: found[1].toLowerCase(), parameters };
 }
 
-/** True for JSON in UTF-8 (R10): `application/json` or `+json`, charset absent or UTF-8. */
-export function isJsonType(contentType: string | undefined): boolean {
-  if (contentType === 'application/json') return true;
-  const type = contentType === undefined ? undefined : parseMediaType(contentType);
-  if (type === undefined) return false;
-  if (type.essence !== 'application/json' && !type.essence.endsWith('+json')) return false;
-  return hasUtf8Charset(type);
-}
-
 /** True if the charset is absent or UTF-8. */
 export function hasUtf8Charset(type: MediaType): boolean {
   const charset = type.parameters.get('charset')?.toLowerCase();

@@ -1,7 +1,7 @@
 /** Errors → responses: `application/problem+json` (RFC 9457) with the members of R5. */
 
 import { STATUS_CODES } from 'node:http';
-import { AppError, type ErrorCode, httpStatusOf, toStack } from '../errors.ts';
+import { AppError, httpStatusOf, toStack } from '../errors.ts';
 import type { Log } from '../log.ts';
 import type { HttpResponse } from './message.ts';
 
@@ -26,8 +26,8 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
     status,
     code,
     error: message,
-    ...(facts.errors && { errors: facts.errors }),
-    ...(facts.parameter !== undefined && { parameter: facts.parameter }),
+    errors: facts.errors,
+    parameter: facts.parameter,
   };
   const headers = toErrorHeaders(error, 'application/problem+json');
   return { status, headers, body: JSON.stringify(body), error };
@@ -46,13 +46,11 @@ export function toErrorHeaders({ code, facts }: AppError, contentType: string): 
   if (facts.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(facts.retryAfterSeconds));
   }
-  if (httpStatusOf[code] === 401) headers.push('WWW-Authenticate', challenge(code));
+  if (httpStatusOf[code] === 401) {
+    // RFC 6750 §3: the error is named only if a token was sent.
+    const why = code === 'invalid_token' ? `, error="${code}"` : '';
+    headers.push('WWW-Authenticate', `Bearer realm="inkwell"${why}`);
+  }
   if (facts.close === true) headers.push('Connection', 'close');
   return headers;
-}
-
-/** RFC 6750 §3: the error is named only if a token was sent. */
-function challenge(code: ErrorCode): string {
-  const realm = 'Bearer realm="inkwell"';
-  return code === 'invalid_token' ? `${realm}, error="${code}"` : realm;
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { isJsonType, negotiate, parseMediaType } from '../../dist/http/media-type.js';
+import { isJsonType } from '../../dist/http/json.js';
+import { negotiate, parseMediaType } from '../../dist/http/media-type.js';
 import { assertSoon } from '../support/pace.js';
 
 const json = 'application/json';

@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Config } from '../../config.ts';
 import { AppError, overloaded } from '../../errors.ts';
-import { refuseForeign } from '../../http/cross-site.ts';
+import { refuseForeign } from '../../http/origins.ts';
 import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';

@@ -7,7 +7,7 @@ import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
 import { AppError } from '../../errors.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
-import { type OwnOrigins, refuseForeign } from '../cross-site.ts';
+import { type OwnOrigins, refuseForeign } from '../origins.ts';
 import { GatheredBytes, memoryOf, poolIsFull } from '../server/body.ts';
 
 import { parseMediaType } from '../media-type.ts';

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import { finished, pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
 import { type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
-import type { Cors } from '../cors.ts';
+import type { Cors } from '../origins.ts';
 import { toConditional } from '../etag.ts';
 import type { HttpRequest, HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
