@@ -15,13 +15,16 @@ const exposed =
   'Location, ETag, Link, Retry-After, X-Request-Id, Content-Disposition, Content-Range';
 
 /** All methods, not those of the path: a page then gets a 404 or 405, not a failed preflight. */
-const preflightResponse = emptyResponse(204, [
-  ...['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
-  // The wildcard does not include `Authorization` (Fetch §4.9).
-  ...['Access-Control-Allow-Headers', '*, Authorization'],
-  // Two hours, the maximum in Chromium.
-  ...['Access-Control-Max-Age', '7200'],
-]);
+const preflightResponse = emptyResponse(
+  204,
+  [
+    ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
+    // The wildcard does not include `Authorization` (Fetch §4.9).
+    ['Access-Control-Allow-Headers', '*, Authorization'],
+    // Two hours, the maximum in Chromium.
+    ['Access-Control-Max-Age', '7200'],
+  ].flat(),
+);
 
 /** Returns undefined if no origin is allowed; responses then have no CORS headers. */
 export function createCors(allowedOrigins: readonly string[]) {

@@ -211,7 +211,9 @@ function createMetrics() {
     /** A duration. The returned function adds one, given a value without comma for each label. */
     histogram(name: string, help: string, labels: readonly string[]) {
       const all = new Map<string, Series>();
-      add(name, ['histogram', help], () => [...all.values()].flatMap((one) => toLines(name, one)));
+      add(name, ['histogram', help], () =>
+        [...all.values()].flatMap((one) => toSeriesLines(name, one)),
+      );
       return (milliseconds: number, ...values: readonly string[]): void => {
         const key = values.join();
         let series = all.get(key);
@@ -228,7 +230,7 @@ function createMetrics() {
       };
     },
     /** A number that `read` returns when the metrics are requested. */
-    gauge(name: string, help: string, read: () => number): void {
+    gauge: (name: string, help: string, read: () => number): void => {
       add(name, ['gauge', help], () => [`${name} ${read()}`]);
     },
     toText: (): string => `${families.flatMap((lines) => lines()).join('\n')}\n`,
@@ -246,7 +248,7 @@ interface Series {
   sum: number;
 }
 
-function toLines(name: string, { labels, counts, sum }: Series): string[] {
+function toSeriesLines(name: string, { labels, counts, sum }: Series): string[] {
   let count = 0;
   const lines = counts.map((inBucket, at) => {
     count += inBucket;
