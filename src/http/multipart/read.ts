@@ -12,8 +12,13 @@ import { GatheredBytes, memoryOf, poolIsFull } from '../server/body.ts';
 
 import { parseMediaType } from '../media-type.ts';
 import type { HttpRequest } from '../message.ts';
-import { busboyBoundary, MultipartGuard } from './guard.ts';
-import { invalidMultipart, parsePartHead, type PartHead } from './head.ts';
+import {
+  busboyBoundary,
+  invalidMultipart,
+  MultipartGuard,
+  parsePartHead,
+  type PartHead,
+} from './guard.ts';
 
 export interface MultipartRules extends OwnOrigins {
   /** The limit for the whole body. */
