@@ -3,7 +3,7 @@
  * once, at the start. Accounts kept in a durable store (commands/accounts.ts) have the same limits.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { type Config, ConfigError } from '../config.ts';
@@ -128,11 +128,11 @@ function isRoles(value: unknown): value is readonly string[] {
  * of the name in place of its 74 random bits.
  */
 function toAccountId(username: string): string {
-  const hash = createHash('sha256').update(`account ${username}`).digest('hex');
+  const digest = hash('sha256', `account ${username}`);
   // RFC 9562 §4.1, §4.2: the variant's two bits, and the version.
-  const variant = ((Number.parseInt(hash.charAt(16), 16) & 0x3) | 0x8).toString(16);
-  const end = `${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
-  return `${idMoment}-7${hash.slice(13, 16)}-${end}`;
+  const variant = ((Number.parseInt(digest.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const end = `${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+  return `${idMoment}-7${digest.slice(13, 16)}-${end}`;
 }
 
 /** 2024-05-01T00:00:00Z in milliseconds, as in the ids of the demo accounts. */

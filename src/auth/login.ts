@@ -5,7 +5,7 @@
  * admitted one at a time, so that no client can lock out others. Each process counts for itself.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { BoundedMap } from '../bounded-map.ts';
 import { AppError, overloaded } from '../errors.ts';
@@ -15,7 +15,7 @@ import type { Tokens } from './jwt.ts';
 import type { CheckPassword } from './password.ts';
 
 /** One attempt to log in. */
-export interface LoginAttempt {
+interface LoginAttempt {
   readonly username: string;
   /** The client's address in canonical form (R34). */
   readonly address: string;
@@ -23,7 +23,7 @@ export interface LoginAttempt {
 
 export type Login = ReturnType<typeof createLogin>;
 
-export interface LoginDeps {
+interface LoginDeps {
   readonly accounts: Pick<Store['accounts'], 'findForLogin'>;
   readonly limiter: ReturnType<typeof createLoginLimiter>;
   readonly checkPassword: CheckPassword;
@@ -188,7 +188,7 @@ function createLoginQueue(): (key: string, client: string, failures: number) => 
 
 /** Account keys are hashes: their length is fixed, and none can equal an address. */
 function toKeys({ username, address }: LoginAttempt) {
-  const account = createHash('sha256').update(username).digest('base64');
+  const account = hash('sha256', username, 'base64');
   const network = toNetwork(address);
   return { account, network, pair: `${account} ${network}` };
 }

@@ -4,7 +4,7 @@
  * small request.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   type DocumentNode,
   GraphQLError,
@@ -66,22 +66,22 @@ const entryBytes = 256;
  */
 function findPersisted(): FindText {
   const kept = new BoundedMap<string>(persistedTextsBytesMax);
-  return ({ query, documentHash: hash }) => {
+  return ({ query, documentHash }) => {
     // Without a hash there is a text: the decoder refuses a request with neither.
-    if (hash === undefined) return query ?? '';
-    if (hash === '') {
+    if (documentHash === undefined) return query ?? '';
+    if (documentHash === '') {
       throw refuseRequest('BAD_USER_INPUT', 'persistedQuery needs version 1 and a sha256Hash.');
     }
     if (query === undefined) {
-      const known = kept.use(hash);
+      const known = kept.use(documentHash);
       if (known !== undefined) return known;
       // Clients compare this exact message, and then send hash and text.
       throw refuseRequest('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
     }
-    if (createHash('sha256').update(query).digest('hex') !== hash) {
+    if (hash('sha256', query) !== documentHash) {
       throw refuseRequest('BAD_USER_INPUT', 'The sha256Hash is not that of the query.');
     }
-    kept.set(hash, query, entryBytes + 2 * query.length);
+    kept.set(documentHash, query, entryBytes + 2 * query.length);
     return query;
   };
 }

@@ -4,7 +4,7 @@
  * its source with its first subscriber and ends with its last.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -18,7 +18,7 @@ import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-export interface SubscriptionsDeps {
+interface SubscriptionsDeps {
   readonly engine: Pick<Engine, 'subscribe' | 'scheduler'>;
   /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
@@ -96,7 +96,7 @@ const parsedBytesPerByte = 22;
 function toKey({ document, operationName, variables = {} }: ReadyOperation) {
   const values = JSON.stringify(variables);
   const parts = JSON.stringify([document.loc?.source.body, operationName, values]);
-  const key = createHash('sha256').update(parts).digest('base64');
+  const key = hash('sha256', parts, 'base64');
   return { key, bytes: bytesOfDocument(document) + parsedBytesPerByte * values.length };
 }
 
