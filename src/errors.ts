@@ -51,7 +51,7 @@ export interface FieldError {
 }
 
 /** Values that a response needs in addition to the code. Most errors have none. */
-export interface ErrorFacts {
+interface ErrorFacts {
   /** The refused members of the body. */
   readonly errors?: readonly FieldError[];
   /** The refused parameter of the query string. */

@@ -1,7 +1,11 @@
 /** The maximum memory of the process: the sum of all limits, each with its cost. */
 
-import { connectionBytes, documentsBytesMax, persistedTextsBytesMax } from './config.ts';
-import type { Config } from './config.ts';
+import {
+  type Config,
+  connectionBytes,
+  documentsBytesMax,
+  persistedTextsBytesMax,
+} from './config.ts';
 import { adminPoolBytes } from './memory-pool.ts';
 import { MiB } from './settings.ts';
 

@@ -4,7 +4,7 @@
  */
 
 /** How long tasks may run in one turn of the loop. */
-export const turnMilliseconds = 5;
+const turnMilliseconds = 5;
 
 export function createScheduler() {
   const waiting: (() => void)[] = [];

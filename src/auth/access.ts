@@ -13,7 +13,7 @@ import type { Tokens } from './jwt.ts';
 
 type WithHeaders = Pick<HttpRequest, 'header'>;
 
-export interface AccessDeps {
+interface AccessDeps {
   readonly tokens: Pick<Tokens, 'verify'>;
   readonly accounts: Pick<Store['accounts'], 'find'>;
   readonly requireAuth: Config['requireAuth'];

@@ -10,7 +10,7 @@ import { isObject } from '../http/json.ts';
 import type { Account } from '../store/model.ts';
 
 /** The claims of a token (Spec §5 rule 2). Times are whole seconds since 1970. */
-export interface Claims {
+interface Claims {
   readonly sub: string;
   readonly email: string;
   readonly roles: readonly string[];
@@ -19,7 +19,7 @@ export interface Claims {
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-export interface TokensOptions {
+interface TokensOptions {
   /**
    * The first secret signs, and every one verifies, so that a key can be replaced without refusing
    * valid tokens. No two are equal.
@@ -33,7 +33,7 @@ export interface TokensOptions {
 export const tokenLengthMax = 4_096;
 
 /** Memory of the verified tokens: a token costs one HMAC, not one for each request. */
-export const verifiedBytesMax = 4 * 1024 * 1024;
+const verifiedBytesMax = 4 * 1024 * 1024;
 
 export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
   const signing = createSecretKey(secrets[0]);

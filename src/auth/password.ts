@@ -7,7 +7,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { overloaded } from '../errors.ts';
 
 /** A parsed `scrypt$N$r$p$salt$hash`; salt and hash are base64url in the text. */
-export type PasswordHash = NonNullable<ReturnType<typeof parsePasswordHash>>;
+type PasswordHash = NonNullable<ReturnType<typeof parsePasswordHash>>;
 
 /** Maximum length of a password in bytes of UTF-8. */
 export const passwordBytesMax = 1_024;

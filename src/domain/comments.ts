@@ -45,7 +45,7 @@ export function createAddComment(
     });
 }
 
-export interface TopicOptions<T> {
+interface TopicOptions<T> {
   /** The memory that a value takes, in bytes. */
   readonly bytesOf: (value: T) => number;
   /** Values that may be queued for one subscriber. */

@@ -77,7 +77,7 @@ export function createEndpoint(deps: EndpointDeps) {
   };
 }
 
-export interface HttpDeps
+interface HttpDeps
   extends MultipartDeps, Pick<EngineDeps, 'metrics'>, Pick<Access, 'viewerOf' | 'readsNeedToken'> {
   readonly engine: Engine;
   readonly streams: EventStreams;

@@ -51,7 +51,7 @@ export interface ReadyOperation
 }
 
 /** A request that cannot run, with at least one error. */
-export interface RefusedRequest {
+interface RefusedRequest {
   readonly kind: 'refused';
   readonly errors: readonly GraphqlError[];
 }

@@ -7,7 +7,7 @@ import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import type { HttpRequest } from './message.ts';
 
 /** Returns the address in canonical form; an IPv4-mapped IPv6 address becomes IPv4. */
-export type ClientAddress = (request: Pick<HttpRequest, 'remoteAddress' | 'header'>) => string;
+type ClientAddress = (request: Pick<HttpRequest, 'remoteAddress' | 'header'>) => string;
 
 /** `trustedProxies`: validated addresses, and networks such as `10.0.0.0/8`. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {

@@ -61,7 +61,7 @@ export function toConditional(response: HttpResponse, request: Headers): HttpRes
 /** Headers that describe the content, which a 304 does not have (RFC 9110 §15.4.5). */
 const ofContent: ReadonlySet<string> = new Set(['Content-Type', 'Content-Encoding']);
 
-export function preconditionFailed(): AppError {
+function preconditionFailed(): AppError {
   return new AppError('precondition_failed', 'The resource is not in the state that is asked for.');
 }
 

@@ -1,6 +1,6 @@
 /** Parses `Content-Type` (RFC 9110 §8.3) and matches `Accept` (RFC 9110 §12.5.1). */
 
-export interface MediaType {
+interface MediaType {
   /** `type/subtype` in lower case. */
   readonly essence: string;
   /** Parameter values by lower-case name; the first value of a repeated parameter. */

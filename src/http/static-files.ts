@@ -15,7 +15,7 @@ import { createEtag } from './etag.ts';
 import type { HttpResponse, HttpRequest } from './message.ts';
 
 /** Returns the file of that name (`/` between folders) with its entity tag. Throws 404. */
-export type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpResponse>;
+type StaticFiles = (request: HttpRequest, name: string) => Promise<HttpResponse>;
 
 interface File {
   readonly type: string;

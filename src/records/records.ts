@@ -4,9 +4,8 @@ import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { List, Range } from '../store/store.ts';
 import type { PostStatus } from '../store/model.ts';
-import type { Records } from '../store/store.ts';
+import type { List, Range, Records } from '../store/store.ts';
 import type { ToListResponse } from './list-response.ts';
 import type { Reading, ResponseCache, ToText } from './response-cache.ts';
 
@@ -38,7 +37,7 @@ export interface ListRoute<T> {
   readonly toId: (text: string) => Id | undefined;
 }
 
-export interface RecordResponsesDeps {
+interface RecordResponsesDeps {
   readonly responses: ResponseCache;
   readonly toListResponse: ToListResponse;
   readonly toText: ToText;
@@ -138,7 +137,7 @@ export const limitMax = 1_000;
 export const oneLimit = `one whole number from 1 to ${limitMax}`;
 export const oneId = 'one id';
 export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
-export const oneStatus = `one of ${postStatuses.join(', ')}`;
+const oneStatus = `one of ${postStatuses.join(', ')}`;
 
 interface ListQuery extends Range {
   readonly status?: PostStatus | undefined;

@@ -64,7 +64,7 @@ export class Reading implements Records {
 /** Approximate memory of a cached response without key and body, in bytes. */
 const entryBytes = 500;
 
-export interface ResponseCacheOptions {
+interface ResponseCacheOptions {
   readonly store: Store;
   /** Identifies this process. */
   readonly run: string;

@@ -34,7 +34,7 @@ export interface Page<T> {
 /** Records of a page: they take a few milliseconds. */
 export const pageRecordsMax = 500;
 
-export interface PostDraft {
+interface PostDraft {
   readonly title: string;
   readonly content: string;
   readonly authorId: string | null;

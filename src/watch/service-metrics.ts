@@ -30,20 +30,20 @@ export interface ProcessReadings {
   readonly memory: () => { readonly rss: number; readonly heapUsed: number };
 }
 
-export type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
+type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
 /** `refused`: the operation did not run; `error`: the result has errors beside its data. */
 export type Outcome = 'ok' | 'error' | 'refused';
 /**
  * `behind`: the client does not read; `overrun`: events came faster than they could be executed;
  * `failed`: an internal error.
  */
-export type DropReason = 'behind' | 'overrun' | 'failed';
+type DropReason = 'behind' | 'overrun' | 'failed';
 const dropReasons: readonly DropReason[] = ['behind', 'overrun', 'failed'];
 
 /** A statement that reads, or a transaction that writes. */
-export type StatementKind = 'read' | 'write';
+type StatementKind = 'read' | 'write';
 
-export type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
+type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
 /** What GraphQL counts. */
 export type GraphqlMetrics = Pick<
   ServiceMetrics,

@@ -116,7 +116,7 @@ const modern = 'application/graphql-response+json';
 const eventStream = 'text/event-stream';
 
 /** The media types of a response. With the older one the status of a result is always 200. */
-export type ResponseType = typeof legacy | typeof modern;
+type ResponseType = typeof legacy | typeof modern;
 
 type Accepting = Pick<HttpRequest, 'header'>;
 

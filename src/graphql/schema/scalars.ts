@@ -6,7 +6,7 @@ import type { LogFacts } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 
 /** The functions of a scalar. They throw a GraphQLError with a message for the client. */
-export interface ScalarRules {
+interface ScalarRules {
   readonly parseValue: (value: unknown) => unknown;
   readonly parseLiteral: (node: ValueNode) => unknown;
   readonly serialize: (value: unknown) => unknown;

@@ -20,7 +20,7 @@ import { decodeRequest } from '../http/messages.ts';
 export type Dialect = 'newer' | 'older';
 
 /** An operation is kept by its id, so that is no text of any length. */
-export const idLengthMax = 128;
+const idLengthMax = 128;
 
 /** The message of a result is this prefix, the result's JSON, and `}`. */
 export function resultPrefix(dialect: Dialect, id: string): string {

@@ -19,13 +19,11 @@ import type { SocketDeps } from './operation.ts';
 import { legacyWs, type Protocol, transportWs } from './protocols.ts';
 import { Session } from './session.ts';
 
-export interface WebSocketEndpointDeps extends SocketDeps {
+interface WebSocketEndpointDeps extends SocketDeps {
   readonly config: Config;
   /** Receives each handshake, and each close of a socket. */
   readonly observer: Observer;
 }
-
-export type WebSocketEndpoint = ReturnType<typeof createWebSocketEndpoint>;
 
 /** How long a client may take to answer a close frame before its socket is destroyed. */
 const closeMilliseconds = 5_000;

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import { parseMediaType, token } from '../media-type.ts';
 
-export interface GuardSink {
+interface GuardSink {
   /** Receives the header lines of the next part, without the empty line after them. */
   head(block: Buffer): void;
   /** Receives the next bytes for busboy. A chunk with only content is not copied. */

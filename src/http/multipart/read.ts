@@ -20,7 +20,7 @@ import {
   type PartHead,
 } from './guard.ts';
 
-export interface MultipartRules extends OwnOrigins {
+interface MultipartRules extends OwnOrigins {
   /** The limit for the whole body. */
   readonly uploadBytesMax: number;
 }
@@ -32,7 +32,7 @@ export interface MultipartRules extends OwnOrigins {
 export type PartReader = (part: PartHead, content: PartContent) => Promise<void>;
 
 /** The content of a part in batches, which the reader then owns. Fails if the body ends early. */
-export type PartContent = AsyncIterable<readonly Buffer[]>;
+type PartContent = AsyncIterable<readonly Buffer[]>;
 
 /**
  * Reads all parts. Rejects with `unsupported_media_type`, `foreign_origin`, `invalid_multipart`,

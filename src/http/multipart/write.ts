@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
-export interface OutgoingPart {
+interface OutgoingPart {
   readonly name: string;
   readonly fileName: string;
   readonly contentType: string;

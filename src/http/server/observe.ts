@@ -5,7 +5,7 @@ import type { AppError } from '../../errors.ts';
 import type { Endpoint, HttpRequest } from '../message.ts';
 
 /** A request, a handshake, or bytes that are not a request: then the method is empty. */
-export interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'> {
+interface Observed extends Pick<HttpRequest, 'id' | 'method' | 'remoteAddress' | 'header'> {
   /** Undefined if no route matched. */
   readonly endpoint: Pick<Endpoint, 'route'> | undefined;
 }

@@ -8,16 +8,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
-import { endGently } from './raw-response.ts';
-
-import { headerLinesMax, Incoming, type Message } from './incoming.ts';
-import { Connection, type Listener } from './exchange.ts';
 import { createDataRate } from './data-rate.ts';
+import { Connection, type Listener } from './exchange.ts';
+import { headerLinesMax, Incoming, type Message } from './incoming.ts';
+import { endGently } from './raw-response.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
 export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
 
-export interface HttpServerDeps {
+interface HttpServerDeps {
   readonly listener: Listener;
   readonly upgrade: UpgradeListener;
   /** Limits the memory of requests while they are served. */

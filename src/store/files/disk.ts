@@ -10,7 +10,7 @@ const readBytesMax = 64 * 1024;
 const noBytes = Buffer.alloc(0);
 export const dayMilliseconds = 86_400_000;
 
-export interface WriteOptions {
+interface WriteOptions {
   /** Flushes the file to the disk before it is closed. */
   readonly isSynced: boolean;
   /** The result of `openDrain`. */

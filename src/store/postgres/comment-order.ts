@@ -8,7 +8,7 @@
 
 import type { Comment } from '../model.ts';
 
-export interface Numbered {
+interface Numbered {
   readonly seq: number;
   readonly comment: Comment;
 }
@@ -41,7 +41,7 @@ interface Gap {
   readonly since: number;
 }
 
-export interface CommentOrderOptions {
+interface CommentOrderOptions {
   /** The number after which the table is read. */
   readonly cursor: number;
   /** Later numbers whose comments were stored before the start: they are not delivered. */

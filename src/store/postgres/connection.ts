@@ -23,7 +23,7 @@ export function sql(texts: TemplateStringsArray, ...values: readonly Parameter[]
 export type Server = Awaited<ReturnType<typeof createServer>>;
 export type Connection = Awaited<ReturnType<Server['connect']>>;
 
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Time limit of a statement at the server; the answer may take a second more. */
   readonly statementSeconds: number;
   /** Called for each NOTIFY on a channel that the connection listens to. */

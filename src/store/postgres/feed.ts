@@ -15,7 +15,7 @@ import { type Server, sql } from './connection.ts';
 import { listen, type Listening } from './listen.ts';
 import type { Pool } from './pool.ts';
 
-export interface FeedDeps {
+interface FeedDeps {
   readonly pool: Pool;
   /** The server for LISTEN; undefined if notifications cannot be received. */
   readonly listenServer: Server | undefined;

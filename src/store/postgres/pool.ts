@@ -19,10 +19,7 @@ import {
   toStoreError,
 } from './faults.ts';
 
-export type PoolOptions = Pick<
-  DriverOptions,
-  'log' | 'connectionsMax' | 'timeoutSeconds' | 'timed'
->;
+type PoolOptions = Pick<DriverOptions, 'log' | 'connectionsMax' | 'timeoutSeconds' | 'timed'>;
 
 /** Limit for statements that run or wait for a connection. */
 const statementsMax = 2_000;

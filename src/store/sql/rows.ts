@@ -146,7 +146,7 @@ export function escapeText(text: string): string {
   });
 }
 
-export function unescapeText(kept: string): string {
+function unescapeText(kept: string): string {
   if (!kept.includes('\u241a')) return kept;
   return kept.replaceAll(everyEscape, (_escape, hex: string) => {
     return String.fromCharCode(Number.parseInt(hex, 16));

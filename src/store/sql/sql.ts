@@ -57,14 +57,14 @@ export interface PageQuery {
   readonly owner?: readonly [rows: Owned, id: string] | undefined;
 }
 
-export interface PageExpressions {
+interface PageExpressions {
   readonly owner: string;
   readonly after: string;
   readonly limit: string;
 }
 
 /** `place`: an expression for the position. */
-export type OwnedPlace = Omit<PageExpressions, 'after'> & { readonly place: string };
+type OwnedPlace = Omit<PageExpressions, 'after'> & { readonly place: string };
 
 /** The parameters of a page. */
 export function pageParameters(isOwned: boolean): PageExpressions {

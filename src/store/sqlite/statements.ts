@@ -25,7 +25,7 @@ import {
 import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 
-export interface SqliteStatements extends Sql {
+interface SqliteStatements extends Sql {
   read(text: string, values: readonly Value[]): readonly Row[];
   readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): T;
   readArticles(columns: string): RowPage;
@@ -44,7 +44,7 @@ export interface SqliteContext extends RecordDeps {
   readonly sql: SqliteStatements;
 }
 
-export interface StatementsDeps extends Pick<SqliteContext, 'database' | 'versions' | 'writes'> {
+interface StatementsDeps extends Pick<SqliteContext, 'database' | 'versions' | 'writes'> {
   readonly timed?: TimeStatement | undefined;
 }
 
