@@ -16,12 +16,12 @@ const passwordHash = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 const entry = { username: 'ann', email: 'ann@example.com', roles: ['USER'], passwordHash };
 
 const none = { usersFile: '', environment: '', demoData: true };
-const loadText = async (text: string | Buffer, options = none) => {
+const loadText = async (text: string | Buffer) => {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-users-'));
   try {
     const usersFile = join(folder, 'u.json');
     await writeFile(usersFile, text);
-    return await loadAccounts({ ...options, usersFile });
+    return await loadAccounts({ ...none, usersFile });
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -40,20 +40,6 @@ test('without a file there are the two demo accounts, whose password is "passwor
     assert.equal(await verifyPassword('password', hash), true);
   }
   assert.equal(new Set(accounts.map(({ id }) => id)).size, 2);
-});
-
-test('in production, or with the demo data off, there is no account without a file', async () => {
-  assert.deepEqual(await loadAccounts({ ...none, environment: 'production' }), []);
-  assert.deepEqual(await loadAccounts({ ...none, demoData: false }), []);
-});
-
-test('a file replaces the demo accounts, in production too', async () => {
-  for (const environment of ['', 'production']) {
-    const options = { ...none, environment, demoData: false };
-    const [account, ...others] = await loadText(JSON.stringify([entry]), options);
-    assert.deepEqual(others, []);
-    assert.deepEqual({ ...account, id: undefined }, { ...entry, id: undefined });
-  }
 });
 
 test('a file of none is a file without accounts', async () => {

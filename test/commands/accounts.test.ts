@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, test, type TestContext } from 'node:test';
-import { type Env, fails, here, runHere, succeeds } from '../support/accounts-command.js';
-import { type Ended, runAtTerminal, runCommand, skipTerminal } from '../support/command.js';
+import { type Ended, fails, runAtTerminal, runCommand } from '../support/command.js';
+import { runCommandHere, skipTerminal } from '../support/command.js';
 import { post } from '../support/graphql-http.js';
 import { askLogin, askProfile, logIn } from '../support/login.js';
 import { skipPostgres } from '../support/postgres.js';
@@ -16,6 +16,19 @@ import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sql
 import { createDirectory } from '../support/uploads.js';
 
 const ink = 'a jar of black ink\n';
+
+type Env = Readonly<Record<string, string>>;
+
+const runHere = (args: readonly string[], env: Env, input = ''): Promise<Ended> =>
+  runCommandHere(['accounts', ...args], { env, input });
+
+/** The arguments between blanks. */
+const here = (args: string, env: Env, input = ''): Promise<Ended> =>
+  runHere(args.split(' '), env, input);
+
+async function succeeds(running: Promise<Ended>, output: string): Promise<void> {
+  assert.deepEqual(await running, { code: 0, output, errors: '' });
+}
 
 /** As a process of its own. */
 const accounts = (args: string, env: Env, input = ''): Promise<Ended> =>
@@ -174,39 +187,39 @@ test('names, addresses and settings that are not valid are one line', async (t) 
   await fails(runHere([...add, 'a@example.org', 'ann'], env), /USERS_FILE: entry 0/);
 });
 
-test('arguments that make no command get the usage, and 2', async () => {
-  const lines = `
-    ad; add; add ann; add --email a@example.org; add ann --email; list ann; change ann; remove
-    add ann secret --email a@example.org; add ann --email a@example.org --password secret
-    passwd; passwd ann secret; passwd ann --role USER; remove ann --force; remove ann bob
-  `;
-  const wrong = lines.trim().split(/;\s+|\n\s+/);
-  assert.equal(wrong.length, 15);
-  for (const args of [[], ...wrong.map((line) => line.split(' '))]) {
-    const { code, output, errors } = await runHere(args, {});
-    assert.deepEqual([code, output], [2, ''], String(args));
-    assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
-    assert.doesNotMatch(errors, /secret/);
-  }
-  assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
-});
-
-test('--help shows the usage, and what is wrong with arguments is named', async () => {
+test('arguments that make no command get the usage, 2, and what is wrong with them', async () => {
   const help = await runHere(['--help'], {});
   assert.deepEqual([help.code, help.errors], [0, '']);
   assert.match(help.output, /^usage: .*12 characters/s);
-  for (const [args, message] of [
-    [['add', 'ann'], 'add needs --email.'],
-    [['add', '--email', 'a@example.org'], 'add needs a username.'],
-    [['list', '--rolle', 'A'], "Unknown option '--rolle'."],
-    [['list', '--role', 'A'], 'list takes no option.'],
-    [['change', 'ann'], 'There is no command accounts "change".'],
-    [['ad'], 'There is no command accounts "ad".'],
-    [[], 'There is no command accounts "".'],
-  ] as const) {
-    const { errors } = await runHere(args, {});
-    assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
+  for (const [message, lines] of Object.entries({
+    'There is no command accounts "".': '',
+    'There is no command accounts "ad".': 'ad',
+    'There is no command accounts "change".': 'change ann',
+    'add needs a username.': 'add; add --email a@example.org',
+    'add needs --email.': 'add ann',
+    "Option '--email <value>' argument missing.": 'add ann --email',
+    'add takes fewer arguments.': 'add ann secret --email a@example.org',
+    "Unknown option '--password'.": 'add ann --email a@example.org --password secret',
+    'list takes fewer arguments.': 'list ann',
+    "Unknown option '--rolle'.": 'list --rolle A',
+    'list takes no option.': 'list --role A',
+    'passwd needs a username.': 'passwd',
+    'passwd takes fewer arguments.': 'passwd ann secret',
+    'passwd takes no option.': 'passwd ann --role USER',
+    'remove needs a username.': 'remove',
+    'remove takes fewer arguments.': 'remove ann bob',
+    "Unknown option '--force'.": 'remove ann --force',
+  })) {
+    for (const line of lines.split('; ')) {
+      const args = line === '' ? [] : line.split(' ');
+      const { code, output, errors } = await runHere(args, {});
+      assert.deepEqual([code, output], [2, ''], line);
+      assert.match(errors, /^usage: node dist\/server\.js accounts add <username>/);
+      assert.equal(errors.trimEnd().split('\n').at(-1), `inkwell: ${message}`);
+      assert.doesNotMatch(errors, /secret/);
+    }
   }
+  assert.equal((await runCommand(['accounts', 'passwd'], {})).code, 2);
 });
 
 test('an address that is none is refused before anything is opened', async () => {

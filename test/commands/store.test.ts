@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { type Ended, runCommand, runCommandHere } from '../support/command.js';
+import { type Ended, fails, runCommand, runCommandHere } from '../support/command.js';
 import { type NodeProcess, startNode } from '../support/program.js';
 import { skipPostgres } from '../support/postgres.js';
 import { database } from '../support/shared-postgres.js';
@@ -15,12 +15,6 @@ const run = (args: readonly string[], url: string): Promise<Ended> =>
   runCommand(args, { env: { STORE_URL: url } });
 const here = (args: readonly string[], url: string): Promise<Ended> =>
   runCommandHere(args, { env: { STORE_URL: url } });
-
-async function fails(running: Promise<Ended>, fault: RegExp, exitCode = 1): Promise<void> {
-  const { code, output, errors } = await running;
-  assert.deepEqual([code, output], [exitCode, '']);
-  assert.match(errors, fault);
-}
 
 function post(url: string, body: object): Promise<Response> {
   const headers = { 'content-type': 'application/json' };
@@ -133,10 +127,11 @@ describe('what cannot be', () => {
   });
 
   it('other arguments are answered with the usage', async () => {
-    for (const args of [[], ['a', 'b'], ['--help'], ['']]) {
-      await fails(here(['backup', ...args], ''), /^usage: .* backup <file>\n$/, 2);
+    for (const line of ['backup', 'backup a b', 'backup --help', 'backup ', 'migrate now']) {
+      const usage = line.startsWith('backup') ? 'backup <file>' : 'migrate';
+      const errors = `usage: node dist/server.js ${usage}\n`;
+      assert.deepEqual(await here(line.split(' '), ''), { code: 2, output: '', errors });
     }
-    await fails(here(['migrate', 'now'], ''), /^usage: .* migrate\n$/, 2);
   });
 });
 

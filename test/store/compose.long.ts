@@ -101,6 +101,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   }
 
   await nodes[0]?.signal('SIGTERM');
+  assert.equal(nodes[0]?.logged.at(-1)?.['event'], 'stopped');
   for (let turn = 0; turn < 6; turn += 1) {
     const response = await fetch(url + pathname, { headers: { Connection: 'close' } });
     assert.equal(response.status, 200);

@@ -3,34 +3,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { changing, valueOf } from '../support/article-texts.js';
-import { pluck, times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
 import { startPostgresProxy } from '../support/postgres-proxy.js';
-import { startNode } from '../support/program.js';
 import { database } from '../support/shared-postgres.js';
 import { openOn } from '../support/stores.js';
 
 describe('one article on several nodes', { skip, concurrency: true }, () => {
-  it('keeps all of 64 patches that two of them get at once', async (context) => {
-    const env = { STORE_URL: await database.createDatabase() };
-    const nodes = await Promise.all([1, 2].map(() => startNode(context, env)));
-    const names = times(64).map((at) => `tag ${at}`);
-    const headers = { 'Content-Type': 'application/json-patch+json' };
-    const responses = await Promise.all(
-      names.map((value, at) =>
-        fetch(`${nodes[at % 2]?.url}/api/articles/1`, {
-          method: 'PATCH',
-          headers,
-          body: JSON.stringify([{ op: 'add', path: '/tags/-', value }]),
-        }),
-      ),
-    );
-    assert.deepEqual(new Set(pluck(responses, 'status')), new Set([204]));
-    const article = await (await fetch(`${nodes[0]?.url}/api/articles/1`)).json();
-    const { tags } = article as { readonly tags: readonly string[] };
-    assert.deepEqual(tags.slice(-64).toSorted(), names.toSorted());
-  });
-
   it('can be changed from far away while a near one changes it all the time', async (context) => {
     const url = await database.createDatabase();
     const proxy = await startPostgresProxy(context, url, { delayMilliseconds: 5 });

@@ -27,35 +27,13 @@ async function startNodes(
 }
 
 describe('nodes on one PostgreSQL', { skip }, () => {
-  it('tell all subscribers of all comments, once and in one order', async (context) => {
-    const { nodes } = await startNodes(context, 3);
-    assertWhole(await fanOut({ nodes, subscribers: 30, comments: 300, writers: 12 }));
-  });
-
-  it('do so when all their connections are cut', async (context) => {
+  it('tell all subscribers once and in one order when all connections are cut', async (context) => {
     const { server, nodes } = await startNodes(context, 2);
     const disturb = async (): Promise<void> => {
       await server.cutConnections();
       await server.cutConnections();
     };
     assertWhole(await fanOut({ nodes, ...load, subscribers: 12, disturb }));
-  });
-
-  it('see each other’s records, and stop cleanly', async (context) => {
-    const {
-      nodes: [one, other],
-    } = await startNodes(context, 2);
-    const response = await fetch(`${one?.url}/posts`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ title: 'Here', content: 'and there' }),
-    });
-    const path = response.headers.get('location');
-    assert.equal((await fetch(`${other?.url}${path}`)).status, 200);
-    assert.equal((await fetch(`${other?.url}${path}`, { method: 'DELETE' })).status, 204);
-    assert.equal((await fetch(`${one?.url}${path}`)).status, 404);
-    await one?.signal('SIGTERM');
-    assert.equal(one?.logged.at(-1)?.['event'], 'stopped');
   });
 });
 

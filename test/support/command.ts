@@ -1,5 +1,6 @@
 /** The program as a command: `node dist/server.js <arguments>`. */
 
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -65,6 +66,14 @@ export async function runCommandHere(
   const texts = [output, errors].map((stream) => text(stream.end()));
   const [said = '', complained = ''] = await Promise.all(texts);
   return { code, output: said, errors: complained };
+}
+
+/** With one line that says why. */
+export async function fails(running: Promise<Ended>, fault: RegExp): Promise<void> {
+  const { code, output, errors } = await running;
+  assert.deepEqual([code, output], [1, '']);
+  assert.match(errors, /^inkwell: [^\n]*\n$/);
+  assert.match(errors, fault);
 }
 
 /** util-linux's `script` gives a process a terminal of its own. */

@@ -21,7 +21,6 @@ type Subscriber = Awaited<ReturnType<typeof subscribe>>;
 export async function fanOut(options: FanOutOptions) {
   const { nodes } = options;
   const delays: number[] = [];
-  const start = performance.now();
   const subscribers = await Promise.all(
     Array.from({ length: options.subscribers }, (_, at) =>
       subscribe(nodes[at % nodes.length]?.url ?? '', (delay) => delays.push(delay)),
@@ -54,7 +53,6 @@ export async function fanOut(options: FanOutOptions) {
     disturbed,
     /** From just before the request to the arrival at a subscriber, sorted. */
     delays: delays.toSorted((a, b) => a - b),
-    seconds: (performance.now() - start) / 1000,
   };
 }
 

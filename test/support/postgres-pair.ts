@@ -6,11 +6,8 @@ import { endTogether, startFront } from './postgres-proxy.js';
 import type { Ending } from './server.js';
 
 /** A copy of a server that follows it, until `detach` or its promotion. */
-function startStandby(
-  { port }: PostgresServer,
-  settings?: readonly string[],
-): Promise<PostgresServer> {
-  return startPostgres(settings, async (program) => {
+function startStandby({ port }: PostgresServer): Promise<PostgresServer> {
+  return startPostgres(undefined, async (program) => {
     const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'inkwell'];
     await program('pg_basebackup', [...from, '-D', 'data', '-R', '-c', 'fast', '--no-sync']);
   });
