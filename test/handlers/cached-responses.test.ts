@@ -1,73 +1,108 @@
-import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { startServer, type TestServer } from '../support/server.js';
+/** Responses that are kept: none is older than the last acknowledged write, or that of another. */
 
-interface Result {
-  readonly data?: Record<string, unknown>;
-  readonly errors?: readonly unknown[];
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { startServer, type TestServer } from '../support/server.js';
+import { stores } from '../support/stores.js';
+
+/** By GET, or as the body of a request to GraphQL. */
+async function ask(server: TestServer, asked: string, accept = '*/*'): Promise<string> {
+  const headers = { 'Content-Type': 'application/json', Accept: accept };
+  const response = await (asked.startsWith('/')
+    ? server.fetch(asked)
+    : server.fetch('/graphql', { method: 'POST', body: asked, headers }));
+  const about = [response.headers.get('content-type'), response.headers.get('link')];
+  return [response.status, ...about, await response.text()].join(' ');
 }
 
-describe('answers that are kept', () => {
-  let server: TestServer;
-  const endings: (() => Promise<void>)[] = [];
-  before(async () => {
-    server = await startServer({ after: (ending) => endings.push(ending) });
-  });
-  after(async () => {
-    for (const ending of endings) await ending();
-  });
+const toQuery = (query: string): string => JSON.stringify({ query });
 
-  const count = { query: '{ allPosts { id } }' };
-  const create = {
-    query: 'mutation { createPost(createPostInput: { title: "a", content: "b" }) }',
-  };
-  const ask = async (body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
-    server.fetch('/graphql', {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'Content-Type': 'application/json', ...headers },
-    });
-  const askFor = async (body: unknown): Promise<Result> =>
-    (await (await ask(body)).json()) as Result;
+async function locationOf(response: Promise<Response>): Promise<string> {
+  return new URL((await response).headers.get('location') ?? '', 'http://a').pathname;
+}
 
-  it('are never those of a mutation: the same one runs each time', async () => {
-    const first = await askFor(create);
-    const second = await askFor(create);
-    assert.notEqual(first.data?.['createPost'], second.data?.['createPost']);
-    const batches = [await ask([create]), await ask([create])];
-    const [one, two] = await Promise.all(batches.map((response) => response.text()));
-    assert.notEqual(one, two);
-  });
-
-  it('are kept apart by media type', async () => {
-    for (let again = 0; again < 2; again += 1) {
-      for (const type of ['application/json', 'application/graphql-response+json']) {
-        const response = await ask(count, { Accept: type });
-        assert.equal(response.headers.get('content-type'), `${type}; charset=utf-8`);
+for (const { name, skip, newUrl } of stores) {
+  it(`every read tells of a write, whoever wrote, to a store ${name}`, { skip }, async (t) => {
+    const env = { STORE_URL: await newUrl(t) };
+    const one = await startServer(t, { env });
+    const other = name === 'in memory' ? one : await startServer(t, { env });
+    const empty = await locationOf(one.send('POST', '/posts', { title: 'a', content: 'b' }));
+    const post = await locationOf(one.send('POST', '/posts', { title: 'a', content: 'b' }));
+    const comment = await locationOf(one.send('POST', `${post}/comments`, { content: 'c' }));
+    const todo = await locationOf(one.send('POST', '/api/todos', { title: 'a' }));
+    const ofPost = `postById(postId: "${post.split('/')[2]}")`;
+    const batch = ['{ allPosts { id } }', `{ ${ofPost} { comments { content } } }`];
+    const reads = {
+      posts: ['/posts', '/posts?limit=2', '/posts?limit=1&status=PUBLISHED', post].concat(
+        ['{ allPosts { title status } }', `{ ${ofPost} { title status } }`].map(toQuery),
+      ),
+      comments: [`${post}/comments`, `${post}/comments?limit=9`].concat(
+        toQuery('{ allPosts(first: 1) { comments { content } } }'),
+        `[${batch.map(toQuery).join()}]`,
+      ),
+      comment: [comment],
+      ofEmpty: [`${empty}/comments`],
+      todos: ['/api/todos', '/api/todos?limit=9', todo],
+      articles: ['/api/articles', '/api/articles?limit=1', '/api/articles/1'],
+    };
+    const asked = Object.values(reads).flat();
+    const patchType = 'application/merge-patch+json';
+    for (const [changed, method, path, body, type = 'application/json'] of [
+      ['posts', 'PATCH', post, { status: 'PUBLISHED' }, patchType],
+      ['posts comment', 'PUT', post, { title: 'b', content: 'b' }],
+      ['comments', 'POST', `${post}/comments`, { content: 'd' }],
+      ['comments comment', 'DELETE', comment],
+      ['posts comments', 'DELETE', post],
+      ['ofEmpty', 'DELETE', empty],
+      ['todos', 'PATCH', todo, { completed: true }, patchType],
+      ['todos', 'DELETE', todo],
+      ['articles', 'PATCH', '/api/articles/1', { title: 'b' }, patchType],
+      [
+        'articles',
+        'PATCH',
+        '/api/articles',
+        [{ op: 'replace', path: '/0/title', value: 'c' }],
+        'application/json-patch+json',
+      ],
+    ] as const) {
+      const before = new Map<string, string>();
+      for (const each of [...asked, ...asked]) before.set(each, await ask(one, each));
+      const init = { method, headers: { 'Content-Type': type } };
+      const sent = body === undefined ? init : { ...init, body: JSON.stringify(body) };
+      assert.ok((await other.fetch(path, sent)).ok, `${method} ${path}`);
+      for (const area of changed.split(' ')) {
+        for (const each of reads[area as keyof typeof reads]) {
+          assert.notEqual(await ask(one, each), before.get(each), `${method} ${path}: ${each}`);
+        }
       }
     }
   });
+}
 
-  it('cannot be reached by a body that looks like the key of another', async () => {
-    await server.fetch('/posts');
-    for (const text of ['GET /posts', '/posts', 'POST application/json {}']) {
-      const headers = { 'Content-Type': 'application/json' };
-      const response = await server.fetch('/graphql', { method: 'POST', body: text, headers });
-      assert.equal(response.status, 400);
-    }
-  });
-
-  it('are not kept for errors', async () => {
-    const body = { query: '{ nothingOfThisName }' };
-    assert.deepEqual(await askFor(body), await askFor(body));
-    assert.ok((await askFor(body)).errors);
-  });
+it('a mutation runs each time, and responses are kept apart by media type', async (t) => {
+  const server = await startServer(t);
+  const create = toQuery('mutation { createPost(createPostInput: { title: "a", content: "b" }) }');
+  for (const body of [create, `[${create}]`]) {
+    assert.notEqual(await ask(server, body), await ask(server, body));
+  }
+  for (const type of ['json', 'graphql-response+json', 'json', 'graphql-response+json']) {
+    const found = await ask(server, toQuery('{ allPosts { id } }'), `application/${type}`);
+    assert.match(found, new RegExp(`^200 application/${type.replace('+', '\\+')}; charset=utf-8 `));
+  }
 });
 
-it('without a cache the responses are the same', async (context) => {
-  const server = await startServer(context, { env: { ANSWER_CACHE_BYTES_MAX: '0' } });
-  const first = await (await server.fetch('/posts')).text();
-  assert.equal(await (await server.fetch('/posts')).text(), first);
+it('a body that looks like the key of a kept response is none', async (t) => {
+  const server = await startServer(t);
+  await server.fetch('/posts');
+  for (const text of ['GET /posts', '"/posts"', 'POST application/json {}']) {
+    assert.match(await ask(server, text), /^400 /);
+  }
+});
+
+it('without a cache the responses are the same', async (t) => {
+  const server = await startServer(t, { env: { ANSWER_CACHE_BYTES_MAX: '0' } });
+  const first = await ask(server, '/posts');
+  assert.equal(await ask(server, '/posts'), first);
   await server.send('POST', '/posts', { title: 'new', content: 'b' });
-  assert.notEqual(await (await server.fetch('/posts')).text(), first);
+  assert.notEqual(await ask(server, '/posts'), first);
 });
