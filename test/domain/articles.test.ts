@@ -112,37 +112,6 @@ test('an article has 50,000 values after a patch too, and no more (R39)', () => 
   assert.equal(refusal(() => patch(50_000 - 6)).code, 'content_too_large');
 });
 
-test('patched articles are the same ones in the same order', () => {
-  const one = { id: 1, title: 'one' };
-  const two = { id: 2, title: 'two' };
-  const before = [one, two].map(toArticle);
-  const patchAll = (after: Json): unknown => patchArticles(before, replacing(after), bytesMax);
-  const changed = { id: 2, title: 'zwei' };
-  assert.deepEqual(patchAll([one, changed]), [before[0], toArticle(changed)]);
-  const refused: readonly (readonly [Json, readonly string[]])[] = [
-    [null, ['']],
-    [{}, ['']],
-    [[one], ['']],
-    [[one, two, { id: 3, title: 'three' }], ['']],
-    [
-      [two, one],
-      ['/0/id', '/1/id'],
-    ],
-    [[one, one], ['/1/id']],
-    [[one, { title: 'two' }], ['/1/id']],
-    [
-      [null, { id: 2, title: '' }],
-      ['/0', '/1/title'],
-    ],
-  ];
-  for (const [after, expected] of refused) {
-    const found = places(() => patchAll(after));
-    assert.deepEqual(found, expected);
-  }
-  const large = { id: 2, title: 'x'.repeat(bytesMax) };
-  assert.equal(refusal(() => patchAll([one, large])).code, 'content_too_large');
-});
-
 test('an article that a patch of all does not use is the same object, and is not parsed', () => {
   const articles = [{ id: 1, json: 'never parsed' }, toArticle({ id: 2, title: 'two' })];
   const value = { id: 2, title: 'two', more: 'two' };

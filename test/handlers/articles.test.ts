@@ -84,21 +84,26 @@ test('a patch of the collection is for all articles or none', async (t) => {
   const server = await start(t);
   const before = await server.get('/api/articles');
   const good = { op: 'replace', path: '/0/title', value: 'Lost' };
+  const all = { op: 'replace', path: '' };
   const rows: readonly (readonly [unknown, string])[] = [
-    [{ op: 'replace', path: '/2/title', value: 'x' }, '409 patch_not_applicable'],
-    [{ op: 'test', path: '/1/title', value: 'x' }, '409 patch_not_applicable'],
-    [{ op: 'replace', path: '/1/title', value: '' }, '422 invalid_body'],
-    [{ op: 'replace', path: '/1/id', value: 9 }, '422 invalid_body'],
-    [{ op: 'remove', path: '/1/id' }, '422 invalid_body'],
-    [{ op: 'remove', path: '/1' }, '422 invalid_body'],
-    [{ op: 'add', path: '/-', value: { id: 3, title: 'x' } }, '422 invalid_body'],
-    [{ op: 'move', from: '/1', path: '/0' }, '422 invalid_body'],
-    [{ op: 'replace', path: '', value: [] }, '422 invalid_body'],
-    [{ op: 'spam', path: '/0' }, '400 invalid_patch'],
+    [{ op: 'replace', path: '/2/title', value: 'x' }, '409 patch_not_applicable /1'],
+    [{ op: 'test', path: '/1/title', value: 'x' }, '409 patch_not_applicable /1'],
+    [{ op: 'replace', path: '/1/title', value: '' }, '422 invalid_body /1/title'],
+    [{ op: 'replace', path: '/1/id', value: 9 }, '422 invalid_body /1/id'],
+    [{ op: 'remove', path: '/1/id' }, '422 invalid_body /1/id'],
+    [{ op: 'remove', path: '/1' }, '422 invalid_body '],
+    [{ op: 'add', path: '/-', value: { id: 3, title: 'x' } }, '422 invalid_body '],
+    [{ op: 'move', from: '/1', path: '/0' }, '422 invalid_body /0/id /1/id'],
+    [{ op: 'copy', from: '/0', path: '/1' }, '422 invalid_body '],
+    ...[[], null, {}].map((value) => [{ ...all, value }, '422 invalid_body '] as const),
+    [{ ...all, value: [null, { id: 2, title: '' }] }, '422 invalid_body /0 /1/title'],
+    [{ op: 'spam', path: '/0' }, '400 invalid_patch /1/op'],
   ];
   for (const [bad, expected] of rows) {
     const response = await server.patch('/api/articles', jsonPatch, [good, bad]);
-    assert.equal(await refusal(response), expected, JSON.stringify(bad));
+    const { errors = [] } = (await response.clone().json()) as Problem;
+    const said = [await refusal(response), ...pluck(errors, 'pointer')].join(' ');
+    assert.equal(said, expected, JSON.stringify(bad));
     assert.deepEqual(await server.get('/api/articles'), before);
   }
 });
