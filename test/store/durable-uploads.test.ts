@@ -1,7 +1,7 @@
 /** What stores of uploads with an index in a database do beyond the others. */
 
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AppError } from '../../dist/errors.js';
@@ -53,6 +53,21 @@ for (const { name, skip, newUrl } of durableStores) {
       await upload.close();
       await uploads.sweep();
       assert.deepEqual(await readAll(uploads), Object.entries({ a: '1', b: '2', slow: '3' }));
+    });
+
+    it('says that its folder cannot be swept, and goes on', async (t) => {
+      const { records, directory } = await openPlace(t);
+      const { uploads, logged } = await openDurable(records, t, { directory });
+      await uploads.sweep();
+      const folder = join(directory, 'inkwell-files');
+      await rename(folder, `${folder}.away`);
+      await uploads.sweep();
+      await rename(`${folder}.away`, folder);
+      const reason = `ENOENT: no such file or directory, utime '${folder}'`;
+      assert.deepEqual(logged, [['the folder of uploads was not swept', { folder, reason }]]);
+      await store(uploads, { a: '1' });
+      await uploads.sweep();
+      assert.equal(logged.length, 1);
     });
 
     it('keeps no more replaced files than stored ones may be, and removes the oldest', async (t) => {

@@ -6,6 +6,8 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { codeOf } from '../../dist/errors.js';
 import type { Log } from '../../dist/log.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
@@ -129,7 +131,8 @@ async function looked(url: string): Promise<void> {
 
 test('a comment is waited for while one that began before it is stored', { skip }, async (t) => {
   const url = await database.emptyDatabase();
-  const [node, other] = [await openOn(t, url), await openOn(t, url)];
+  const limits = { timeoutSeconds: 5 };
+  const [node, other] = [await openOn(t, url, limits), await openOn(t, url, limits)];
   const { id } = await node.posts.create({ title: 'a', content: 'b', authorId: null });
   const heard: string[] = [];
   node.comments.watch?.(({ content }) => heard.push(content));
@@ -165,6 +168,15 @@ test('a store tells every node of every comment, in the stored order', { skip },
   const heard = await Promise.all(allHeard);
   const stored = pluck(await allOf(nodes[0].comments.ofPost(id)), 'id');
   for (const ids of heard) assert.deepEqual(ids, stored);
+});
+
+test('a store that was closed refuses at once', { skip }, async (t) => {
+  const store = await openOn(t, await database.clearedDatabase());
+  await store.close();
+  let refusal: unknown;
+  Promise.resolve(store.todos.find(randomUUID())).catch((error) => (refusal = codeOf(error)));
+  for (const _ of times(9)) await nextTurn();
+  assert.equal(refusal, 'unavailable');
 });
 
 test('a start warns of a database that may lose acknowledged writes', { skip }, async (t) => {

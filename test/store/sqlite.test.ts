@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
 import type { Store } from '../../dist/store/store.js';
@@ -19,7 +20,9 @@ import {
   toSqliteUrl,
 } from '../support/sqlite.js';
 import { driverOptions } from '../support/driver-options.js';
-import { openOn } from '../support/stores.js';
+import { refusal } from '../support/files.js';
+import { startServer } from '../support/server.js';
+import { inSqliteFile, openOn } from '../support/stores.js';
 
 const draft = { title: 'a', content: 'x', authorId: null };
 
@@ -213,6 +216,31 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await writeFile(path, '');
     assert.throws(() => store.ping(), /replaced/);
     assert.deepEqual(logged, ['the file of the store was deleted']);
+  });
+
+  // To SQLite a table without free numbers is full as a disk is.
+  const fill = `UPDATE sqlite_sequence SET seq = ${2n ** 63n - 1n} WHERE name = 'posts'`;
+
+  it('on a full disk is written to no more, which clients are told, and read', async (context) => {
+    const url = await inSqliteFile.newUrl(context);
+    const server = await startServer(context, { env: { STORE_URL: url } });
+    inSqlite(fileURLToPath(url.replace('sqlite:', 'file:')), (database) => database.exec(fill));
+    const refused = await server.send('POST', '/posts', { title: 'a', content: 'b' });
+    assert.deepEqual(await refusal(refused), [507, 'storage_full']);
+    const posts = (await (await server.fetch('/posts')).json()) as unknown[];
+    assert.equal(posts.length, 3);
+    assert.equal((await server.send('POST', '/api/todos', { title: 'a' })).status, 201);
+  });
+
+  it('that cannot be filled on a full disk is refused', async (context) => {
+    const path = await newSqliteFile(context);
+    const options = { ...driverOptions(), startSeconds: 5, mayCreate: true };
+    await (await openAccounts(toSqliteUrl(path), options)).close();
+    inSqlite(path, (database) =>
+      database.exec(`INSERT INTO sqlite_sequence (name) VALUES ('posts'); ${fill}`),
+    );
+    const message = 'STORE_URL: the disk of the file is full.';
+    await assert.rejects(openFile(path), { message });
   });
 
   it('is refused where its folder is missing', async (context) => {
