@@ -65,13 +65,15 @@ suite('GET /api/multiparts', () => {
     await rm(join(server.folder, run, (await filesOnDisk(server)).toSorted()[1] ?? ''));
     assert.deepEqual(pluck(await stored(server), 0), ['a', 'c']);
     const told = server.logged.find(({ event }) => event === 'stored file missing');
-    assert.equal(told?.['storedName'], 'b');
+    assert.deepEqual([told?.['level'], told?.['storedName']], ['error', 'b']);
     // The head of a response to one file is not sent before the file is open.
     assert.equal((await server.fetch('/api/multiparts/a')).status, 200);
     const masked = await refusal(await server.fetch('/api/multiparts/b'));
     assert.deepEqual(masked, [500, 'internal_error']);
     const head = await server.fetch('/api/multiparts/a', { method: 'HEAD' });
     assert.deepEqual([head.status, head.headers.get('content-length')], [200, '1']);
+    await post(server, 'list', form({ b: file('again', 'b') }));
+    assert.deepEqual(pluck(await stored(server), 3), ['a', 'again', 'c']);
   });
 
   test('lets go of replaced files when the client leaves in the middle', async (t) => {

@@ -53,6 +53,12 @@ for (const { name, skip, newUrl } of durableStores) {
       await upload.close();
       await uploads.sweep();
       assert.deepEqual(await readAll(uploads), Object.entries({ a: '1', b: '2', slow: '3' }));
+      // The next start begins with a sweep.
+      await uploads.close();
+      await ageAll(directory);
+      const { uploads: next } = await openDurable(records, t, { directory });
+      await until(async () => !(await listDurable(directory)).includes('young.upload'));
+      assert.equal((await readAll(next)).length, 3);
     });
 
     it('says that its folder cannot be swept, and goes on', async (t) => {

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { form, post } from '../support/files.js';
+import { startNode } from '../support/program.js';
+import { newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
 import {
   createDirectory,
   createUploads,
@@ -56,6 +59,26 @@ suite('the folder of a run', () => {
     for (const file of snapshot.files) await assert.rejects(readFile(snapshot, file), Error);
     await snapshot.release();
   });
+
+  test(
+    'is beside a durable store too, where UPLOAD_DIR is not set',
+    { skip: skipSqlite },
+    async (t) => {
+      const directory = await createDirectory(t);
+      const STORE_URL = toSqliteUrl(await newSqliteFile(t));
+      const node = await startNode(t, { STORE_URL, UPLOAD_DIR: '', TMPDIR: directory });
+      const response = await post(
+        { fetch: (path, init) => fetch(node.url + path, init) },
+        'list',
+        form({ a: '1' }),
+      );
+      assert.equal(response.status, 200);
+      assert.match((await readdir(directory)).join(), /^inkwell-run-\w{6}$/);
+      await node.signal('SIGTERM');
+      assert.deepEqual(await readdir(directory), []);
+      assert.equal(node.logged.at(-1)?.['event'], 'stopped');
+    },
+  );
 
   test('that cannot be made is an error at start', async (t) => {
     const directory = join(await createDirectory(t), 'missing');
