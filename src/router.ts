@@ -9,11 +9,6 @@ import { AppError } from './errors.ts';
 
 export type Params = Readonly<Record<string, string>>;
 
-export type Found<E> =
-  | { readonly kind: 'match'; readonly endpoint: E; readonly params: Params }
-  | { readonly kind: 'method_not_allowed'; readonly allow: string }
-  | { readonly kind: 'not_found' };
-
 export interface RouteOf<E> {
   readonly method: string;
   readonly path: string;
@@ -50,28 +45,28 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]) {
     if (found !== undefined) fixed.set(path, found);
   }
 
-  const match = (path: string): Match<E> | undefined => {
-    const found = fixed.get(path);
-    if (found !== undefined) return found;
-    decode(path); // an invalid escape is refused wherever it stands
-    return walk(root, path, path.indexOf('/') + 1);
+  const match = (path: string): Match<E> => {
+    if (path.includes('%')) decode(path); // an invalid escape is refused wherever it stands
+    const found = walk(root, path, path.indexOf('/') + 1);
+    if (found === undefined) throw new AppError('not_found', 'There is nothing at this path.');
+    return found;
   };
 
+  /**
+   * `path` is percent-encoded. Both throw `malformed_request` for an invalid percent-escape, and
+   * `not_found` if no route matches.
+   */
   return {
-    /**
-     * `path` is percent-encoded. HEAD matches what GET matches (R9). Throws `malformed_request` for
-     * an invalid percent-escape.
-     */
-    find(method: string, path: string): Found<E> {
-      const found = match(path);
-      if (found === undefined) return { kind: 'not_found' };
-      const { methods, allow } = found.leaf;
-      const endpoint = methods.get(method === 'HEAD' ? 'GET' : method);
-      if (endpoint === undefined) return { kind: 'method_not_allowed', allow };
-      return { kind: 'match', endpoint, params: found.params };
+    /** HEAD matches what GET matches (R9). Throws `method_not_allowed` too. */
+    find: (method: string, path: string): { readonly endpoint: E; readonly params: Params } => {
+      const { leaf, params } = fixed.get(path) ?? match(path);
+      const endpoint = leaf.methods.get(method === 'HEAD' ? 'GET' : method);
+      if (endpoint !== undefined) return { endpoint, params };
+      const { allow } = leaf;
+      throw new AppError('method_not_allowed', `This resource has ${allow}.`, { allow });
     },
-    /** Returns the methods of a path for OPTIONS (R9); undefined if no route matches. */
-    allowed: (path: string): string | undefined => match(path)?.leaf.allow,
+    /** Returns the methods of a path for OPTIONS (R9). */
+    allowed: (path: string): string => (fixed.get(path) ?? match(path)).leaf.allow,
   };
 }
 
@@ -114,7 +109,8 @@ function walk<E>(node: Node<E>, path: string, at: number): Match<E> | undefined 
   if (at > path.length) return node.leaf && { leaf: node.leaf, params: noParams };
   const slash = path.indexOf('/', at);
   const end = slash === -1 ? path.length : slash;
-  const segment = decode(path.slice(at, end));
+  const text = path.slice(at, end);
+  const segment = text.includes('%') ? decode(text) : text;
   // 1. static
   const next = node.children.get(segment);
   const found = next && walk(next, path, end + 1);
@@ -141,7 +137,6 @@ function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Match<E> | undefin
 
 /** Segments are decoded one by one, so that `%2F` does not become a separator. */
 function decode(text: string): string {
-  if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);
   } catch {

@@ -23,25 +23,26 @@ export type Access = ReturnType<typeof createAccess>;
 
 export function createAccess({ tokens, accounts, requireAuth }: AccessDeps) {
   /**
-   * Returns the account, without a promise if the store does. Throws `missing_token` if no bearer
-   * token was sent, and `invalid_token` if the token is not valid or its account was removed.
+   * Returns the account, without a promise if the store does; undefined for a request without an
+   * `Authorization` header (R23). Throws `missing_token` for another scheme than bearer, and
+   * `invalid_token` if the token is not valid or its account was removed.
    */
-  const authenticate = (request: WithHeaders): MaybePromise<Account> => {
+  const viewerOf = (request: WithHeaders): MaybePromise<Account | undefined> => {
     const authorization = request.header('authorization');
-    // With another scheme no token was sent: the response names no error (RFC 6750 §3.1).
-    const scheme = bearerStart.exec(authorization ?? '')?.[0];
-    if (authorization === undefined || scheme === undefined) {
-      const message = 'This needs an access token: Authorization: Bearer <token>.';
-      throw new AppError('missing_token', message);
-    }
+    if (authorization === undefined) return undefined;
+    const scheme = bearerStart.exec(authorization)?.[0];
+    // No token was sent: the response names no error (RFC 6750 §3.1).
+    if (scheme === undefined) throw missingToken();
     const claims = tokens.verify(authorization.slice(scheme.length));
-    if (claims === undefined) throw invalidToken();
-    return andThen(accounts.find(claims.sub), (account) => {
-      // A removed account ends its tokens (R22).
-      if (account === undefined) throw invalidToken();
+    // A removed account ends its tokens (R22).
+    return andThen(claims && accounts.find(claims.sub), getAccount);
+  };
+  /** The same, but throws `missing_token` without the header too. */
+  const authenticate = (request: WithHeaders): MaybePromise<Account> =>
+    andThen(viewerOf(request), (account) => {
+      if (account === undefined) throw missingToken();
       return account;
     });
-  };
   const guard = (handler: Handler): Handler => {
     return (request) => andThen(authenticate(request), () => handler(request));
   };
@@ -52,9 +53,7 @@ export function createAccess({ tokens, accounts, requireAuth }: AccessDeps) {
 
   return {
     authenticate,
-    /** The same, but undefined for a request without an `Authorization` header (R23). */
-    viewerOf: (request: WithHeaders): MaybePromise<Account | undefined> =>
-      request.header('authorization') === undefined ? undefined : authenticate(request),
+    viewerOf,
     writesNeedToken,
     readsNeedToken,
     /** For routes that change data: lets only requests that may do so reach the handler. */
@@ -74,6 +73,12 @@ export function createAccess({ tokens, accounts, requireAuth }: AccessDeps) {
 /** The scheme's name in any case, then blanks (RFC 9110 §11.1, §11.4). */
 const bearerStart = /^bearer(?: +|$)/i;
 
-function invalidToken(): AppError {
-  return new AppError('invalid_token', 'The access token is not valid or has expired.');
+function missingToken(): AppError {
+  const message = 'This needs an access token: Authorization: Bearer <token>.';
+  return new AppError('missing_token', message);
+}
+
+function getAccount(account: Account | undefined): Account {
+  if (account !== undefined) return account;
+  throw new AppError('invalid_token', 'The access token is not valid or has expired.');
 }

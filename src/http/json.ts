@@ -6,7 +6,6 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { hasUtf8Charset, parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
@@ -22,17 +21,17 @@ export const jsonValuesMax = 50_000;
  * with `accept` for the `Accept` header; 413 beyond `bytesMax` or too many values; 400 if it is not
  * JSON as defined above.
  */
-export function readJson<T>(
+export async function readJson<T>(
   request: HttpRequest,
   bytesMax: number,
   decode: (body: unknown) => T,
-): MaybePromise<T> {
+): Promise<T> {
   if (!isJsonType(request.header('content-type'))) {
     throw new AppError('unsupported_media_type', 'The body must be application/json in UTF-8.', {
       accept: 'application/json',
     });
   }
-  return andThen(request.readBody(bytesMax), (bytes) => decode(parseJson(bytes)));
+  return decode(parseJson(await request.readBody(bytesMax)));
 }
 
 /** True for JSON in UTF-8 (R10): `application/json` or `+json`, charset absent or UTF-8. */

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Reservation } from '../memory-pool.ts';
+import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
 import type { RequestBody } from './server/body.ts';
 import type { Incoming } from './server/incoming.ts';
@@ -29,26 +29,31 @@ export class HttpRequest {
   params: Params = {};
   /** Undefined if no route matched. */
   endpoint: Endpoint | undefined;
-  /** For memory that the handler needs beside the body. Released with the response. */
-  readonly room: Reservation;
   readonly incoming: Incoming;
   readonly outgoing: ServerResponse;
   /** Undefined if the message has none. */
   readonly body: RequestBody | undefined;
   /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
+  readonly #pool: MemoryPool;
+  #room: Reservation | undefined;
 
   constructor(
     id: string,
     { incoming, outgoing }: Pick<HttpRequest, 'incoming' | 'outgoing'>,
-    { body, room }: Pick<HttpRequest, 'body' | 'room'>,
+    { body, pool }: { readonly body: RequestBody | undefined; readonly pool: MemoryPool },
   ) {
     this.id = id;
     this.method = incoming.method ?? '';
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.body = body;
-    this.room = room;
+    this.#pool = pool;
+  }
+
+  /** For memory that the handler needs beside the body. Released with the response. */
+  get room(): Reservation {
+    return (this.#room ??= this.#pool.open());
   }
 
   /** The address of the connection, which may be a proxy's (R34); empty if the socket is closed. */
@@ -82,8 +87,8 @@ export class HttpRequest {
 
   /** Returns its memory to the pool. */
   release(): void {
-    this.room.release();
-    this.body?.room.release();
+    this.#room?.release();
+    this.body?.room?.release();
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { textResponse } from '../../dist/http/message.js';
+import { emptyResponse, type HttpRequest, textResponse } from '../../dist/http/message.js';
 import { createResponseBatch } from '../../dist/http/server/send.js';
 import { startHttp } from '../support/http-kit.js';
 import { connectRaw, get, type RawClient } from '../support/raw-client.js';
@@ -17,9 +17,10 @@ function numbers(count: number): number[] {
 describe('the responses of a turn', () => {
   /** Sends numbers as responses; `written` are those that were. */
   function startBatch() {
-    const batch = createResponseBatch();
+    const batch = createResponseBatch((_request, { status }) => void written.push(status));
     const written: number[] = [];
-    const send = (response: number): void => batch.send(() => void written.push(response));
+    const request = {} as HttpRequest; // is only passed on
+    const send = (status: number): void => batch.send(request, emptyResponse(status));
     return { send, flush: batch.flush, written };
   }
 

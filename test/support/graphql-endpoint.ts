@@ -141,8 +141,8 @@ async function serve(
   const handler: Handler = (request) =>
     request.path === '/hello' ? textResponse(200, 'hello') : graphql.post(request);
   const listener = createListener({
-    find: () => ({ kind: 'match', endpoint: { handler }, params: {} }),
-    allowed: () => undefined,
+    find: () => ({ endpoint: { handler }, params: {} }),
+    allowed: () => '',
     log,
     pool,
     idPrefix: 'test',

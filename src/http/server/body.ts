@@ -29,13 +29,15 @@ const restBytesMax = 65_536;
  * waits: Node would keep each chunk as an object, and a client can send each byte separately.
  */
 export class RequestBody {
-  /** Its memory, which is released with the response. */
-  readonly room: Reservation;
+  /** Memory beyond what counts as part of a connection. Released with the response. */
+  room: Reservation | undefined;
+  readonly #pool: MemoryPool;
   readonly #incoming: IncomingMessage;
   /** In bytes; not a number for a chunked body. */
   readonly #declaredLength: number;
   readonly #bytes = new GatheredBytes();
-  #state: 'unread' | 'coming' | 'whole' = 'unread';
+  /** `unread`: `begin` is to be called, which a chunked body does not need. */
+  state: 'unread' | 'coming' | 'whole' = 'unread';
   /** Why no more can be read. */
   #error: Error | undefined;
   /** Sends `100 Continue`, until it is sent. */
@@ -47,17 +49,12 @@ export class RequestBody {
   #isPaused = false;
 
   constructor({ incoming, outgoing, expectation }: Message, pool: MemoryPool) {
-    this.room = pool.open();
+    this.#pool = pool;
     this.#incoming = incoming;
     this.#declaredLength = Number(incoming.headers['content-length']);
     if (expectation === 'continue') this.#invite = () => outgoing.writeContinue();
     // At once: Node keeps each chunk as an object, and one packet can bring ten thousand.
     if (incoming.headers['transfer-encoding'] !== undefined) this.#listen();
-  }
-
-  /** False until `begin`, which a chunked body does not need. */
-  get hasBegun(): boolean {
-    return this.#state !== 'unread';
   }
 
   /** True while a handler waits for bytes of the client. */
@@ -83,7 +80,7 @@ export class RequestBody {
     }
     const bytes = incoming.read() as Buffer | null;
     if (bytes !== null) this.#add(bytes);
-    this.#state = 'whole';
+    this.state = 'whole';
   }
 
   /**
@@ -101,8 +98,8 @@ export class RequestBody {
   readChunk(): MaybePromise<Buffer> {
     this.#resume();
     if (this.#error !== undefined) throw this.#error;
-    if (this.#bytes.length > 0 || this.#state === 'whole') {
-      this.room.release();
+    if (this.#bytes.length > 0 || this.state === 'whole') {
+      this.room?.release();
       return this.#bytes.take();
     }
     return this.#arrival().then(() => this.readChunk());
@@ -113,7 +110,7 @@ export class RequestBody {
     if (this.#error !== undefined) return;
     this.#error = error;
     this.#bytes.take();
-    if (this.#state !== 'whole') {
+    if (this.state !== 'whole') {
       this.#resume();
       this.#incoming.resume();
     }
@@ -133,11 +130,12 @@ export class RequestBody {
   /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
   #takeWhole(bytesMax: number): Buffer | undefined {
     const { length, space } = this.#bytes;
-    const isWhole = this.#state === 'whole';
+    const isWhole = this.state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
     else if (length > uncountedBytesMax) {
-      const missing = (isWhole ? memoryOf(length) : space.length) - this.room.bytes;
-      if (missing > 0 && !this.room.grow(missing)) this.leave(poolIsFull());
+      const room = (this.room ??= this.#pool.open());
+      const missing = (isWhole ? memoryOf(length) : space.length) - room.bytes;
+      if (missing > 0 && !room.grow(missing)) this.leave(poolIsFull());
     }
     if (this.#error !== undefined) throw this.#error;
     return isWhole ? this.#bytes.take() : undefined;
@@ -156,15 +154,15 @@ export class RequestBody {
   }
 
   #listen(): void {
-    this.#state = 'coming';
+    this.state = 'coming';
     this.#incoming
       .on('data', (piece: Buffer) => this.#add(piece))
       .on('end', () => {
-        this.#state = 'whole';
+        this.state = 'whole';
         this.#wake?.();
       })
       .on('close', () => {
-        if (this.#state !== 'whole') this.leave(new ClientGone('The request ended early.'));
+        if (this.state !== 'whole') this.leave(new ClientGone('The request ended early.'));
       });
   }
 
@@ -174,6 +172,7 @@ export class RequestBody {
     this.#wake?.();
     if (this.#bytes.length <= this.#aheadBytesMax) return;
     // What no handler has asked for yet is in memory already, and cannot be refused.
+    this.room ??= this.#pool.open();
     this.room.set(this.#bytes.space.length);
     if (this.#isPaused) return;
     this.#isPaused = true;
@@ -190,25 +189,6 @@ export class RequestBody {
     this.#isPaused = false;
     if (!this.#incoming.complete) this.#incoming.socket.resume();
   }
-}
-
-/**
- * Returns a function whose promise is fulfilled when Node has read the packets of this iteration of
- * the event loop: most bodies arrive in those of their heads, and need not be waited for. `done` is
- * called when those who waited have run.
- */
-export function createArrivals(done: () => void): () => Promise<void> {
-  let current: Promise<void> | undefined;
-  return () => {
-    current ??= new Promise((resolve) => {
-      setImmediate(() => {
-        current = undefined;
-        resolve();
-      });
-      setImmediate(done);
-    });
-    return current;
-  };
 }
 
 function tooLarge(bytesMax: number): AppError {

@@ -6,19 +6,20 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
-import type { Found } from '../../router.ts';
+import type { createRouter } from '../../router.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyResponse, type Endpoint, HttpRequest, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
-import { ClientGone, createArrivals, RequestBody } from './body.ts';
+import { ClientGone, RequestBody } from './body.ts';
 import { type Awaited, type DataRate, Patience } from './data-rate.ts';
 import { checkMessage, hasBody, type Incoming, type Message, parseTarget } from './incoming.ts';
 import { clientLeftStatus, observeAtOnce } from './observe.ts';
 import { refuse } from './raw-response.ts';
-import { createResponseBatch, send, type SendDeps } from './send.ts';
+import { createResponseBatch, createSend, type SendDeps } from './send.ts';
 
 /** Memory of a waiting request: objects of Node, and the strings of each header. */
 const waitingRequestBytes = 4_096;
@@ -163,12 +164,13 @@ export class Connection {
   }
 }
 
-export interface ExchangeDeps extends SendDeps {
-  readonly find: (method: string, path: string) => Found<Endpoint>;
-  readonly allowed: (path: string) => string | undefined;
+export interface ExchangeDeps extends SendDeps, ReturnType<typeof createRouter<Endpoint>> {
   /** The first part of every request id of this process. */
   readonly idPrefix: string;
 }
+
+/** What is observed of bytes that are not a request. */
+const noRequest = { method: '', endpoint: undefined, header: () => undefined };
 
 export type Listener = ReturnType<typeof createListener>;
 
@@ -180,8 +182,10 @@ export function createListener(deps: ExchangeDeps) {
     requests += 1;
     return `${deps.idPrefix}-${requests.toString(36)}`;
   };
-  const batch = createResponseBatch();
-  const packetsAreRead = createArrivals(batch.flush);
+  const send = createSend(state);
+  const batch = createResponseBatch(send);
+  /** Fulfilled when Node has read the packets of this iteration of the event loop. */
+  let packetsAreRead: Promise<void> | undefined;
 
   return {
     /** Responds to a request when it is its turn on the connection. */
@@ -191,13 +195,19 @@ export function createListener(deps: ExchangeDeps) {
       if (!incoming.socket.writable) return;
       const body = hasBody(incoming) ? new RequestBody(message, pool) : undefined;
       const turn = connection.turn(outgoing, body);
-      if (body?.hasBegun === false) {
-        await packetsAreRead();
+      if (body?.state === 'unread') {
+        // Most bodies arrive in the packets of their heads, and need not be waited for.
+        if (packetsAreRead === undefined) {
+          packetsAreRead = immediate();
+          setImmediate(batch.flush); // when those who wait have run
+        }
+        await packetsAreRead;
+        packetsAreRead = undefined;
         body.begin();
       }
       if (turn !== undefined) await turn;
       if (incoming.socket.destroyed) return;
-      const request = new HttpRequest(nextId(), message, { body, room: pool.open() });
+      const request = new HttpRequest(nextId(), message, { body, pool });
       observer?.begin();
       let response: HttpResponse;
       try {
@@ -211,17 +221,15 @@ export function createListener(deps: ExchangeDeps) {
         } else response = toProblem(error, request.id, log);
       }
       // A stream can fail at any time, and a stopping server may end the connection.
-      if (state.closing || response.body instanceof Readable) send(request, response, state);
-      else batch.send(() => send(request, response, state));
+      if (state.closing || response.body instanceof Readable) send(request, response);
+      else batch.send(request, response);
     },
     /** Answers bytes that are not a request, and ends the connection. */
     refuse(socket: Socket, error: AppError): void {
       const { remoteAddress = '' } = socket;
       const id = nextId();
       const sent = refuse(socket, error, id);
-      const header = (): undefined => undefined;
-      const unknown = { id, method: '', endpoint: undefined, remoteAddress, header };
-      if (observer) observeAtOnce(unknown, sent, observer);
+      if (observer) observeAtOnce({ ...noRequest, id, remoteAddress }, sent, observer);
     },
     /** From now on every response ends its connection, so that a drain finds few idle ones. */
     announceStop(): void {
@@ -254,15 +262,14 @@ function dispatch(
   request.query = query;
   request.host = host ?? incoming.headers.host ?? ownAddress(incoming);
   const { method } = request;
-  if (method === 'OPTIONS') return cors?.preflight(request) ?? toOptions(path, allowed(path));
-  const found = find(method, path);
-  if (found.kind === 'not_found') throw notFound();
-  if (found.kind === 'method_not_allowed') {
-    throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, found);
+  if (method === 'OPTIONS') {
+    const preflight = cors?.preflight(request);
+    return preflight ?? emptyResponse(204, path === '*' ? [] : ['Allow', allowed(path)]);
   }
-  const { handler, produces } = found.endpoint;
-  request.endpoint = found.endpoint;
-  request.params = found.params;
+  const { endpoint, params } = find(method, path);
+  request.endpoint = endpoint;
+  request.params = params;
+  const { handler, produces } = endpoint;
   const { accept } = incoming.headers;
   // R6: only for a route whose response has one fixed media type.
   if (produces !== undefined && accept !== undefined && accept !== produces) {
@@ -271,16 +278,6 @@ function dispatch(
     }
   }
   return handler(request);
-}
-
-function toOptions(path: string, allow: string | undefined): HttpResponse {
-  if (path === '*') return emptyResponse(204);
-  if (allow === undefined) throw notFound();
-  return emptyResponse(204, ['Allow', allow]);
-}
-
-function notFound(): AppError {
-  return new AppError('not_found', 'There is nothing at this path.');
 }
 
 /** The address that the client connected to, for HTTP/1.0 without Host. */
