@@ -123,6 +123,22 @@ test('only the header of a plain HS256 token is taken', () => {
   }
 });
 
+test('a key id names the one key that may have signed; without one any key may', () => {
+  const keys = [Buffer.alloc(32, 8), secret];
+  const now = (): Date => new Date(startSeconds * 1000);
+  const tokens = createTokens({ secrets: [keys[0] ?? secret, secret], ttlSeconds: 60, now });
+  for (const key of keys) {
+    const isTaken = (header: object): boolean => {
+      const input = `${toSegment(JSON.stringify(header))}.${toSegment(goodPayload)}`;
+      return tokens.verify(sign(input, key)) !== undefined;
+    };
+    assert.ok(isTaken({ alg: 'HS256' }));
+    for (const named of keys) {
+      assert.equal(isTaken({ alg: 'HS256', kid: toKeyId(named) }), named === key);
+    }
+  }
+});
+
 /** Values of claims; undefined leaves one out. */
 const goodValues: Readonly<Record<string, readonly unknown[]>> = {
   roles: [[], account.roles],

@@ -1,35 +1,9 @@
 /** A change of the signing key, as docs/production.md tells it: no token is refused on the way (R20, R22). */
 
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { createTokens } from '../../dist/auth/jwt.js';
 import { askProfile, logIn } from '../support/login.js';
 import { startServer, type TestServer } from '../support/server.js';
-
-const [one, two] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
-const now = (): Date => new Date(1_700_000_000_000);
-const payload = JSON.stringify({ sub: 'user', email: '', roles: [], exp: 1_700_000_060 });
-
-const toSegment = (text: string): string => Buffer.from(text).toString('base64url');
-const hmac = (key: Buffer, text: string): string =>
-  createHmac('sha256', key).update(text).digest('base64url');
-const sign = (input: string, key: Buffer): string => `${input}.${hmac(key, input)}`;
-const idOf = (key: Buffer): string => hmac(key, 'inkwell key id').slice(0, 8);
-
-test('a key id names the one key that may have signed; without one any key may', () => {
-  const tokens = createTokens({ secrets: [two, one], ttlSeconds: 60, now });
-  const keys = [two, one];
-  for (const key of keys) {
-    const signed = (header: object): unknown =>
-      tokens.verify(sign(`${toSegment(JSON.stringify(header))}.${toSegment(payload)}`, key));
-    assert.ok(signed({ alg: 'HS256' }));
-    for (const named of keys) {
-      assert.equal(signed({ alg: 'HS256', kid: idOf(named) }) !== undefined, named === key);
-    }
-    assert.equal(signed({ alg: 'HS256', kid: 'unknown' }), undefined);
-  }
-});
 
 const [old, young] = ['the old secret of thirty-two bytes', 'the new secret of thirty-two bytes'];
 

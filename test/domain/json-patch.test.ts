@@ -6,12 +6,33 @@ import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { toJsonPatch } from '../../dist/domain/patch.js';
-import { AppError } from '../../dist/errors.js';
+import { AppError, type ErrorCode } from '../../dist/errors.js';
 import type { Json } from '../../dist/store/model.js';
-import { copyLengthMax, patch, refusal } from '../support/json-patch.js';
 import { times } from '../support/lists.js';
 import { cases } from '../support/long.js';
 import { assertWithin } from '../support/pace.js';
+
+/** What the copies of one patch may hold, as by default. */
+const copyLengthMax = 1_048_576;
+
+/** The patched document. */
+function patch(document: Json, operations: unknown): Json {
+  return toJsonPatch(operations, copyLengthMax).apply(structuredClone(document));
+}
+
+/** The code of the refusal; also that the operations were not changed on the way. */
+function refusal(document: Json, operations: unknown): ErrorCode {
+  const before = JSON.stringify(operations);
+  let result: Json;
+  try {
+    result = patch(document, operations);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    assert.equal(JSON.stringify(operations), before);
+    return error.code;
+  }
+  return assert.fail(`not refused: ${JSON.stringify(result).slice(0, 200)}`);
+}
 
 type Row = readonly [title: string, document: Json, operations: readonly Json[], result: Json];
 

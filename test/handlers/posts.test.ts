@@ -43,11 +43,6 @@ test('GET /posts: 200, an array of posts, the newest first (R2, R3, R11)', async
   for (const post of posts.slice(1)) assert.match(post['title'] ?? '', /^Hello/);
 });
 
-test('without demo data there is no post', async (t) => {
-  const server = await startServer(t, { env: { DEMO_DATA: 'false' } });
-  assert.deepEqual(await read(server, '/posts'), []);
-});
-
 test('POST /posts: 201 with the Location of a draft that can be read (R4, R11, R12)', async (t) => {
   const server = await startServer(t, { now: () => new Date('2026-02-03T04:05:06.789Z') });
   const texts = { title: 'A title', content: 'A content' };

@@ -104,16 +104,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.deepEqual(new Set(await Promise.all(seen)), new Set([before + 1]));
   });
 
-  it('moves its versions when another process writes', async (context) => {
-    const { path, store: one } = await openNew(context);
-    const other = await openOn(context, toSqliteUrl(path));
-    const before = { ...one.versions() };
-    await other.posts.create({ ...draft, title: 'from there' });
-    assert.notEqual(one.versions()?.posts, before.posts);
-    assert.deepEqual(one.versions(), one.versions());
-    assert.equal((await allOf(one.posts.all))[0]?.title, 'from there');
-  });
-
   const refusals: Readonly<Record<string, (path: string) => unknown>> = {
     'the file was written by a newer version': (path) =>
       inSqlite(path, (database) => database.exec('PRAGMA user_version = 1000')),
