@@ -5,7 +5,7 @@
 import { AppError, invalidBody, type FieldError } from '../errors.ts';
 import { isObject, jsonValuesMax } from '../http/json.ts';
 import type { Article, ArticleDraft, Json } from '../store/model.ts';
-import { countValues, isJsonArray, toDocumentText } from './json-value.ts';
+import { countValues, toDocumentText } from './json-value.ts';
 import { isBlank, parseLocalDateTime } from './scalars.ts';
 import type { Patch } from './patch.ts';
 
@@ -49,7 +49,7 @@ export function patchArticles(articles: readonly Article[], patch: Patch, bytesM
     throw new AppError('content_too_large', 'The articles to be patched have too many values.');
   });
   const after = patch.apply(documents);
-  if (after === null || !isJsonArray(after) || after.length !== articles.length) {
+  if (after === null || !Array.isArray(after) || after.length !== articles.length) {
     throw invalidBody([{ pointer: '', message: 'must hold the same articles' }]);
   }
   const patched = after.map((value, index) => ({
@@ -101,7 +101,7 @@ function checkArticle({ value, at, id: before }: Checked, faults: FieldError[]):
     checkText(author['familyName'], `${at}/author/familyName`, faults);
   } else if (author !== undefined) fault(faults, `${at}/author`, 'must be an object');
   checkText(content, `${at}/content`, faults);
-  if (tags !== undefined && !isJsonArray(tags)) fault(faults, `${at}/tags`, 'must be an array');
+  if (tags !== undefined && !Array.isArray(tags)) fault(faults, `${at}/tags`, 'must be an array');
   else if (tags !== undefined) {
     for (let index = 0; index < tags.length && faults.length < faultsMax; index += 1) {
       checkText(tags[index], `${at}/tags/${index}`, faults);

@@ -15,7 +15,7 @@ export function countValues(value: Json, levels = jsonDepthMax): number {
     throw invalidBody([{ pointer: '', message }]);
   }
   let count = 1;
-  if (isJsonArray(value)) {
+  if (Array.isArray(value)) {
     for (const item of value) count += countValues(item, levels - 1);
   } else {
     for (const name in value) count += 1 + countValues(value[name] as Json, levels - 1);
@@ -64,8 +64,8 @@ export function isEqualJson(found: Json, expected: Json): boolean {
   if (found === expected) return true;
   if (typeof found !== 'object' || typeof expected !== 'object') return false;
   if (found === null || expected === null) return false;
-  if (isJsonArray(found) || isJsonArray(expected)) {
-    if (!isJsonArray(found) || !isJsonArray(expected)) return false;
+  if (Array.isArray(found) || Array.isArray(expected)) {
+    if (!Array.isArray(found) || !Array.isArray(expected)) return false;
     if (found.length !== expected.length) return false;
     return found.every((item, index) => isEqualJson(item, expected[index] as Json));
   }
@@ -77,18 +77,13 @@ export function isEqualJson(found: Json, expected: Json): boolean {
   );
 }
 
-/** `Array.isArray` as a type guard: by itself it does not narrow read-only arrays. */
-export function isJsonArray(value: Json): value is readonly Json[] {
-  return Array.isArray(value);
-}
-
 export interface JsonPointer {
   readonly text: string;
   /** The unescaped reference tokens; empty for the whole document. */
   readonly tokens: readonly string[];
 }
 
-type Container = readonly Json[] | JsonObject;
+type Container = Json[] | JsonObject;
 
 /** Parses a pointer (RFC 6901 §3); undefined if it is malformed. */
 export function parsePointer(text: string): JsonPointer | undefined {
@@ -120,7 +115,7 @@ export function findValue(document: Json, tokens: readonly string[], count = tok
 
 /** The value that one token leads to, or undefined. */
 export function findChild(container: Container, token: string): Json | undefined {
-  if (!isJsonArray(container))
+  if (!Array.isArray(container))
     return Object.hasOwn(container, token) ? container[token] : undefined;
   const index = toIndex(token);
   return index === undefined ? undefined : container[index];

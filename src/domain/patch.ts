@@ -16,7 +16,6 @@ import {
   findValue,
   isContainer,
   isEqualJson,
-  isJsonArray,
   type JsonPointer,
   parsePointer,
   toIndex,
@@ -57,7 +56,7 @@ export function toJsonPatch(body: unknown, copyLengthMax: number): Patch {
   if (body.length > operationsMax) {
     throw new AppError('content_too_large', `A patch has at most ${operationsMax} operations.`);
   }
-  const operations = (body as readonly Json[]).map(parseOperation); // validated by `http/json.ts`
+  const operations = (body as Json[]).map(parseOperation); // validated by `http/json.ts`
   const apply = (document: Json): Json => {
     const copying = { left: copyLengthMax };
     let patched = document;
@@ -173,7 +172,7 @@ function write(document: Json, { op, path: { text, tokens }, value = null }: Wri
     // An `add` needs no existing member, and may append to an array.
     if (op !== 'add') {
       if (findChild(parent, token) === undefined) throw new NotApplicable(noTarget);
-    } else if (isJsonArray(parent) && token !== '-') {
+    } else if (Array.isArray(parent) && token !== '-') {
       const index = toIndex(token) ?? Infinity;
       if (index > parent.length) throw new NotApplicable('its index is not one of the array');
     }

@@ -3,7 +3,7 @@
 import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
 import type * as PatchModule from '../domain/patch.ts';
 import { toArticleId } from '../domain/scalars.ts';
-import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
+import { checkConditions, createEtag } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -65,7 +65,7 @@ export function createArticleHandlers({ store, responses, records, config }: Art
     patchAll: async (request) => {
       const patch = await readPatch(request, collectionTypes);
       await articles.changeAll((all) => {
-        if (isConditional(request)) checkConditions(request, tagOf(responses, all));
+        checkConditions(request, () => tagOf(responses, all));
         return patchArticles(all, patch, bodyBytesMax);
       });
       return emptyResponse(204);
@@ -76,7 +76,7 @@ export function createArticleHandlers({ store, responses, records, config }: Art
       const id = getId(request, route);
       return andThen(readPatch(request, itemTypes), (patch) => {
         const change = (article: Article): Article => {
-          if (isConditional(request)) checkConditions(request, createEtag(article.json));
+          checkConditions(request, () => createEtag(article.json));
           return patchArticle(article, patch, bodyBytesMax);
         };
         return andThen(articles.change(id, change), (saved) => {

@@ -87,7 +87,7 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
     remove: async (request) => {
       const { file, snapshot } = await openFile(request);
       await snapshot.release();
-      checkConditions(request, tagOf(file));
+      checkConditions(request, () => tagOf(file));
       await uploads.remove(file);
       return emptyResponse(204);
     },

@@ -9,7 +9,7 @@ import type { Config } from '../config.ts';
 import type { AddComment } from '../domain/comments.ts';
 import { isBlank } from '../domain/scalars.ts';
 import { AppError, type FieldError, invalidBody } from '../errors.ts';
-import { checkConditions, createEtag, isConditional } from '../http/etag.ts';
+import { checkConditions, createEtag } from '../http/etag.ts';
 import { isObject, parseJson } from '../http/json.ts';
 import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
 import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
@@ -122,8 +122,7 @@ export async function changeRecord<T extends { readonly id: string }>(
 ): Promise<HttpResponse> {
   for (;;) {
     const record = await get(request);
-    const hasConditions = isConditional(request);
-    if (hasConditions) checkConditions(request, createEtag(toJson(record)));
+    const hasConditions = checkConditions(request, () => createEtag(toJson(record)));
     if (await apply(record.id, hasConditions ? record : undefined)) return emptyResponse(204);
   }
 }

@@ -21,35 +21,20 @@ export function taggedResponse(body: string | Buffer, version?: string): HttpRes
 }
 
 /**
- * True if `If-None-Match` contains the tag or `*`, by weak comparison (RFC 9110 §13.1.2). Tags of
- * this service contain no comma, so that the list can be split at commas.
+ * For a method that changes the resource. Throws `precondition_failed` if `If-Match` does not
+ * contain its tag, or if `If-None-Match` does. Returns true if there are conditions: only then the
+ * tag is computed.
  */
-function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  const opaque = withoutWeakness(etag);
-  return toTags(ifNoneMatch).some((tag) => tag === '*' || withoutWeakness(tag) === opaque);
-}
-
-/** True if a request has conditions: only then the tag has to be computed. */
-export function isConditional(request: Headers): boolean {
-  return request.header('if-match') !== undefined || request.header('if-none-match') !== undefined;
-}
-
-/**
- * For a method that changes the resource with this tag. Throws `precondition_failed` if `If-Match`
- * does not contain it, by strong comparison (RFC 9110 §13.1.1), or if `If-None-Match` does.
- */
-export function checkConditions(request: Headers, etag: string): void {
-  checkIfMatch(request, etag);
-  if (matchesEtag(request.header('if-none-match'), etag)) throw preconditionFailed();
+export function checkConditions(request: Headers, toEtag: () => string): boolean {
+  const isConditional = hasConditions(request);
+  if (isConditional && matchesNone(request, toEtag())) throw preconditionFailed();
+  return isConditional;
 }
 
 /** The response to a GET or HEAD: 304 if the client has it. Throws `precondition_failed`. */
 export function toConditional(response: HttpResponse, request: Headers): HttpResponse {
   const { etag, headers, body } = response;
-  if (etag === undefined || !isConditional(request)) return response;
-  checkIfMatch(request, etag);
-  if (!matchesEtag(request.header('if-none-match'), etag)) return response;
+  if (etag === undefined || !hasConditions(request) || !matchesNone(request, etag)) return response;
   if (body instanceof Readable) body.destroy();
   const isKept = (at: number): boolean => !ofContent.has(headers[at - (at % 2)] ?? '');
   return emptyResponse(
@@ -61,20 +46,32 @@ export function toConditional(response: HttpResponse, request: Headers): HttpRes
 /** Headers that describe the content, which a 304 does not have (RFC 9110 §15.4.5). */
 const ofContent: ReadonlySet<string> = new Set(['Content-Type', 'Content-Encoding']);
 
-function preconditionFailed(): AppError {
-  return new AppError('precondition_failed', 'The resource is not in the state that is asked for.');
+function hasConditions(request: Headers): boolean {
+  return request.header('if-match') !== undefined || request.header('if-none-match') !== undefined;
 }
 
-function checkIfMatch(request: Headers, etag: string): void {
+/**
+ * True if `If-None-Match` contains the tag, by weak comparison (RFC 9110 §13.1.2). Throws if
+ * `If-Match` does not, by strong comparison (RFC 9110 §13.1.1).
+ */
+function matchesNone(request: Headers, etag: string): boolean {
   const ifMatch = request.header('if-match');
-  if (ifMatch === undefined) return;
-  if (!toTags(ifMatch).some((tag) => tag === '*' || tag === etag)) throw preconditionFailed();
+  if (ifMatch !== undefined && !includesTag(ifMatch, etag, (tag) => tag))
+    throw preconditionFailed();
+  const ifNoneMatch = request.header('if-none-match');
+  return ifNoneMatch !== undefined && includesTag(ifNoneMatch, etag, withoutWeakness);
 }
 
-function toTags(list: string): readonly string[] {
-  return list.split(',').map((tag) => tag.trim());
+/** `*` stands for any tag. Tags of this service contain no comma. */
+function includesTag(list: string, etag: string, toCompared: (tag: string) => string): boolean {
+  const tags = list.split(',').map((tag) => tag.trim());
+  return tags.some((tag) => tag === '*' || toCompared(tag) === toCompared(etag));
 }
 
 function withoutWeakness(tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag;
+}
+
+function preconditionFailed(): AppError {
+  return new AppError('precondition_failed', 'The resource is not in the state that is asked for.');
 }

@@ -42,14 +42,13 @@ export function isJsonType(contentType: string | undefined): boolean {
   return type.essence === 'application/json' || type.essence.endsWith('+json');
 }
 
-/** Parses JSON in UTF-8. Throws `invalid_json`, or `content_too_large` for too many values. */
-export function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw invalid('it is not valid UTF-8');
-  return parseJsonText(bytes.toString('utf8'));
-}
-
-/** The same for a text. Ignores a byte order mark at the start. */
-export function parseJsonText(text: string): unknown {
+/**
+ * Parses JSON: a text, or bytes in UTF-8. Ignores a byte order mark at the start. Throws
+ * `invalid_json`, or `content_too_large` for too many values.
+ */
+export function parseJson(source: Buffer | string): unknown {
+  if (typeof source !== 'string' && !isUtf8(source)) throw invalid('it is not valid UTF-8');
+  const text = source.toString();
   const json = text.charCodeAt(0) === 0xfe_ff ? text.slice(1) : text;
   checkTokens(json);
   let value: unknown;

@@ -44,7 +44,7 @@ export interface Todo {
 }
 
 /** Any JSON value. */
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export type Json = null | boolean | number | string | Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
 }

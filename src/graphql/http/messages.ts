@@ -5,7 +5,7 @@
  */
 
 import { AppError, httpStatusOf } from '../../errors.ts';
-import { isObject, parseJsonText } from '../../http/json.ts';
+import { isObject, parseJson } from '../../http/json.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
@@ -101,7 +101,7 @@ export function parseQueryString(query: string): GraphqlRequest {
     if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
     // An empty parameter counts as absent: forms send empty fields.
     if (value === '') continue;
-    body[name] = name === 'variables' || name === 'extensions' ? parseJsonText(value) : value;
+    body[name] = name === 'variables' || name === 'extensions' ? parseJson(value) : value;
   }
   return decodeRequest(body);
 }
