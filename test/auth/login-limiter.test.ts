@@ -1,10 +1,12 @@
-/** Failed logins lock an account for one address; many of either queue its logins (R21). */
+/** Failed logins lock an account for one address; many of either queue its logins (Spec §5, R21). */
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { createTokens } from '../../dist/auth/jwt.js';
 import {
   countedMax,
   createFailureCounts,
+  createLogin,
   createLoginLimiter,
   waitingMax,
 } from '../../dist/auth/login.js';
@@ -167,4 +169,28 @@ test('beyond the bound the oldest counts are dropped, the newest kept', () => {
   counts.add('one more');
   const kept = ['key 0', 'key 1', 'one more'].map((key) => counts.find(key).count);
   assert.deepEqual(kept, [0, 1, 1]);
+});
+
+const account = { id: '', username: 'ann', email: '', roles: [], passwordHash: 'hash' };
+
+test('an unknown user and a wrong password cost the same check, a locked one costs none', async () => {
+  const checked: (string | undefined)[] = [];
+  const login = createLogin({
+    security: () => undefined,
+    accounts: { findForLogin: (name) => (name === 'ann' ? account : undefined) },
+    limiter: createLoginLimiter(1, () => 0),
+    checkPassword: (_password, hash) => {
+      checked.push(hash);
+      return Promise.resolve(false);
+    },
+    tokens: createTokens({ secrets: [Buffer.alloc(32)], ttlSeconds: 60, now: () => new Date() }),
+  });
+  const attempt = (username: string) => login({ username, password: '', address: '192.0.2.1' });
+  for (const name of ['ann', 'nobody']) {
+    await assert.rejects(attempt(name), { code: 'invalid_credentials' });
+  }
+  for (const name of ['ann', 'nobody']) {
+    await assert.rejects(attempt(name), { code: 'too_many_requests' });
+  }
+  assert.deepEqual(checked, ['hash', undefined]);
 });

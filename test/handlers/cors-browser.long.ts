@@ -99,16 +99,6 @@ describe('a page on another port', { skip: noBrowser }, () => {
     assert.equal((await send(`${open.url}/nothing`, patch('{}'))).status, 404);
   });
 
-  it('uploads a form and reads it back', async () => {
-    const status = await page.evaluate(async (url) => {
-      const form = new FormData();
-      form.append('a', new Blob(['from a page']), 'page.txt');
-      return (await fetch(url, { method: 'POST', body: form })).status;
-    }, `${open.url}/api/multiparts/list`);
-    assert.equal(status, 200);
-    assert.match((await send(`${open.url}/api/multiparts`)).text ?? '', /from a page/);
-  });
-
   it('asks GraphQL, and reads an event stream and a socket', async () => {
     const query = '{ allPosts { id } }';
     const { text } = await send(`${open.url}/graphql`, json('POST', { query }));

@@ -8,7 +8,6 @@ import { AppError } from '../../dist/errors.js';
 import type { DurableFileIndex, StoredFile } from '../../dist/store/file-index.js';
 import type { Store } from '../../dist/store/store.js';
 import { withCode } from '../support/errors.js';
-import { times } from '../support/lists.js';
 import { rounds } from '../support/long.js';
 import { database } from '../support/shared-postgres.js';
 import { durableStores, inSqliteFile, onPostgres, openOn } from '../support/stores.js';
@@ -155,35 +154,6 @@ for (const { name, skip, newUrl } of durableStores) {
 }
 
 describe('a store of uploads with its index in PostgreSQL', { skip: onPostgres.skip }, () => {
-  it('counts what other nodes are just committing', async (t) => {
-    const directory = await createDirectory(t);
-    const url = await database.clearedDatabase();
-    const [one, other] = [await openOn(t, url), await openOn(t, url)];
-    const more = { directory, filesMax: 2 };
-    const nodes = [await openDurable(one, t, more), await openDurable(other, t, more)];
-    // Every commit gets as far as it can before any of them may change the index.
-    const locked = database.query(
-      url,
-      `DO $$ BEGIN
-        LOCK TABLE inkwell.files IN SHARE MODE;
-        WHILE (SELECT count(*) FROM pg_locks WHERE NOT granted) < 6 LOOP
-          PERFORM pg_sleep(0.01);
-        END LOOP;
-      END $$`,
-    );
-    const asked = `SELECT 1 FROM pg_locks WHERE granted AND mode = 'ShareLock'
-      AND relation = 'inkwell.files'::regclass`;
-    await until(async () => (await database.query(url, asked)).length > 0);
-    const outcomes = await Promise.allSettled(
-      times(6).map(async (at) =>
-        store(nodes[at % 2]?.uploads ?? assert.fail(), { [`file ${at}`]: '' }),
-      ),
-    );
-    await locked;
-    assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 2);
-    for (const { uploads } of nodes) assert.equal((await readAll(uploads)).length, 2);
-  });
-
   it('does not lose or keep half of what is committed while connections are cut', async (t) => {
     const records = await openOn(t, await database.clearedDatabase());
     const directory = await createDirectory(t);

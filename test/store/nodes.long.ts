@@ -26,17 +26,6 @@ async function startNodes(
   return { server, url, nodes };
 }
 
-describe('nodes on one PostgreSQL', { skip }, () => {
-  it('tell all subscribers once and in one order when all connections are cut', async (context) => {
-    const { server, nodes } = await startNodes(context, 2);
-    const disturb = async (): Promise<void> => {
-      await server.cutConnections();
-      await server.cutConnections();
-    };
-    assertWhole(await fanOut({ nodes, ...load, subscribers: 12, disturb }));
-  });
-});
-
 describe('nodes on one PostgreSQL under load', { skip, concurrency: true }, () => {
   it('go on while one of them stands still for 5 s, and it catches up', async (context) => {
     const { server, url, nodes } = await startNodes(context, 3);
