@@ -78,6 +78,12 @@ describe('statements that are joined', { skip }, () => {
     assert.deepEqual(await stored(store, id), times(40).map(String));
   });
 
+  it('are two to change an article that nobody else changes', async (t) => {
+    const { store, statements } = await open(t);
+    await store.articles.change(1, changing({ title: 'a' }));
+    assert.deepEqual(statements, ['read', 'write']);
+  });
+
   it('do not take up what comes when they were sent', async (t) => {
     const { store, statements, session } = await open(t);
     const { id } = await store.posts.create(draft);
