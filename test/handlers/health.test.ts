@@ -56,18 +56,6 @@ describe('the question to the store', () => {
     assert.equal(asked, 2);
   });
 
-  it('that is refused makes the server not ready, and alive still', async () => {
-    const { ask, clock } = createHealth(() => {
-      if (clock.now === 0) throw new Error('away');
-    });
-    const { status, body } = await ask();
-    assert.equal(status, 503);
-    assert.deepEqual(JSON.parse(body as string), away);
-    assert.equal((await ask('live')).status, 200);
-    clock.now = 1_000;
-    assert.equal((await ask()).status, 200);
-  });
-
   it('that nobody answers is 503 after a second, and is not asked again before it ends', async (t) => {
     // The timer of the question alone would not keep the process.
     const kept = setInterval(() => undefined, 60_000);
