@@ -56,17 +56,10 @@ interface ErrorFacts {
   readonly errors?: readonly FieldError[];
   /** The refused parameter of the query string. */
   readonly parameter?: string;
-  /** The methods of the resource, for `Allow` (405). */
-  readonly allow?: string;
-  /** The accepted media types, for `Accept` or `Accept-Patch` (415). */
-  readonly accept?: string;
-  readonly acceptPatch?: string;
-  /** The size of the file, for `Content-Range` (416). */
-  readonly contentRange?: string;
+  /** Headers that the status needs, such as `Allow` (405): name, value, name, value. */
+  readonly headers?: readonly string[];
   /** Whole seconds to wait, for `Retry-After` (429, 503). */
   readonly retryAfterSeconds?: number;
-  /** The supported version of WebSocket (RFC 6455 §4.4). */
-  readonly webSocketVersion?: string;
   /** The connection cannot be used further: it is closed after the response. */
   readonly close?: boolean;
 }

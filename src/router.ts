@@ -63,7 +63,9 @@ export function createRouter<E>(routes: readonly RouteOf<E>[]) {
       const endpoint = leaf.methods.get(method === 'HEAD' ? 'GET' : method);
       if (endpoint !== undefined) return { endpoint, params };
       const { allow } = leaf;
-      throw new AppError('method_not_allowed', `This resource has ${allow}.`, { allow });
+      throw new AppError('method_not_allowed', `This resource has ${allow}.`, {
+        headers: ['Allow', allow],
+      });
     },
     /** Returns the methods of a path for OPTIONS (R9). */
     allowed: (path: string): string => (fixed.get(path) ?? match(path)).leaf.allow,

@@ -23,14 +23,15 @@ function findNaively(routes: readonly RouteOf<string>[], method: string, path: s
     if (found !== undefined) return { endpoint: found.endpoint, params };
     const methods = own.map((one) => one.method);
     const head = methods.includes('GET') ? ['HEAD'] : [];
-    return { code: 'method_not_allowed', allow: [...methods, ...head, 'OPTIONS'].join(', ') };
+    const allow = [...methods, ...head, 'OPTIONS'].join(', ');
+    return { code: 'method_not_allowed', headers: ['Allow', allow] };
   }
   return { code: 'not_found' };
 }
 
 interface Refusal {
   readonly code: string;
-  readonly allow?: string;
+  readonly headers?: readonly string[];
 }
 
 /** What is returned, or the code and facts of what is thrown. */
@@ -100,8 +101,8 @@ test('it finds what the rules say, for any table and any path', () => {
       const router = createRouter(routes);
       const found = outcomeOf(() => router.find(verb, path));
       assert.deepEqual(found, findNaively(routes, verb, path));
-      const { code, allow } = findNaively(routes, 'no such method', path) as Refusal;
-      const expected = allow ?? { code };
+      const { code, headers } = findNaively(routes, 'no such method', path) as Refusal;
+      const expected = headers?.[1] ?? { code };
       assert.deepEqual(
         outcomeOf(() => router.allowed(path)),
         expected,

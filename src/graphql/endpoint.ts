@@ -211,7 +211,9 @@ function runOperation(
     );
   }
   if (prepared.operation === 'mutation' && scope.readsOnly === true) {
-    throw new AppError('method_not_allowed', 'A mutation is sent with POST.', { allow: 'POST' });
+    throw new AppError('method_not_allowed', 'A mutation is sent with POST.', {
+      headers: ['Allow', 'POST'],
+    });
   }
   return engine.execute(prepared, scope);
 }

@@ -54,7 +54,7 @@ export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'wr
       }
       const accept = 'application/json, multipart/form-data';
       const message = `The body must be one of: ${accept}.`;
-      throw new AppError('unsupported_media_type', message, { accept });
+      throw new AppError('unsupported_media_type', message, { headers: ['Accept', accept] });
     },
     get: async (request: HttpRequest): Promise<HttpResponse> =>
       request.query === '' && isBrowser(request) ? toUi : (endpoint ?? (await open())).get(request),

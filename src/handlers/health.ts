@@ -15,14 +15,8 @@ export function createHealthHandlers(store: Pick<Store, 'ping'>, monotonicNow: (
   let answer = Promise.resolve(true);
 
   const ask = async (): Promise<boolean> => {
-    try {
-      await store.ping();
-      return true;
-    } catch {
-      return false;
-    } finally {
-      isAsking = false;
-    }
+    await store.ping();
+    return true;
   };
   /** Asks at most once a second, and once at a time, so that probes cause no load. */
   const storeAnswers = (): Promise<boolean> => {
@@ -30,7 +24,9 @@ export function createHealthHandlers(store: Pick<Store, 'ping'>, monotonicNow: (
     if (isAsking || now - askedAt < patienceMilliseconds) return answer;
     isAsking = true;
     askedAt = now;
-    answer = Promise.race([ask(), pause(patienceMilliseconds, false, { ref: false })]);
+    const asked = ask().catch(() => false);
+    void asked.then(() => (isAsking = false));
+    answer = Promise.race([asked, pause(patienceMilliseconds, false, { ref: false })]);
     return answer;
   };
 

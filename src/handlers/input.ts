@@ -102,7 +102,8 @@ export function getPatchType(request: HttpRequest, types: readonly string[]): st
     return type.essence;
   }
   const message = `The patch must be ${types.join(' or ')} in UTF-8.`;
-  throw new AppError('unsupported_media_type', message, { acceptPatch: types.join(', ') });
+  const headers = ['Accept-Patch', types.join(', ')];
+  throw new AppError('unsupported_media_type', message, { headers });
 }
 
 interface Changed<T> {

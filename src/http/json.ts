@@ -28,7 +28,7 @@ export async function readJson<T>(
 ): Promise<T> {
   if (!isJsonType(request.header('content-type'))) {
     throw new AppError('unsupported_media_type', 'The body must be application/json in UTF-8.', {
-      accept: 'application/json',
+      headers: ['Accept', 'application/json'],
     });
   }
   return decode(parseJson(await request.readBody(bytesMax)));

@@ -35,14 +35,7 @@ export function toProblemResponse(error: AppError): HttpResponse & { readonly bo
 
 /** The headers of a response with an error, whatever the format of its body. */
 export function toErrorHeaders({ code, facts }: AppError, contentType: string): string[] {
-  const headers = ['Content-Type', contentType];
-  if (facts.allow !== undefined) headers.push('Allow', facts.allow);
-  if (facts.accept !== undefined) headers.push('Accept', facts.accept);
-  if (facts.acceptPatch !== undefined) headers.push('Accept-Patch', facts.acceptPatch);
-  if (facts.contentRange !== undefined) headers.push('Content-Range', facts.contentRange);
-  if (facts.webSocketVersion !== undefined) {
-    headers.push('Sec-WebSocket-Version', facts.webSocketVersion);
-  }
+  const headers = ['Content-Type', contentType, ...(facts.headers ?? [])];
   if (facts.retryAfterSeconds !== undefined) {
     headers.push('Retry-After', String(facts.retryAfterSeconds));
   }

@@ -27,6 +27,6 @@ export function toByteRange(header: string | undefined, size: number): ByteRange
   if (start < end) return { start, end };
   if (size === 0 && Number(suffix) > 0) return undefined;
   throw new AppError('range_not_satisfiable', 'The range is beyond the end.', {
-    contentRange: `bytes */${size}`,
+    headers: ['Content-Range', `bytes */${size}`],
   });
 }

@@ -142,7 +142,7 @@ test('an outage is told in its place beside data, and as a refusal where there i
 });
 
 test('a refused request has the same headers as an error elsewhere, apart from its type', () => {
-  const facts = { allow: 'GET', accept: 'a/b', retryAfterSeconds: 5, close: true };
+  const facts = { headers: ['Allow', 'GET'], retryAfterSeconds: 5, close: true };
   for (const code of ['draining', 'invalid_token', 'method_not_allowed'] as const) {
     const error = new AppError(code, 'No.', facts);
     const { status, headers } = refusalResponse(error, 'application/json');

@@ -152,7 +152,7 @@ function checkHandshake(
   refuseForeign({ host, header: (name) => incoming.headers[name]?.toString() }, config);
   if (incoming.headers['sec-websocket-version'] !== '13') {
     throw new AppError('malformed_request', 'The version of WebSocket here is 13.', {
-      webSocketVersion: '13',
+      headers: ['Sec-WebSocket-Version', '13'],
     });
   }
   const offered = incoming.headers['sec-websocket-protocol'];

@@ -87,7 +87,7 @@ function findBoundary(contentType: string | undefined): string {
   const type = contentType === undefined ? undefined : parseMediaType(contentType);
   if (type?.essence !== 'multipart/form-data') {
     throw new AppError('unsupported_media_type', 'The body must be multipart/form-data.', {
-      accept: 'multipart/form-data',
+      headers: ['Accept', 'multipart/form-data'],
     });
   }
   const boundary = type.parameters.get('boundary');

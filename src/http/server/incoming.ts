@@ -53,7 +53,7 @@ export function checkMessage(incoming: IncomingMessage): void {
   const { method } = incoming;
   if (method === 'TRACE') {
     throw new AppError('method_not_allowed', 'TRACE is not served.', {
-      allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+      headers: ['Allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
     });
   }
   checkSingle(incoming.rawHeaders);

@@ -89,7 +89,9 @@ export class HttpServer {
       });
     });
     server.on('connect', (_incoming, socket) => {
-      const error = new AppError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET' });
+      const error = new AppError('method_not_allowed', 'CONNECT is not served.', {
+        headers: ['Allow', 'GET'],
+      });
       const connection = connections.get(socket as Socket);
       connection?.afterResponsesDetached(() => listener.refuse(socket as Socket, error));
     });
