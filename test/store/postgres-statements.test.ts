@@ -174,27 +174,23 @@ test('statements end in time although the clock is set back', { skip }, async (t
   assert.equal(row?.['n'], '7');
 });
 
-test(
-  'a locked table holds up those who ask for its records, in time, and nobody else',
-  { skip },
-  async (t) => {
-    const url = await database.createDatabase();
-    const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
-    const service = await startServer(t, { env: { STORE_URL: url, ...limits } });
-    const session = openSession(t, url);
-    await session.begin(async (lock) => {
-      await lock`LOCK TABLE inkwell.todos IN ACCESS EXCLUSIVE MODE`;
-      const todos = ['/api/todos', `/api/todos/${randomUUID()}`, `/api/todos/${randomUUID()}`];
-      const ask = async (path: string): Promise<number> => (await service.fetch(path)).status;
-      const lists = Promise.all(times(30).map((at) => ask(todos[at % 3] ?? '')));
-      const others = ['/posts', '/api/articles', '/api/articles/1', '/posts'].map(ask);
-      assert.deepEqual(await Promise.all(others), [200, 200, 200, 200]);
-      assert.deepEqual(new Set(await lists), new Set([503]));
-    });
-    assert.equal((await service.fetch('/api/todos')).status, 200);
-    assert.ok(!service.logged.some(({ event }) => event === 'database is away'));
-  },
-);
+test('a locked table holds up who asks for its records, and nobody else', { skip }, async (t) => {
+  const url = await database.createDatabase();
+  const limits = { STORE_TIMEOUT_SECONDS: '600', IDLE_TIMEOUT_SECONDS: '600' };
+  const service = await startServer(t, { env: { STORE_URL: url, ...limits } });
+  const session = openSession(t, url);
+  await session.begin(async (lock) => {
+    await lock`LOCK TABLE inkwell.todos IN ACCESS EXCLUSIVE MODE`;
+    const todos = ['/api/todos', `/api/todos/${randomUUID()}`, `/api/todos/${randomUUID()}`];
+    const ask = async (path: string): Promise<number> => (await service.fetch(path)).status;
+    const lists = Promise.all(times(30).map((at) => ask(todos[at % 3] ?? '')));
+    const others = ['/posts', '/api/articles', '/api/articles/1', '/posts'].map(ask);
+    assert.deepEqual(await Promise.all(others), [200, 200, 200, 200]);
+    assert.deepEqual(new Set(await lists), new Set([503]));
+  });
+  assert.equal((await service.fetch('/api/todos')).status, 200);
+  assert.ok(!service.logged.some(({ event }) => event === 'database is away'));
+});
 
 test('a change of an article does not wait for one of another article', { skip }, async (t) => {
   const url = await database.createDatabase();
@@ -210,3 +206,23 @@ test('a change of an article does not wait for one of another article', { skip }
   });
   assert.equal((await allOf(store.articles.all)).length, 2);
 });
+
+test(
+  'statements are prepared once in a session, never where it may change',
+  { skip },
+  async (t) => {
+    const url = await database.createDatabase();
+    const options = { log: () => undefined, connectionsMax: 1, timeoutSeconds: 5 };
+    for (const [parameters, names] of [
+      ['', ['s0', 's1']],
+      ['?prepare=false', []],
+    ] as const) {
+      const pool = new Pool(await createServer(url + parameters), options);
+      t.after(() => pool.close());
+      for (const _ of [1, 2]) await pool.read(sql`SELECT 1`);
+      const found = await pool.read(sql`SELECT name FROM pg_prepared_statements ORDER BY name`);
+      const prepared = found.map(({ name }) => name);
+      assert.deepEqual(prepared, names);
+    }
+  },
+);
