@@ -68,28 +68,19 @@ const nodeForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::(?:[0-9]{1,5}|_[0-9A-Za
 function readForwarded(header: string): readonly string[] {
   const nodes: string[] = [];
   let node = '';
-  let at = 0;
-  while (at <= header.length) {
-    pairForm.lastIndex = at;
-    const [all, name = '', token, quoted, end] = pairForm.exec(header) ?? [];
-    if (all === undefined) return [];
-    if (name.toLowerCase() === 'for') node = token ?? unquote(quoted ?? '');
-    at += all.length;
+  for (const [, name = '', token, quoted = '', end] of header.matchAll(pairForm)) {
+    if (name.toLowerCase() === 'for') node = token ?? quoted.replaceAll(/\\(.)/g, '$1');
     if (end === ';') continue;
     nodes.push(node);
     node = '';
-    if (end === '') break;
+    if (end === '') return nodes;
   }
-  return nodes;
+  return [];
 }
 
 /** RFC 7239 §4, RFC 9110 §5.6: one pair and its separator. Matches in linear time. */
 const pairForm =
-  /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z:[\]-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([,;]|$)/y;
-
-function unquote(quoted: string): string {
-  return quoted.replaceAll(/\\(.)/g, '$1');
-}
+  /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z:[\]-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([,;]|$)/gy;
 
 /** Returns the canonical form, or undefined if `text` is not an address. */
 function toAddress(text: string): string | undefined {

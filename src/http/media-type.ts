@@ -12,7 +12,7 @@ export const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const essencePattern = new RegExp(`^[ \\t]*(${token}/${token})[ \\t]*(?=;|$)`);
 const parameterPattern = new RegExp(
   `[ \\t]*;[ \\t]*(?:(${token})=(?:(${token})|"((?:[^"\\\\\\x00-\\x08\\x0a-\\x1f\\x7f]|\\\\[^\\x00-\\x08\\x0a-\\x1f\\x7f])*)"))?[ \\t]*`,
-  'y',
+  'gy',
 );
 
 /** Parses a media type; undefined if it is malformed. */
@@ -20,19 +20,14 @@ export function parseMediaType(text: string): MediaType | undefined {
   const found = essencePattern.exec(text);
   if (found?.[1] === undefined) return undefined;
   const parameters = new Map<string, string>();
-  let at = found[0].length;
-  while (at < text.length) {
-    parameterPattern.lastIndex = at;
-    const next = parameterPattern.exec(text);
-    if (next === null || next[0] === '') return undefined;
-    at = parameterPattern.lastIndex;
-    const name = next[1]?.toLowerCase();
-    const value = next[2] ?? next[3]?.replaceAll(/\\(.)/g, '$1');
-    if (name !== undefined && value !== undefined && !parameters.has(name)) {
-      parameters.set(name, value);
-    }
+  let end = found[0].length;
+  for (const [all, given, plain, quoted = ''] of text.slice(end).matchAll(parameterPattern)) {
+    end += all.length;
+    const name = given?.toLowerCase();
+    if (name === undefined || parameters.has(name)) continue;
+    parameters.set(name, plain ?? quoted.replaceAll(/\\(.)/g, '$1'));
   }
-  return { essence: found[1].toLowerCase(), parameters };
+  return end === text.length ? { essence: found[1].toLowerCase(), parameters } : undefined;
 }
 
 /** True if the charset is absent or UTF-8. */

@@ -1,7 +1,7 @@
 /**
- * Serves files that are part of the build. A folder is listed at the first request; from then
- * on a client's path is only a key in that list, never a path of the file system. Each file is read
- * once and cached, so that the folder's size is the limit.
+ * Serves files that are part of the build. A folder is read at the first request; from then on a
+ * client's path is only a key of its files, never a path of the file system. They stay in memory:
+ * the folder's size is the limit.
  *
  * A file named `name.gz` is the file `name`, stored compressed. Clients that accept gzip get it as
  * it is, others decompressed (RFC 9110 §8.4).
@@ -55,11 +55,11 @@ async function unpack(bytes: Buffer): Promise<Readable> {
  * are no files. `shared`: headers of every response, flat (name, value, name, value).
  */
 export function createStaticFiles(folder: string, shared: readonly string[]): StaticFiles {
-  const files = keepOnce(() => listFiles(folder));
+  const files = keepOnce(() => readFolder(folder));
   return async (request, name) => {
-    const read = (await files()).get(name);
-    if (read === undefined) throw noSuchFile();
-    return toResponse(request, await read(), shared);
+    const file = (await files()).get(name);
+    if (file === undefined) throw noSuchFile();
+    return toResponse(request, file, shared);
   };
 }
 
@@ -108,24 +108,23 @@ function keepOnce<T>(act: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Maps the name in a URL to a function that reads the file, for all files under `folder`. */
-async function listFiles(folder: string): Promise<ReadonlyMap<string, () => Promise<File>>> {
-  const files = new Map<string, () => Promise<File>>();
-  try {
-    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile()) continue;
-      const path = join(entry.parentPath, entry.name);
-      const name = relative(folder, path).replaceAll(sep, '/').replace(/\.gz$/, '');
-      files.set(
-        name,
-        keepOnce(() => readShipped(name, path)),
-      );
-    }
-  } catch (error) {
-    // A build without the folder (by tsc alone) works without these files.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+/** Returns all files under `folder` by their names in a URL. */
+async function readFolder(folder: string): Promise<ReadonlyMap<string, File>> {
+  const files = new Map<string, File>();
+  const options = { recursive: true, withFileTypes: true } as const;
+  // A build without the folder (by tsc alone) works without these files.
+  for (const entry of await readdir(folder, options).catch(noneIfMissing)) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(folder, path).replaceAll(sep, '/').replace(/\.gz$/, '');
+    files.set(name, await readShipped(name, path));
   }
   return files;
+}
+
+function noneIfMissing(error: NodeJS.ErrnoException): [] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
 }
 
 /** The tag is weak: it is the same for compressed and plain content (RFC 9110 §8.8.3.3). */
