@@ -8,7 +8,7 @@ import createBusboy, { type Busboy } from 'busboy';
 import { AppError } from '../../errors.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { type OwnOrigins, refuseForeign } from '../origins.ts';
-import { GatheredBytes, memoryOf, poolIsFull } from '../server/body.ts';
+import { append, memoryOf, poolIsFull } from '../server/body.ts';
 
 import { parseMediaType } from '../media-type.ts';
 import type { HttpRequest } from '../message.ts';
@@ -67,17 +67,20 @@ export async function readPart(
   bytesMax: number,
   room: Reservation,
 ): Promise<Buffer> {
-  const bytes = new GatheredBytes();
+  let space: Buffer = Buffer.alloc(0);
+  let length = 0;
   let reserved = 0;
   for await (const batch of content) {
-    for (const chunk of batch) bytes.add(chunk);
-    const { length } = bytes;
+    for (const chunk of batch) {
+      space = append(space, length, chunk);
+      length += chunk.length;
+    }
     if (length > bytesMax) throw tooLarge('A text part', bytesMax);
     if (length <= uncountedBytesMax) continue;
     if (!room.grow(memoryOf(length) - reserved)) throw poolIsFull();
     reserved = memoryOf(length);
   }
-  return bytes.take();
+  return space.subarray(0, length);
 }
 
 /** RFC 2046 §5.1.1: 1 to 70 characters of a short list; the last one is not a space. */

@@ -24,6 +24,8 @@ const parsedBytesMax = 3 * 1024 * 1024;
 /** Up to this size Node reads the rest of a body, so that the connection can be reused. */
 const restBytesMax = 65_536;
 
+const noBytes = Buffer.alloc(0);
+
 /**
  * A body that is being received. It is copied together from the start, also while its request
  * waits: Node would keep each chunk as an object, and a client can send each byte separately.
@@ -35,7 +37,9 @@ export class RequestBody {
   readonly #incoming: IncomingMessage;
   /** In bytes; not a number for a chunked body. */
   readonly #declaredLength: number;
-  readonly #bytes = new GatheredBytes();
+  /** What has arrived is at its start. */
+  #space: Buffer = noBytes;
+  #length = 0;
   /** `unread`: `begin` is to be called, which a chunked body does not need. */
   state: 'unread' | 'coming' | 'whole' = 'unread';
   /** Why no more can be read. */
@@ -98,9 +102,9 @@ export class RequestBody {
   readChunk(): MaybePromise<Buffer> {
     this.#resume();
     if (this.#error !== undefined) throw this.#error;
-    if (this.#bytes.length > 0 || this.state === 'whole') {
+    if (this.#length > 0 || this.state === 'whole') {
       this.room?.release();
-      return this.#bytes.take();
+      return this.#take();
     }
     return this.#arrival().then(() => this.readChunk());
   }
@@ -109,7 +113,7 @@ export class RequestBody {
   leave(error: Error = new ClientGone('The body is not read further.')): void {
     if (this.#error !== undefined) return;
     this.#error = error;
-    this.#bytes.take();
+    this.#take();
     if (this.state !== 'whole') {
       this.#resume();
       this.#incoming.resume();
@@ -129,16 +133,24 @@ export class RequestBody {
 
   /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
   #takeWhole(bytesMax: number): Buffer | undefined {
-    const { length, space } = this.#bytes;
+    const length = this.#length;
     const isWhole = this.state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
     else if (length > uncountedBytesMax) {
       const room = (this.room ??= this.#pool.open());
-      const missing = (isWhole ? memoryOf(length) : space.length) - room.bytes;
+      const missing = (isWhole ? memoryOf(length) : this.#space.length) - room.bytes;
       if (missing > 0 && !room.grow(missing)) this.leave(poolIsFull());
     }
     if (this.#error !== undefined) throw this.#error;
-    return isWhole ? this.#bytes.take() : undefined;
+    return isWhole ? this.#take() : undefined;
+  }
+
+  #take(): Buffer {
+    const space = this.#space;
+    const length = this.#length;
+    this.#space = noBytes;
+    this.#length = 0;
+    return space.length === length ? space : space.subarray(0, length);
   }
 
   /** Resolves when more has arrived, or nothing more will. */
@@ -168,12 +180,13 @@ export class RequestBody {
 
   #add(piece: Buffer): void {
     if (this.#error !== undefined) return;
-    this.#bytes.add(piece);
+    this.#space = append(this.#space, this.#length, piece);
+    this.#length += piece.length;
     this.#wake?.();
-    if (this.#bytes.length <= this.#aheadBytesMax) return;
+    if (this.#length <= this.#aheadBytesMax) return;
     // What no handler has asked for yet is in memory already, and cannot be refused.
     this.room ??= this.#pool.open();
-    this.room.set(this.#bytes.space.length);
+    this.room.set(this.#space.length);
     if (this.#isPaused) return;
     this.#isPaused = true;
     // Deferred: after each chunk, Node 20 resumes the socket in a tick of its own.
@@ -200,39 +213,18 @@ export function poolIsFull(): AppError {
   return overloaded('The server is serving too much at once.');
 }
 
-const noBytes = Buffer.alloc(0);
-
 /**
- * Copies chunks into one buffer as they arrive. A client can send each byte separately, and each
- * chunk would take about 250 bytes in addition to its own.
+ * Returns a buffer with `piece` after the first `length` bytes of `space`, which it is if there is
+ * room. A client can send each byte separately, and each chunk would take about 250 bytes in
+ * addition to its own.
  */
-export class GatheredBytes {
-  /** The memory in use; the bytes so far are at its start. */
-  space: Buffer = noBytes;
-  /** The number of bytes so far. */
-  length = 0;
-
-  add(piece: Buffer): void {
-    const length = this.length + piece.length;
-    // Most bodies are a single chunk, which is not copied.
-    if (this.length === 0) this.space = piece;
-    else {
-      if (length > this.space.length) {
-        // Doubled, so that each byte is copied about twice.
-        const space = Buffer.allocUnsafeSlow(2 * length);
-        this.space.copy(space, 0, 0, this.length);
-        this.space = space;
-      }
-      piece.copy(this.space, this.length);
-    }
-    this.length = length;
-  }
-
-  /** Returns all bytes, and starts again without any. */
-  take(): Buffer {
-    const { space, length } = this;
-    this.space = noBytes;
-    this.length = 0;
-    return space.length === length ? space : space.subarray(0, length);
-  }
+export function append(space: Buffer, length: number, piece: Buffer): Buffer {
+  // Most bodies are a single chunk, which is not copied.
+  if (length === 0) return piece;
+  const end = length + piece.length;
+  // Doubled, so that each byte is copied about twice.
+  const grown = end <= space.length ? space : Buffer.allocUnsafeSlow(2 * end);
+  if (grown !== space) space.copy(grown, 0, 0, length);
+  piece.copy(grown, length);
+  return grown;
 }
