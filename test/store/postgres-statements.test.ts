@@ -78,6 +78,13 @@ describe('statements that are joined', { skip }, () => {
     assert.deepEqual(await stored(store, id), times(40).map(String));
   });
 
+  it('are one for each text that is long', async (t) => {
+    const { store, statements } = await open(t);
+    const long = { ...draft, content: 'x'.repeat(600_000) };
+    await Promise.all(times(3).map(async () => store.posts.create(long)));
+    assert.deepEqual(statements, ['write', 'write', 'write']);
+  });
+
   it('are two to change an article that nobody else changes', async (t) => {
     const { store, statements } = await open(t);
     await store.articles.change(1, changing({ title: 'a' }));
