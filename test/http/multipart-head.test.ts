@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
-import { type PartHead, parsePartHead } from '../../dist/http/multipart/guard.js';
+import { type PartHead, parsePartHead } from '../../dist/http/multipart/headers.js';
 import { createBoundary, writeMultipart } from '../../dist/http/multipart/write.js';
 import { cases } from '../support/long.js';
 import { isInvalid } from '../support/multipart.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import type { HttpRequest } from '../../dist/http/message.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
-import type { PartHead } from '../../dist/http/multipart/guard.js';
+import type { PartHead } from '../../dist/http/multipart/headers.js';
 import { ClientGone } from '../../dist/http/server/body.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { withCode } from './errors.js';

@@ -1,24 +1,22 @@
 /**
- * Reads a multipart/form-data body part by part, as raw bytes (Spec §4.4, §2.7). The guard checks
- * the bytes, busboy separates the parts, and their chunks are batched for the reader.
+ * Reads a multipart/form-data body part by part, as raw bytes (Spec §4.4, §2.7): body → guard →
+ * busboy → part. Nothing is read of the body until a reader asks for more than there is.
+ *
+ * busboy silently drops a part whose header block it cannot parse, and decodes a part without a
+ * file name as text. Therefore a guard finds the delimiters, refuses lines that only begin like
+ * one, limits and parses the header blocks, and passes the contents to busboy unchanged, each as a
+ * file between delimiters made here.
  */
 
+import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
 import { AppError } from '../../errors.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import { type OwnOrigins, refuseForeign } from '../origins.ts';
 import { append, memoryOf, poolIsFull } from '../server/body.ts';
-
-import { parseMediaType } from '../media-type.ts';
 import type { HttpRequest } from '../message.ts';
-import {
-  busboyBoundary,
-  invalidMultipart,
-  MultipartGuard,
-  parsePartHead,
-  type PartHead,
-} from './guard.ts';
+import { findBoundary, invalidMultipart, parsePartHead, type PartHead } from './headers.ts';
 
 interface MultipartRules extends OwnOrigins {
   /** The limit for the whole body. */
@@ -52,9 +50,9 @@ export async function readMultipart(
   if (Number(request.header('content-length')) > rules.uploadBytesMax) {
     throw tooLarge('The multipart body', rules.uploadBytesMax);
   }
-  const parts = new Parts(request, boundary, rules);
-  for (let part = await parts.next(); part !== undefined; part = await parts.next()) {
-    await onPart(part.head, parts.read(part));
+  const parts = new Parts(request, boundary, rules.uploadBytesMax);
+  for (let head = await parts.next(); head !== undefined; head = await parts.next()) {
+    await onPart(head, parts.content());
   }
 }
 
@@ -83,186 +81,216 @@ export async function readPart(
   return space.subarray(0, length);
 }
 
-/** RFC 2046 §5.1.1: 1 to 70 characters of a short list; the last one is not a space. */
-const boundaryPattern = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
-
-function findBoundary(contentType: string | undefined): string {
-  const type = contentType === undefined ? undefined : parseMediaType(contentType);
-  if (type?.essence !== 'multipart/form-data') {
-    throw new AppError('unsupported_media_type', 'The body must be multipart/form-data.', {
-      headers: ['Accept', 'multipart/form-data'],
-    });
-  }
-  const boundary = type.parameters.get('boundary');
-  if (boundary === undefined || !boundaryPattern.test(boundary)) {
-    throw invalidMultipart('its media type has no valid boundary');
-  }
-  return boundary;
-}
-
 function tooLarge(what: string, bytesMax: number): AppError {
   return new AppError('content_too_large', `${what} is larger than ${bytesMax} bytes.`);
 }
 
-/** A part that busboy is delivering, and what its reader has not taken yet. */
-interface Part {
-  readonly head: PartHead;
-  chunks: Buffer[];
-  bytes: number;
-  isWhole: boolean;
-}
+/**
+ * The boundary of busboy's input. It has 192 random bits, so that no content contains it. It is
+ * long, because busboy's search skips that many bytes at a time.
+ */
+export const busboyBoundary = `${randomBytes(24).toString('hex')}${'~'.repeat(1_000)}`;
+const busboyDelimiter = Buffer.from(`\r\n--${busboyBoundary}`);
+const busboyHead = Buffer.from(
+  '\r\nContent-Disposition: form-data; name=part; filename=part\r\n\r\n',
+);
+
+const noBytes = Buffer.alloc(0);
+const crlf = Buffer.from('\r\n');
+const headEnd = Buffer.from('\r\n\r\n');
 
 /** Parts of one body: each opens a file, and all are stored or removed together. */
 const partsMax = 1_000;
 /** What a part keeps in memory until all are stored, beside the text of its header block. */
 const partBytes = 1_024;
+/**
+ * Limit for a header block, and for the text before the first and after the last delimiter, which
+ * is ignored (RFC 2046 §5.1.1). The names of all parts stay in memory until the last one is
+ * stored: 2 MiB for 1,000 parts, which is what a request with such a body reserves.
+ */
+const unseenBytesMax = 1_024;
 /** Writing 1 MiB at once takes two thirds of the time of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
 /** Limits tiny chunks: each takes memory in addition to its bytes. */
 const batchChunksMax = 256;
 
-/**
- * The parts of one body: body → guard → busboy → part. Nothing is read of the body until a reader
- * asks for more than there is.
- */
+/** The parts of one body. */
 class Parts {
   readonly #request: HttpRequest;
   readonly #bodyBytesMax: number;
-  readonly #guard: MultipartGuard;
+  readonly #delimiter: Buffer;
   readonly #busboy: Busboy;
-  /** The heads of parts that busboy has not delivered yet. */
-  readonly #heads: PartHead[] = [];
-  /** The parts that `next` has not returned yet. */
-  readonly #parts: Part[] = [];
-  #last: Part | undefined;
+  /** What arrived and was not passed on. The first delimiter needs no line end before it. */
+  #rest: Buffer = crlf;
   #bodyBytes = 0;
   #headBytes = 0;
-  #delivered = 0;
-  #isOver = false;
-  #failure: Error | undefined;
-  #wake = (): void => undefined;
+  #count = 0;
+  #isInPart = false;
+  #isClosed = false;
+  /** What busboy has found: the number of parts, and the content of the last one. */
+  #found = 0;
+  #stream: Readable | undefined;
+  /** Content that the reader has not got, or is using. */
+  #batch: Buffer[] = [];
+  #batchBytes = 0;
 
-  constructor(request: HttpRequest, boundary: string, { uploadBytesMax }: MultipartRules) {
+  constructor(request: HttpRequest, boundary: string, bodyBytesMax: number) {
     this.#request = request;
-    this.#bodyBytesMax = uploadBytesMax;
+    this.#bodyBytesMax = bodyBytesMax;
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
     this.#busboy = createBusboy({
       headers: { 'content-type': `multipart/form-data; boundary=${busboyBoundary}` },
     });
-    this.#busboy
-      .on('file', (name, stream) => this.#deliver(name, stream))
-      .on('drain', () => this.#wake())
-      .on('finish', () => this.#wake())
-      .on('error', () => {
-        this.#refuse();
-        this.#wake();
-      });
-    this.#guard = new MultipartGuard(boundary, {
-      head: (block) => this.#announce(block),
-      write: (bytes) => this.#busboy.write(bytes),
+    this.#busboy.on('file', (_name, stream) => {
+      this.#found += 1;
+      this.#stream = stream;
     });
+    this.#busboy.write(busboyDelimiter);
   }
 
-  /** Discards what is left of the last part, and returns the next one; undefined at the end. */
-  async next(): Promise<Part | undefined> {
-    for (let last = this.#last; last?.isWhole === false; last = this.#last) {
-      last.chunks = [];
-      last.bytes = 0;
-      await this.#advance();
+  /** Discards what is left of the last part; returns the next one's head, or none at the end. */
+  async next(): Promise<PartHead | undefined> {
+    this.#releaseBatch();
+    while (this.#isInPart) {
+      await this.#readContent();
+      this.#releaseBatch();
     }
-    while (this.#parts.length === 0 && !this.#isOver) await this.#advance();
-    this.#last = this.#parts.shift();
-    return this.#last;
+    if (this.#count === 0) await this.#readTo(this.#delimiter);
+    while (this.#rest.length < crlf.length) await this.#receive();
+    if (this.#rest.toString('latin1', 0, crlf.length) === '--') return this.#readEpilogue();
+    if (this.#rest.indexOf(crlf) !== 0) {
+      throw invalidMultipart('a line begins with the delimiter but is none');
+    }
+    // The search includes the delimiter's line end, so that it finds an empty block too.
+    const block = await this.#readTo(headEnd);
+    this.#countPart(2 * block.length + partBytes);
+    const head = parsePartHead(block.subarray(crlf.length));
+    await this.#keepLineEnd();
+    this.#isInPart = true;
+    this.#pass(busboyHead);
+    return head;
   }
 
-  async *read(part: Part): AsyncGenerator<readonly Buffer[], void, undefined> {
+  /** The content of the part that `next` has returned. */
+  async *content(): AsyncGenerator<readonly Buffer[], void, undefined> {
+    while (this.#isInPart) {
+      await this.#readContent();
+      if (this.#batchBytes === 0 || (this.#isInPart && !this.#isBatchFull())) continue;
+      yield this.#batch;
+      this.#releaseBatch();
+    }
+  }
+
+  /** Passes on the content that has arrived, up to the next delimiter; waits if there is none. */
+  async #readContent(): Promise<void> {
+    const data = this.#rest;
+    const found = data.indexOf(this.#delimiter);
+    const end = found === -1 ? this.#certainEnd(data) : found;
+    if (end > 0) this.#pass(data.subarray(0, end));
+    // No empty slice: the reader can give the memory of a chunk back.
+    this.#rest = end === data.length ? noBytes : data.subarray(end);
+    if (found !== -1) {
+      this.#rest = this.#rest.subarray(this.#delimiter.length);
+      this.#isInPart = false;
+      this.#pass(busboyDelimiter);
+      if (this.#found !== this.#count) throw invalidMultipart('a part cannot be read');
+    } else if (end === 0) await this.#receive();
+  }
+
+  /** The end of what cannot begin a delimiter. A boundary contains no line end. */
+  #certainEnd(data: Buffer): number {
+    const tail = data.subarray(Math.max(0, data.length - this.#delimiter.length + 1));
+    const start = tail.lastIndexOf('\r');
+    const isDelimiter = start !== -1 && this.#delimiter.indexOf(tail.subarray(start)) === 0;
+    return isDelimiter ? data.length - tail.length + start : data.length;
+  }
+
+  /** Adds what busboy makes of these bytes to the batch. */
+  #pass(bytes: Buffer): void {
+    this.#busboy.write(bytes);
+    // Taken at once, so that busboy never waits, and a chunk with only content is not copied.
+    const chunk = this.#stream?.read() as Buffer | null | undefined;
+    if (!chunk) return;
     const { room } = this.#request;
-    let counted = 0;
-    while (!part.isWhole || part.chunks.length > 0) {
-      // Without room, less is read at once.
-      const isFull = part.chunks.length >= batchChunksMax || part.bytes >= batchBytesMax;
-      if (!part.isWhole && !isFull && (part.bytes === 0 || room.hasRoom(batchBytesMax))) {
-        await this.#advance();
-        // The last batch is not in use any more.
-        room.set(room.bytes + part.bytes - counted);
-        counted = part.bytes;
-        continue;
-      }
-      const { chunks } = part;
-      part.chunks = [];
-      part.bytes = 0;
-      yield chunks;
-    }
-    room.set(room.bytes - counted);
+    room.set(room.bytes + chunk.length);
+    this.#batch.push(chunk);
+    this.#batchBytes += chunk.length;
   }
 
-  /** Passes on what has arrived of the body, and waits if nothing has. */
-  async #advance(): Promise<void> {
-    try {
-      if (this.#isOver) this.#refuse();
-      if (this.#failure === undefined) await this.#passOn(await this.#request.readChunk());
-    } catch (error) {
-      this.#failure ??= error as Error; // nothing else is thrown
-    }
-    if (this.#failure !== undefined) throw this.#failure;
+  #isBatchFull(): boolean {
+    if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
+    // Without room, less is read at once.
+    return !this.#request.room.hasRoom(batchBytesMax);
   }
 
-  async #passOn(chunk: Buffer): Promise<void> {
-    const busboy = this.#busboy;
-    if (chunk.length > 0) {
-      this.#bodyBytes += chunk.length;
-      if (this.#bodyBytes > this.#bodyBytesMax) {
-        throw tooLarge('The multipart body', this.#bodyBytesMax);
-      }
-      this.#guard.push(chunk);
-      // busboy waits for the streams of parts, which flow from the next tick on.
-      while (busboy.writableLength > 0 && this.#failure === undefined) await this.#signal();
-      return;
-    }
-    this.#guard.end();
-    busboy.end();
-    while (!busboy.writableFinished && this.#failure === undefined) await this.#signal();
-    this.#isOver = true;
-    if (this.#delivered !== this.#guard.parts) this.#refuse();
+  #releaseBatch(): void {
+    const { room } = this.#request;
+    room.set(room.bytes - this.#batchBytes);
+    this.#batch = [];
+    this.#batchBytes = 0;
   }
 
-  /** Resolves when busboy has finished, takes more, or has failed. */
-  #signal(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-
-  #announce(block: Buffer): void {
-    if (this.#guard.parts === partsMax) {
+  #countPart(bytes: number): void {
+    if (this.#count === partsMax) {
       throw new AppError('content_too_large', `There are more than ${partsMax} parts.`);
     }
-    const bytes = 2 * block.length + partBytes;
+    this.#count += 1;
     this.#headBytes += bytes;
     if (this.#headBytes > uncountedBytesMax && !this.#request.room.grow(bytes)) throw poolIsFull();
-    this.#heads.push(parsePartHead(block));
   }
 
-  /** The part from busboy must be the next one announced. */
-  #deliver(name: string, stream: Readable): void {
-    const head = this.#heads.shift();
-    this.#delivered += 1;
-    if (head === undefined || name !== String(this.#delivered)) {
-      this.#refuse();
-      return;
+  /** Returns the bytes before `mark`, which must come soon, and removes both. */
+  async #readTo(mark: Buffer): Promise<Buffer> {
+    let found = findNear(this.#rest, mark);
+    while (found === -1) {
+      await this.#receive();
+      found = findNear(this.#rest, mark);
     }
-    const part: Part = { head, chunks: [], bytes: 0, isWhole: false };
-    stream
-      .on('data', (chunk: Buffer) => {
-        part.chunks.push(chunk);
-        part.bytes += chunk.length;
-      })
-      .on('end', () => (part.isWhole = true))
-      .on('error', () => this.#refuse());
-    this.#parts.push(part);
+    const before = this.#rest.subarray(0, found);
+    this.#rest = this.#rest.subarray(found + mark.length);
+    return before;
   }
 
-  /** Messages of busboy are not shown to clients. */
-  #refuse(): void {
-    this.#failure ??= invalidMultipart('a part cannot be read');
+  /** The line end after a header block can belong to the next delimiter. */
+  async #keepLineEnd(): Promise<void> {
+    const start = this.#delimiter.subarray(crlf.length);
+    while (this.#rest.length < start.length) await this.#receive();
+    if (this.#rest.subarray(0, start.length).equals(start)) {
+      this.#rest = Buffer.concat([crlf, this.#rest]);
+    }
   }
+
+  async #readEpilogue(): Promise<undefined> {
+    this.#isClosed = true;
+    do {
+      if (findNear(this.#rest, this.#delimiter) !== -1) {
+        throw invalidMultipart('a part follows its close');
+      }
+    } while (await this.#receive());
+  }
+
+  /** Waits for more of the body. Returns false at its end, which must follow the close. */
+  async #receive(): Promise<boolean> {
+    const chunk = await this.#request.readChunk();
+    if (chunk.length === 0 && !this.#isClosed) {
+      throw invalidMultipart('it ends before its closing delimiter');
+    }
+    this.#bodyBytes += chunk.length;
+    if (this.#bodyBytes > this.#bodyBytesMax) {
+      throw tooLarge('The multipart body', this.#bodyBytesMax);
+    }
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    return chunk.length > 0;
+  }
+}
+
+/** Returns the index of `needle`, or -1 if more bytes are needed. Throws beyond the limit. */
+function findNear(data: Buffer, needle: Buffer): number {
+  const found = data.indexOf(needle);
+  if ((found === -1 ? data.length : found) > unseenBytesMax + crlf.length) {
+    throw invalidMultipart(
+      `a header block or text around the parts is over ${unseenBytesMax} bytes`,
+    );
+  }
+  return found;
 }
