@@ -9,20 +9,17 @@ import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
-import { isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
-import type { Account } from '../store/model.ts';
-import type { RequestScope } from './context.ts';
+import type { RequestContext } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
   createEngine,
   type Engine,
   type EngineDeps,
-  type Prepared,
-  type SerializedResult,
-  toRefused,
+  type Executed,
+  type Operation,
 } from './engine.ts';
-import { toRefusal } from './errors.ts';
+import { RequestError, toErrors } from './errors.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
 import {
   decodeBody,
@@ -78,7 +75,10 @@ export function createEndpoint(deps: EndpointDeps) {
 }
 
 interface HttpDeps
-  extends MultipartDeps, Pick<EngineDeps, 'metrics'>, Pick<Access, 'viewerOf' | 'readsNeedToken'> {
+  extends
+    MultipartDeps,
+    Pick<EngineDeps, 'log' | 'metrics'>,
+    Pick<Access, 'viewerOf' | 'readsNeedToken'> {
   readonly engine: Engine;
   readonly streams: EventStreams;
   readonly responses: ResponseCache;
@@ -88,23 +88,24 @@ interface HttpDeps
 const keyBytesMax = 65_536;
 
 export function createHttpEndpoint(deps: HttpDeps) {
+  const { findCached, run } = createRunner(deps);
   return {
     /** Runs one operation or a batch, given as JSON. */
     async post(request: HttpRequest): Promise<HttpResponse> {
       const body = await request.readBody(deps.config.bodyBytesMax);
-      const isCacheable = body.length <= keyBytesMax && !wantsEvents(request);
+      const isCacheable =
+        body.length <= keyBytesMax && (!deps.readsNeedToken || (await mayRead(request, deps)));
       const key = isCacheable
-        ? `POST ${negotiateType(request) ?? ''} ${body.toString('latin1')}`
+        ? `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`
         : undefined;
-      const read = (): Requests => decodeBody(parseJson(body));
-      return (await findCached(deps, request, key)) ?? run(deps, request, { read, key });
+      return findCached(key) ?? run(request, () => decodeBody(parseJson(body)), key);
     },
     /** Runs one operation or a batch with files, given as a multipart request. */
     async postMultipart(request: HttpRequest): Promise<HttpResponse> {
       const upload = deps.uploads.begin();
       try {
         const requests = await readOperations(request, upload, deps);
-        return await run(deps, request, { read: () => requests });
+        return await run(request, () => requests);
       } catch (error) {
         return refusalResponse(error, negotiateType(request));
       } finally {
@@ -113,76 +114,73 @@ export function createHttpEndpoint(deps: HttpDeps) {
     },
     /** Runs a query, given as a query string. */
     async get(request: HttpRequest): Promise<HttpResponse> {
-      const response = await run(deps, request, { read: () => decodeQuery(request) });
+      const response = await run(request, () => decodeQuery(request));
       // The response to a GET can be cached, and depends on `Accept`.
       return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
     },
   };
 }
 
-interface Source {
-  /** Decodes the request when its turn has come: until then it waits as bytes. */
-  readonly read: () => Requests;
-  /** Requests with equal keys have equal responses until something is written. */
-  readonly key?: string | undefined;
-}
-
-/** Runs a request. Errors before the execution have the form of a GraphQL response too. */
-async function run(
-  deps: HttpDeps,
-  request: HttpRequest,
-  { read, key }: Source,
-): Promise<HttpResponse> {
-  const { engine, responses } = deps;
-  const turn = engine.scheduler.turn();
-  if (turn !== undefined) {
-    await turn;
-    // Another request may have made the same response meanwhile.
-    const cached = await findCached(deps, request, key);
-    if (cached !== undefined) return cached;
-  }
-  const budget = engine.createBudget();
-  try {
-    const requests = read();
-    const records = responses.read();
-    const viewer = (): MaybePromise<Account | undefined> => deps.viewerOf(request);
-    const { id: requestId, method } = request;
-    const scope = { requestId, viewer, records, budget, readsOnly: method !== 'POST' };
-    if (!isBatch(requests) && wantsEvents(request)) {
-      return await respondWithEvents(deps, requests, scope);
-    }
-    const running = isBatch(requests)
-      ? runBatch(engine, requests, scope)
-      : runOperation(engine, engine.prepare(requests), scope);
-    // A value is not awaited: V8 would hold it in the state of this function, which has survived
-    // collections while it waited for its turn, and copy each result until the next full one.
-    const { json, result, isRepeatable } = isPromise(running) ? await running : running;
-    const response = resultResponse(json, result, negotiateType(request));
-    return key !== undefined && isRepeatable ? responses.store(key, records, response) : response;
-  } catch (error) {
-    return refusalResponse(error, negotiateType(request));
-  } finally {
-    budget.release();
-  }
-}
-
 /** R36: without a token, a request that is in the cache is refused like any other. */
-function findCached(
-  deps: HttpDeps,
+async function mayRead(
   request: HttpRequest,
-  key: string | undefined,
-): MaybePromise<HttpResponse | undefined> {
-  const find = (): HttpResponse | undefined => {
-    const cached = deps.responses.find(key);
+  { viewerOf }: Pick<HttpDeps, 'viewerOf'>,
+): Promise<boolean> {
+  try {
+    return (await viewerOf(request)) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function createRunner(deps: HttpDeps) {
+  const { engine, responses } = deps;
+
+  const findCached = (key: string | undefined): HttpResponse | undefined => {
+    const cached = responses.find(key);
     if (cached !== undefined) deps.metrics?.responseFromCache();
     return cached;
   };
-  if (!deps.readsNeedToken) return find();
-  const viewer = Promise.resolve(request).then(deps.viewerOf);
-  return viewer.then(
-    (found) => (found === undefined ? undefined : find()),
-    () => undefined,
-  );
+  /**
+   * Runs a request. `read` decodes it when its turn has come: until then it waits as bytes.
+   * Requests with equal keys have equal responses until something is written.
+   */
+  const run = async (
+    request: HttpRequest,
+    read: () => Requests,
+    key?: string,
+  ): Promise<HttpResponse> => {
+    const turn = engine.scheduler.turn();
+    if (turn !== undefined) {
+      await turn;
+      // Another request may have made the same response meanwhile.
+      const cached = findCached(key);
+      if (cached !== undefined) return cached;
+    }
+    const type = negotiateType(request);
+    const records = responses.read();
+    const context = engine.createContext({
+      requestId: request.id,
+      viewer: () => deps.viewerOf(request),
+      records,
+      readsOnly: request.method !== 'POST',
+    });
+    try {
+      const requests = read();
+      const isOne = !isBatch(requests);
+      if (isOne && wantsEvents(request)) return await respondWithEvents(deps, requests, context);
+      const { json, isRepeatable } = isOne
+        ? await runOperation(engine, engine.prepare(requests), context)
+        : await runBatch(deps, requests, context);
+      const response = resultResponse(json, type);
+      return key !== undefined && isRepeatable ? responses.store(key, records, response) : response;
+    } catch (error) {
+      return refusalResponse(error, type);
+    } finally {
+      context.release();
+    }
+  };
+  return { findCached, run };
 }
 
 function decodeQuery(request: HttpRequest): GraphqlRequest {
@@ -194,50 +192,43 @@ function isBatch(requests: Requests): requests is Extract<Requests, readonly unk
   return Array.isArray(requests);
 }
 
-/** What to send. A batch has several results. */
-type Outcome = Omit<SerializedResult, 'result'> & Partial<Pick<SerializedResult, 'result'>>;
-
 /** Throws an AppError for an operation that must not run over this method, and `overloaded`. */
 function runOperation(
   engine: Engine,
-  prepared: Prepared,
-  scope: RequestScope,
-): MaybePromise<Outcome> {
-  if (prepared.kind === 'refused') return toRefused(prepared.errors);
-  if (prepared.operation === 'subscription') {
+  operation: Operation,
+  context: RequestContext,
+): Promise<Executed> {
+  if (operation.type === 'subscription') {
     throw new AppError(
       'invalid_graphql_request',
       'A subscription needs a WebSocket at /graphql, or a request for text/event-stream.',
     );
   }
-  if (prepared.operation === 'mutation' && scope.readsOnly === true) {
+  if (operation.type === 'mutation' && context.facts.readsOnly === true) {
     throw new AppError('method_not_allowed', 'A mutation is sent with POST.', {
       headers: ['Allow', 'POST'],
     });
   }
-  return engine.execute(prepared, scope);
+  return engine.execute(operation, context);
 }
 
 /** Runs operations in sequence (R26). An error of one of them is part of its result. */
 export async function runBatch(
-  engine: Engine,
+  { engine, log }: Pick<HttpDeps, 'engine' | 'log'>,
   requests: readonly (GraphqlRequest | AppError)[],
-  scope: RequestScope,
-): Promise<Outcome> {
+  context: RequestContext,
+): Promise<Pick<Executed, 'json' | 'isRepeatable'>> {
   const texts: string[] = [];
   let isRepeatable = true;
   for (const request of requests) {
-    const turn = engine.scheduler.turn();
-    if (turn !== undefined) await turn;
+    await engine.scheduler.turn();
     try {
       if (request instanceof AppError) throw request;
-      const running = runOperation(engine, engine.prepare(request), scope);
-      const outcome = isPromise(running) ? await running : running;
-      texts.push(outcome.json);
-      isRepeatable &&= outcome.isRepeatable;
+      const executed = await runOperation(engine, engine.prepare(request), context);
+      texts.push(executed.json);
+      isRepeatable &&= executed.isRepeatable;
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      texts.push(toRefused([toRefusal(error)]).json);
+      texts.push(JSON.stringify({ errors: toErrors(error, log) }));
       isRepeatable = false;
     }
   }
@@ -248,13 +239,17 @@ export async function runBatch(
 async function respondWithEvents(
   { engine, streams }: HttpDeps,
   request: GraphqlRequest,
-  scope: RequestScope,
+  context: RequestContext,
 ): Promise<HttpResponse> {
-  const prepared = engine.prepare(request);
-  if (prepared.kind === 'ready' && prepared.operation === 'subscription') {
-    await engine.authorize(scope.viewer);
-    return streams.open(prepared);
+  try {
+    const operation = engine.prepare(request);
+    if (operation.type !== 'subscription') {
+      return toEvents((await runOperation(engine, operation, context)).json);
+    }
+    await engine.authorize(context.facts.viewer);
+    return await streams.open(operation);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return toEvents(JSON.stringify({ errors: error.errors }));
   }
-  const { json } = await runOperation(engine, prepared, scope);
-  return toEvents(json);
 }

@@ -4,7 +4,7 @@
  */
 
 import { GraphQLError, type SourceLocation } from 'graphql';
-import { AppError, type ErrorCode, httpStatusOf } from '../errors.ts';
+import { AppError, httpStatusOf, toStack } from '../errors.ts';
 import type { Log } from '../log.ts';
 
 /** The codes of R24 and the code for persisted queries, as in docs/errors.md. */
@@ -33,12 +33,7 @@ export interface GraphqlError {
   };
 }
 
-/** Maps an error of the rest of the service to a code, by its HTTP status. */
-function toGraphqlCode(code: ErrorCode): GraphqlCode {
-  const status = httpStatusOf[code];
-  return codeOfStatus[status] ?? (status < 500 ? 'BAD_USER_INPUT' : 'INTERNAL_SERVER_ERROR');
-}
-
+/** The codes of errors of the rest of the service, by their HTTP status. */
 const codeOfStatus: Readonly<Record<number, GraphqlCode>> = {
   401: 'UNAUTHENTICATED',
   404: 'NOT_FOUND',
@@ -61,7 +56,9 @@ export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
 export const maskedError = toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error');
 
 export function toRefusal({ code, message, facts }: AppError): GraphqlError {
-  const refusal = toPlainError(toGraphqlCode(code), message);
+  const status = httpStatusOf[code];
+  const other = status < 500 ? 'BAD_USER_INPUT' : 'INTERNAL_SERVER_ERROR';
+  const refusal = toPlainError(codeOfStatus[status] ?? other, message);
   const { retryAfterSeconds } = facts;
   if (retryAfterSeconds === undefined) return refusal;
   return { ...refusal, extensions: { ...refusal.extensions, retryAfterSeconds } };
@@ -77,7 +74,7 @@ export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlE
   return { ...place(error), message: cut(error.message), extensions: { code } };
 }
 
-/** Thrown for a request that cannot run. Has at least one error. */
+/** Thrown for an operation that has no data: it did not run. Has at least one error. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   readonly errors: readonly GraphqlError[];
@@ -92,6 +89,14 @@ export function refuseRequest(code: GraphqlCode, message: string): RequestError 
   return new RequestError([toPlainError(code, message)]);
 }
 
+/** Why an operation did not run, whatever was thrown. Internal errors are masked and logged. */
+export function toErrors(error: unknown, log: Log): readonly GraphqlError[] {
+  if (error instanceof RequestError) return error.errors;
+  if (error instanceof AppError) return [toRefusal(error)];
+  log('error', 'graphql operation failed', { reason: toStack(error) });
+  return [maskedError];
+}
+
 /** The errors of one result: enough to find a mistake, while the result stays small. */
 export const errorsMax = 20;
 
@@ -101,7 +106,8 @@ export const errorsMax = 20;
  */
 export function toFieldErrors(
   errors: readonly GraphQLError[],
-  { requestId, log }: { readonly requestId: string; readonly log: Log },
+  requestId: string,
+  log: Log,
 ): readonly GraphqlError[] {
   let logged = false;
   return errors.slice(0, errorsMax).map((error) => {

@@ -16,12 +16,12 @@ async function run(length: number, milliseconds: number) {
   const scheduler = createScheduler();
   const engine = {
     scheduler,
-    prepare: () => ({ kind: 'ready', operation: 'query', document: parse('{a}') }),
+    prepare: () => ({ type: 'query', document: parse('{a}') }),
     execute() {
       const end = performance.now() + milliseconds;
       while (performance.now() < end);
       const result = { data: { others } };
-      return { result, json: JSON.stringify(result) };
+      return Promise.resolve({ json: JSON.stringify(result) });
     },
   } as unknown as Engine;
   const requests = Array.from({ length }, () => ({ query: '{a}' }));
@@ -31,7 +31,7 @@ async function run(length: number, milliseconds: number) {
     if (going) setImmediate(other);
   };
   setImmediate(other);
-  const { json } = await runBatch(engine, requests, {} as never);
+  const { json } = await runBatch({ engine, log: () => undefined }, requests, {} as never);
   going = false;
   return (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
 }

@@ -9,15 +9,14 @@ import { test } from 'node:test';
 import { readTrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
 import { decodeRequest } from '../../dist/graphql/http/messages.js';
 import { BoundedMap } from '../../dist/bounded-map.js';
-import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
+import { startGraphql, type TestGraphql } from '../support/graphql.js';
 
 const query = '{ allPosts { id } }';
 const sha256Hash = createHash('sha256').update(query).digest('hex');
 
 function ask(graphql: TestGraphql, persistedQuery: unknown, text?: string): readonly string[] {
   const extensions = { persistedQuery };
-  const prepared = graphql.engine.prepare(decodeRequest({ query: text, extensions }));
-  return prepared.kind === 'ready' ? [] : codesOf(prepared);
+  return graphql.refusalOf(decodeRequest({ query: text, extensions }));
 }
 
 test('a hash runs its document from the moment on that both were sent', () => {

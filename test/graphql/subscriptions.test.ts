@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTopic } from '../../dist/domain/comments.js';
-import type { GraphqlResult, ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
-import { codesOf, startGraphql, type TestGraphql } from '../support/graphql.js';
+import type { Subscription } from '../../dist/graphql/engine.js';
+import { RequestError } from '../../dist/graphql/errors.js';
+import { codesOf, type GraphqlResult, startGraphql, type TestGraphql } from '../support/graphql.js';
 import { createBench, operationOf, Reader, streamOf } from '../support/subscriptions.js';
 import { unweighed } from '../support/topic.js';
 
@@ -126,7 +127,7 @@ test('a source that ends completes its members', async () => {
 
 test('what refuses a subscription is told to each member', async () => {
   const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] as const;
-  const { subscriptions } = createBench(() => Promise.resolve({ kind: 'refused', errors }));
+  const { subscriptions } = createBench(() => Promise.reject(new RequestError(errors)));
   const readers = [new Reader(), new Reader()];
   for (const reader of readers) subscriptions.join(one, reader);
   await turn();
@@ -170,30 +171,28 @@ test('what a group keeps is counted, and refused where the pool has less left', 
 
 /** By the engine alone (Spec §6). */
 function subscribe(graphql: TestGraphql, query: string): Promise<Subscription> {
-  const prepared = graphql.engine.prepare({ query });
-  assert.ok(prepared.kind === 'ready');
-  return graphql.engine.subscribe(prepared satisfies ReadyOperation, graphql.scope());
+  const { engine } = graphql;
+  return engine.subscribe(engine.prepare({ query }), { requestId: 'r-1', viewer: () => undefined });
 }
 
 test('a subscription that cannot begin is refused, and leaves nothing behind', async () => {
   const graphql = startGraphql();
   const query = 'subscription ($x: Boolean!) { commentAdded { id @skip(if: $x) } }';
-  const subscription = await subscribe(graphql, query);
-  assert.ok(subscription.kind === 'refused');
-  assert.deepEqual(codesOf(subscription), ['BAD_USER_INPUT']);
+  await assert.rejects(subscribe(graphql, query), (error: RequestError) => {
+    assert.deepEqual(codesOf(error), ['BAD_USER_INPUT']);
+    return true;
+  });
   assert.equal(graphql.topic.size, 0);
 });
 
 test('a subscription of nothing does not hang, and leaves nothing behind', async () => {
   const graphql = startGraphql();
   const query = 'subscription { commentAdded @skip(if: true) { id } }';
-  const prepared = graphql.engine.prepare({ query });
-  if (prepared.kind === 'refused') return;
-  await assert.rejects(graphql.engine.subscribe(prepared, graphql.scope()));
+  await assert.rejects(async () => subscribe(graphql, query));
   assert.equal(graphql.topic.size, 0);
 });
 
 test('two root fields in one subscription are refused', () => {
   const query = 'subscription { a: commentAdded { id } b: commentAdded { id } }';
-  assert.equal(startGraphql().engine.prepare({ query }).kind, 'refused');
+  assert.deepEqual(startGraphql().refusalOf({ query }), ['GRAPHQL_VALIDATION_FAILED']);
 });

@@ -159,7 +159,6 @@ test('of the variables of a subscription only those that it declares are kept', 
   const { engine } = await startEndpoint(t);
   const query = 'subscription ($x: Boolean!) { commentAdded { id @include(if: $x) content } }';
   const prepared = engine.prepare({ query, variables: { x: true, y: 'long', __proto__: null } });
-  assert.ok(prepared.kind === 'ready');
   assert.deepEqual(prepared.variables, { x: true });
 });
 

@@ -17,7 +17,7 @@ const big = { data: { big: 'x'.repeat(200_000) } };
 function withExecute(run: () => typeof big | Promise<typeof big>): (engine: Engine) => Engine {
   const execute: Engine['execute'] = async () => {
     const result = await run();
-    return { result, json: JSON.stringify(result), isRepeatable: false };
+    return { json: JSON.stringify(result), hasErrors: false, isRepeatable: false };
   };
   return (engine) => ({ ...engine, execute });
 }
@@ -184,10 +184,10 @@ describe('operations', { concurrency: 4 }, () => {
 
   test('a fault of the service elsewhere closes one socket with 1011', async (t) => {
     const wrap = (engine: Engine): Engine => {
-      const prepare = (): never => {
+      const fail = (): never => {
         throw new Error('secret');
       };
-      return { ...engine, prepare };
+      return { ...engine, scheduler: { ...engine.scheduler, turn: fail } };
     };
     const { port, logged } = await startEndpoint(t, { wrap });
     const other = await connectReady(port);

@@ -132,6 +132,7 @@ async function serve(
     engine,
     streams,
     config,
+    log,
     responses: createResponseCache({ store: parts.store, run: 'test', bytesMax: 0 }),
     viewerOf: () => undefined,
     readsNeedToken: false,

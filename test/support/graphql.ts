@@ -3,17 +3,25 @@
 import { type Config, readConfig } from '../../dist/config.js';
 import { createAddComment, createTopic, type Topic } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/scalars.js';
-import { createEngine, type GraphqlResult } from '../../dist/graphql/engine.js';
+import { createEngine } from '../../dist/graphql/engine.js';
+import { type GraphqlError, toErrors } from '../../dist/graphql/errors.js';
 import { decodeRequest } from '../../dist/graphql/http/messages.js';
-import type { RequestScope } from '../../dist/graphql/context.js';
+import type { RequestContext } from '../../dist/graphql/context.js';
+import type { GraphqlRequest } from '../../dist/graphql/documents/documents.js';
 import type { TrustedDocuments } from '../../dist/graphql/documents/trusted-documents.js';
 import type { Log, LogFacts } from '../../dist/log.js';
-import { andThen, type MaybePromise } from '../../dist/maybe-promise.js';
+import type { MaybePromise } from '../../dist/maybe-promise.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { unweighed } from './topic.js';
+
+/** What a client gets. Without `data` the operation did not run. */
+export interface GraphqlResult {
+  readonly data?: Readonly<Record<string, unknown>> | null;
+  readonly errors?: readonly GraphqlError[];
+}
 
 export type TestGraphql = ReturnType<typeof startGraphql>;
 
@@ -82,16 +90,27 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
   });
   const parts = { store, topic, config, pool, logged, addComment };
   const viewer = options.viewer ?? ((): undefined => undefined);
-  const scope = (): RequestScope => {
-    return { requestId: 'r-1', viewer, budget: engine.createBudget() };
+  const openContext = (): RequestContext => engine.createContext({ requestId: 'r-1', viewer });
+  /** The codes of the errors for which a request cannot run; none if it can. */
+  const refusalOf = (request: GraphqlRequest): readonly string[] => {
+    try {
+      engine.prepare(request);
+      return [];
+    } catch (error) {
+      return codesOf({ errors: toErrors(error, log) });
+    }
   };
   /** Prepares and executes; a refused request gives its errors. */
-  const run = (query: string, variables?: unknown): MaybePromise<GraphqlResult> => {
-    const prepared = engine.prepare(decodeRequest({ query, variables }));
-    if (prepared.kind === 'refused') return { errors: prepared.errors };
-    return andThen(engine.execute(prepared, scope()), ({ result }) => result);
+  const run = async (query: string, variables?: unknown): Promise<GraphqlResult> => {
+    try {
+      const operation = engine.prepare(decodeRequest({ query, variables }));
+      const { json } = await engine.execute(operation, openContext());
+      return JSON.parse(json) as GraphqlResult;
+    } catch (error) {
+      return { errors: toErrors(error, log) };
+    }
   };
-  return { ...parts, engine, /** Newest last. */ posts, authors, scope, run };
+  return { ...parts, engine, /** Newest last. */ posts, authors, openContext, refusalOf, run };
 }
 
 /** What can be read of a result without knowing its selection. */

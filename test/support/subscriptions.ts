@@ -2,11 +2,12 @@
 
 import { parse } from 'graphql';
 import { createTopic, type Topic } from '../../dist/domain/comments.js';
-import type { GraphqlResult, ReadyOperation, Subscription } from '../../dist/graphql/engine.js';
+import type { Operation, Subscription } from '../../dist/graphql/engine.js';
 import type { Ending, SharedEvent, Subscriber } from '../../dist/graphql/events/subscriber.js';
 import { createSubscriptions } from '../../dist/graphql/events/subscriptions.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
+import type { GraphqlResult } from './graphql.js';
 import { unweighed } from './topic.js';
 
 export function createBench(
@@ -43,22 +44,20 @@ export function streamOf(
   made?: () => void,
 ): Subscription {
   return {
-    kind: 'stream',
     events: source.subscribe(),
     toJson(result) {
       made?.();
-      return JSON.stringify(result);
+      return Promise.resolve(JSON.stringify(result));
     },
   };
 }
 
-const documents = new Map<string, ReadyOperation['document']>();
+const documents = new Map<string, Operation['document']>();
 
-export function operationOf(text: string, variables?: Record<string, unknown>): ReadyOperation {
+export function operationOf(text: string, variables?: Record<string, unknown>): Operation {
   const document = documents.get(text) ?? parse(text);
   documents.set(text, document);
-  const ready = { kind: 'ready', operation: 'subscription', document, variables } as const;
-  return ready as unknown as ReadyOperation;
+  return { type: 'subscription', document, variables } as unknown as Operation;
 }
 
 export class Reader implements Subscriber {

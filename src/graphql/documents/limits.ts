@@ -44,12 +44,13 @@ export function checkText(text: string): void {
 
 /** Throws a GraphQLError for a document beyond a limit, and RangeError for one too deep to walk. */
 export function checkDocument(document: DocumentNode, limits: Config): void {
-  const { levels, aliases, aliasLength, directives } = measure(document);
+  const fragments = findFragments(document);
+  const { levels, aliases, aliasLength, directives } = measure(document, fragments);
   check('levels', levels, limits.graphqlDepthMax);
   check('aliases', aliases, aliasesMax);
   check('characters in an alias', aliasLength, aliasLengthMax);
   check('directives', directives, directivesMax);
-  checkOverlaps(document, limits);
+  checkOverlaps(document, fragments, limits);
 }
 
 function check(what: string, found: number, max: number): void {
@@ -58,9 +59,8 @@ function check(what: string, found: number, max: number): void {
   }
 }
 
-function measure(document: DocumentNode) {
+function measure(document: DocumentNode, fragments: Fragments) {
   const found = { levels: 0, aliases: 0, aliasLength: 0, directives: 0 };
-  const fragments = findFragments(document);
   /** The levels of each fragment; 0 during its own walk, so that a cycle of fragments ends. */
   const known = new Map<string, number>();
   const levelsIn = (set: SelectionSetNode | undefined): number => {
@@ -80,7 +80,7 @@ function measure(document: DocumentNode) {
     const name = selection.name.value;
     if (!known.has(name)) {
       known.set(name, 0);
-      known.set(name, levelsIn(fragments.get(name)?.selectionSet));
+      known.set(name, levelsIn(fragments[name]?.selectionSet));
     }
     return known.get(name) ?? 0;
   };
@@ -103,8 +103,7 @@ const charactersPerPair = 512;
  * Validation compares each pair of such fields, and the fields below them, to decide whether they
  * can be merged (GraphQL §5.3.2): its cost is quadratic in what is counted here in linear time.
  */
-function checkOverlaps(document: DocumentNode, limits: Config): void {
-  const fragments = findFragments(document);
+function checkOverlaps(document: DocumentNode, fragments: Fragments, limits: Config): void {
   const max = limits.graphqlTokensMax * pairsPerToken;
   let left = max;
   const spend = (units: number): void => {
@@ -191,15 +190,13 @@ export function countIntrospection(
   return count;
 }
 
-type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
+type Fragments = GraphQLResolveInfo['fragments'];
 
-/** The fragments of a document by name. */
+/** The fragments of a document by name, without a prototype: names are the client's. */
 function findFragments({ definitions }: DocumentNode): Fragments {
-  const fragments = new Map<string, FragmentDefinitionNode>();
+  const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
   for (const definition of definitions) {
-    if (definition.kind === Kind.FRAGMENT_DEFINITION) {
-      fragments.set(definition.name.value, definition);
-    }
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments[definition.name.value] = definition;
   }
   return fragments;
 }
@@ -208,7 +205,7 @@ function findFragments({ definitions }: DocumentNode): Fragments {
  * Returns the fields of merged selection sets by response name (GraphQL §6.3.2). A fragment counts
  * once, however often it is spread there. `visit` is called with each set.
  */
-function collectFields(
+export function collectFields(
   sets: readonly SelectionSetNode[],
   fragments: Fragments,
   visit?: (set: SelectionSetNode) => void,
@@ -227,7 +224,7 @@ function collectFields(
         collect(selection.selectionSet);
       } else if (!spread.has(selection.name.value)) {
         spread.add(selection.name.value);
-        collect(fragments.get(selection.name.value)?.selectionSet);
+        collect(fragments[selection.name.value]?.selectionSet);
       }
     }
   };

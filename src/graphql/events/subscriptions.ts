@@ -12,8 +12,8 @@ import type { MemoryPool } from '../../memory-pool.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
-import type { Engine, ReadyOperation, Subscription } from '../engine.ts';
-import { maskedError } from '../errors.ts';
+import type { Engine, Operation, Subscription } from '../engine.ts';
+import { maskedError, RequestError } from '../errors.ts';
 import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -36,7 +36,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
   let closed = false;
   let opened = 0;
 
-  const open = (operation: ReadyOperation, key: string, bytes: number): Group => {
+  const open = (operation: Operation, key: string, bytes: number): Group => {
     const reservation = pool.open();
     if (groups.size >= distinctMax || !reservation.grow(bytes)) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
@@ -60,7 +60,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
      * is fast and may be called twice. Operations are equal if document, operation name and
      * variables are. Throws `overloaded` if too many different subscriptions are active.
      */
-    join(operation: ReadyOperation, subscriber: Subscriber): () => void {
+    join(operation: Operation, subscriber: Subscriber): () => void {
       if (closed) throw new AppError('draining', 'The server is stopping.');
       const startedAt = performance.now();
       const { key, bytes } = toKey(operation);
@@ -93,7 +93,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
 const parsedBytesPerByte = 22;
 
 /** A short key, the same for equal subscriptions; and the approximate memory of the operation. */
-function toKey({ document, operationName, variables = {} }: ReadyOperation) {
+function toKey({ document, operationName, variables = {} }: Operation) {
   const values = JSON.stringify(variables);
   const parts = JSON.stringify([document.loc?.source.body, operationName, values]);
   const key = hash('sha256', parts, 'base64');
@@ -133,6 +133,7 @@ class Group {
     try {
       this.end(await this.#read(await source));
     } catch (error) {
+      if (error instanceof RequestError) return this.end({ kind: 'refused', errors: error.errors });
       const { log, metrics } = this.#deps;
       const isOverrun = error instanceof AppError && error.code === 'overloaded';
       if (!isOverrun) log('error', 'subscription failed', { requestId, reason: String(error) });
@@ -153,9 +154,7 @@ class Group {
     if (ending !== undefined) subscribers.forEach((subscriber) => subscriber.end(ending));
   }
 
-  async #read(subscription: Subscription): Promise<Ending> {
-    if (subscription.kind === 'refused') return subscription;
-    const { events, toJson } = subscription;
+  async #read({ events, toJson }: Subscription): Promise<Ending> {
     this.#events = events;
     // The last subscriber may have left while the source was opening.
     if (this.#ended) this.#closeSource();

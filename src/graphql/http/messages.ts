@@ -10,8 +10,7 @@ import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
-import type { GraphqlResult } from '../engine.ts';
-import { type GraphqlCode, toRefusal } from '../errors.ts';
+import { type GraphqlCode, RequestError, toRefusal } from '../errors.ts';
 import { UploadedFile } from '../schema/scalars.ts';
 
 /** For the variables of an operation, nested values included: each is coerced and checked. */
@@ -159,29 +158,26 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** `result` is absent for a batch, which has several results but one status. */
-export function resultResponse(
-  body: string,
-  result: GraphqlResult | undefined,
-  type: ResponseType = legacy,
-): HttpResponse {
-  const headers = ['Content-Type', contentTypeOf[type]];
-  if (result === undefined || result.data !== undefined || type === legacy) {
-    return { status: 200, headers, body };
-  }
-  const { code, retryAfterSeconds } = result.errors?.[0]?.extensions ?? {};
-  const status = statusOfCode[code ?? 'INTERNAL_SERVER_ERROR'] ?? 400;
-  if (status === 503 && retryAfterSeconds !== undefined) {
-    headers.push('Retry-After', String(retryAfterSeconds));
-  }
-  return { status, headers, body };
+export function resultResponse(body: string, type: ResponseType = legacy): HttpResponse {
+  return { status: 200, headers: ['Content-Type', contentTypeOf[type]], body };
 }
 
 /**
- * The response to a request that is refused as a whole: with the status of its error, whatever the
- * media type. Throws any error but an AppError.
+ * The response to a request that is refused as a whole. An operation without data has the status of
+ * its first error in the newer type only; any other AppError has its own, whatever the media type.
+ * Throws all other errors.
  */
 export function refusalResponse(error: unknown, type: ResponseType = legacy): HttpResponse {
+  if (error instanceof RequestError) {
+    const { errors } = error;
+    const response = resultResponse(JSON.stringify({ errors }), type);
+    if (type === legacy) return response;
+    const { code, retryAfterSeconds } = errors[0]?.extensions ?? {};
+    const status = statusOfCode[code ?? 'INTERNAL_SERVER_ERROR'] ?? 400;
+    if (status !== 503 || retryAfterSeconds === undefined) return { ...response, status };
+    const headers = [...response.headers, 'Retry-After', String(retryAfterSeconds)];
+    return { ...response, status, headers };
+  }
   if (!(error instanceof AppError)) throw error;
   const headers = toErrorHeaders(error, contentTypeOf[type]);
   const body = JSON.stringify({ errors: [toRefusal(error)] });

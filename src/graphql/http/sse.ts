@@ -8,7 +8,7 @@ import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import type { HttpResponse } from '../../http/message.ts';
-import type { ReadyOperation } from '../engine.ts';
+import type { Operation } from '../engine.ts';
 import {
   createQueueLimit,
   type Ending,
@@ -53,7 +53,7 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       return streams.size;
     },
     /** Responds to a subscription with a `next` event for each of its events. */
-    async open(operation: ReadyOperation): Promise<HttpResponse> {
+    async open(operation: Operation): Promise<HttpResponse> {
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }

@@ -1,7 +1,7 @@
 /**
  * The executable schema: the text of `type-defs.ts` with scalars, resolvers (Spec §4.1) and the
  * directive. Fields without a resolver return the property of the same name (rule 2). Objects and
- * long texts are charged to the budget.
+ * long texts are charged to the context.
  */
 
 import {
@@ -21,11 +21,11 @@ import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/recor
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Range } from '../../store/store.ts';
 import type { Account, Author, Comment, Post, PostStatus } from '../../store/model.ts';
-import type { GraphqlContext } from '../context.ts';
+import type { RequestContext } from '../context.ts';
 import { scalarRules, type UploadedFile } from './scalars.ts';
 import { typeDefs } from './type-defs.ts';
 
-type FieldResolver = GraphQLFieldResolver<unknown, GraphqlContext>;
+type FieldResolver = GraphQLFieldResolver<unknown, RequestContext>;
 
 export function createSchema(): GraphQLSchema {
   const schema = buildSchema(typeDefs);
@@ -53,21 +53,21 @@ function fieldOf(
   schema: GraphQLSchema,
   typeName: string,
   name: string,
-): GraphQLField<unknown, GraphqlContext> {
+): GraphQLField<unknown, RequestContext> {
   const field = assertObjectType(schema.getType(typeName)).getFields()[name];
   if (field === undefined) throw new Error(`The schema has no field ${typeName}.${name}.`);
   return field;
 }
 
 /** Wraps the resolver of a field that carries `@uppercase` (Spec §2.1). */
-function applyUppercase(field: GraphQLField<unknown, GraphqlContext>): void {
+function applyUppercase(field: GraphQLField<unknown, RequestContext>): void {
   const { resolve = defaultFieldResolver } = field;
   field.resolve = (source, args, context, info) =>
     andThen<unknown, unknown>(resolve(source, args, context, info), (value) => {
       if (typeof value !== 'string') return value;
       // A long text is charged before a new one is made, up to three times as long: `ΐ` (U+0390).
       const upper = context.chargeText(value).toUpperCase();
-      context.scope.budget.charge(0, upper.length - value.length);
+      context.charge(0, upper.length - value.length);
       return upper;
     });
 }
@@ -78,7 +78,7 @@ type Resolvers = Readonly<Record<string, Readonly<Record<string, Resolver>>>>;
 type Resolver = (
   source: never,
   args: never,
-  context: GraphqlContext,
+  context: RequestContext,
   info: GraphQLResolveInfo,
 ) => unknown;
 
@@ -134,7 +134,7 @@ const resolvers: Resolvers = {
 function subscribeToComments(
   _: unknown,
   { postId }: { readonly postId?: string | null },
-  { deps }: GraphqlContext,
+  { deps }: RequestContext,
 ): AsyncIterable<Comment> {
   if (postId == null) return deps.commentAdded.subscribe();
   // R38: of an id that names nothing, nothing comes.
@@ -156,7 +156,7 @@ function toRange({ first, after }: PostsArgs): Range {
 function createPost(
   _: unknown,
   { createPostInput: { title, content } }: Input<'createPostInput', 'title' | 'content'>,
-  context: GraphqlContext,
+  context: RequestContext,
 ): MaybePromise<string> {
   return andThen(findWriter(context), (writer) => {
     refuseBlank('title', title);
@@ -169,7 +169,7 @@ function createPost(
 function addComment(
   _: unknown,
   { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
-  context: GraphqlContext,
+  context: RequestContext,
 ): MaybePromise<string> {
   const id = toId(postId);
   return andThen(checkWriter(context), () => {
@@ -190,20 +190,20 @@ function addComment(
 function upload(
   _: unknown,
   { file }: { readonly file: UploadedFile },
-  context: GraphqlContext,
+  context: RequestContext,
 ): MaybePromise<boolean> {
-  const { deps, scope } = context;
+  const { deps, facts } = context;
   return andThen(checkWriter(context), () =>
     andThen(file.store(), () => {
-      deps.log('info', 'file uploaded', { requestId: scope.requestId, ...file.facts });
+      deps.log('info', 'file uploaded', { requestId: facts.requestId, ...file.facts });
       return true;
     }),
   );
 }
 
 /** R23: the author is the account of the token. An invalid token is always refused. */
-function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> {
-  return andThen(context.scope.viewer(), (viewer) => {
+function findWriter(context: RequestContext): MaybePromise<Account | undefined> {
+  return andThen(context.facts.viewer(), (viewer) => {
     if (viewer === undefined && context.deps.writesNeedToken) {
       throw new AppError('missing_token', 'This mutation needs a bearer token.');
     }
@@ -212,7 +212,7 @@ function findWriter(context: GraphqlContext): MaybePromise<Account | undefined> 
 }
 
 /** For mutations without an author: the token is checked only if writing needs one. */
-function checkWriter(context: GraphqlContext): MaybePromise<unknown> {
+function checkWriter(context: RequestContext): MaybePromise<unknown> {
   return context.deps.writesNeedToken ? findWriter(context) : undefined;
 }
 

@@ -1,12 +1,12 @@
 /** One operation of a session, from `start` or `subscribe` to `complete`. */
 
 import type { Access } from '../../auth/access.ts';
-import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
-import type { RequestScope } from '../context.ts';
-import type { Engine, ReadyOperation } from '../engine.ts';
-import { type GraphqlError, maskedError, toRefusal } from '../errors.ts';
+import type { RequestFacts } from '../context.ts';
+import type { GraphqlRequest } from '../documents/documents.ts';
+import type { Engine, Operation } from '../engine.ts';
+import { toErrors } from '../errors.ts';
 import type { Ending, SharedEvent, Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { ClientSocket } from './client-socket.ts';
@@ -36,11 +36,14 @@ export interface SocketDeps {
 /** The session of an operation. */
 interface Owner {
   readonly client: ClientSocket;
-  /** Called when an operation is over, so that the client may use its id again. */
-  forget(id: string): void;
+  /** Those that the client can still stop, by id, in the order received. */
+  readonly operations: Map<string, SocketOperation>;
   /** Closes the socket. */
   close(closing: Closing): void;
 }
+
+/** Approximate memory of an operation that runs, with its id, in bytes. */
+export const operationBytes = 1_024;
 
 /** R30. */
 const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
@@ -51,15 +54,18 @@ export class SocketOperation implements Subscriber {
   readonly dialect: Dialect;
   /** Accounts for the operation: more while it waits. */
   readonly memory: Reservation;
+  /** What is asked for; undefined once it has started. */
+  request: GraphqlRequest | undefined;
   readonly #owner: Owner;
   readonly #prefix: string;
   #leave: (() => void) | undefined;
   #isOver = false;
 
-  constructor({ id, dialect }: Start, memory: Reservation, owner: Owner) {
+  constructor({ id, dialect, request }: Start, memory: Reservation, owner: Owner) {
     this.id = id;
     this.dialect = dialect;
     this.memory = memory;
+    this.request = request;
     this.#owner = owner;
     this.#prefix = resultPrefix(dialect, id);
   }
@@ -69,28 +75,21 @@ export class SocketOperation implements Subscriber {
    * every error is sent to the client, and refuses only this operation (R31).
    */
   async run(
-    operation: ReadyOperation,
+    request: GraphqlRequest,
     deps: SocketDeps,
-    viewer: RequestScope['viewer'],
+    viewer: RequestFacts['viewer'],
   ): Promise<void> {
-    const { engine, subscriptions, log } = deps;
+    this.request = undefined;
     try {
-      if (operation.operation === 'subscription') {
-        await engine.authorize(viewer);
-        if (!this.#isOver) this.#leave = subscriptions.join(operation, this);
-      } else await this.#execute(operation, deps, viewer);
+      const operation = deps.engine.prepare(request);
+      if (operation.type !== 'subscription') return await this.#execute(operation, deps, viewer);
+      // Its message is dropped now, but for what is executed.
+      this.memory.set(operationBytes);
+      await deps.engine.authorize(viewer);
+      if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this);
     } catch (error) {
-      if (error instanceof AppError) this.refuse([toRefusal(error)]);
-      else {
-        log('error', 'graphql operation failed', { reason: String(error) });
-        this.refuse([maskedError]);
-      }
+      this.end({ kind: 'refused', errors: toErrors(error, deps.log) });
     }
-  }
-
-  /** Sends an error for this operation; the socket stays open. */
-  refuse(errors: readonly GraphqlError[]): void {
-    this.#sendLast(errorMessage(this.dialect, this.id, errors));
   }
 
   /** From now on nothing is sent for this operation: no event and no `complete`. */
@@ -98,6 +97,7 @@ export class SocketOperation implements Subscriber {
     this.#isOver = true;
     this.memory.release();
     this.#leave?.();
+    this.#owner.operations.delete(this.id);
   }
 
   next(event: SharedEvent): boolean {
@@ -107,41 +107,34 @@ export class SocketOperation implements Subscriber {
     return isSent;
   }
 
+  /** After an error of this operation the socket stays open. */
   end(ending: Ending): void {
-    if (ending.kind === 'overrun') this.#owner.close(overrun);
-    else if (ending.kind === 'refused') this.refuse(ending.errors);
-    else this.#sendLast(completeMessage(this.id));
+    if (ending.kind === 'overrun') return this.#owner.close(overrun);
+    if (this.#isOver) return undefined;
+    this.stop();
+    const { id, dialect } = this;
+    const isRefused = ending.kind === 'refused';
+    const last = isRefused ? errorMessage(dialect, id, ending.errors) : completeMessage(id);
+    return this.#owner.client.send(last);
   }
 
   async #execute(
-    operation: ReadyOperation,
+    operation: Operation,
     { engine, subscriptions, createUuid }: SocketDeps,
-    viewer: RequestScope['viewer'],
+    viewer: RequestFacts['viewer'],
   ): Promise<void> {
-    const budget = engine.createBudget();
+    const context = engine.createContext({ requestId: createUuid(), viewer });
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
       await engine.scheduler.turn();
-      const scope = { requestId: createUuid(), viewer, budget };
-      const { result, json } = await engine.execute(operation, scope);
-      // Without `data` the operation did not run (GraphQL §7.1).
-      if (result.data === undefined) this.refuse(result.errors ?? []);
-      else {
-        if (!this.#isOver) this.#owner.client.send(`${this.#prefix}${json}}`);
-        this.#sendLast(completeMessage(this.id));
-      }
+      const { json } = await engine.execute(operation, context);
+      if (!this.#isOver) this.#owner.client.send(`${this.#prefix}${json}}`);
+      this.end({ kind: 'complete' });
     } finally {
-      // The budget accounts for the result until the client has taken it.
+      // The context accounts for the result until the client has taken it.
       await this.#owner.client.taken();
-      budget.release();
+      context.release();
     }
-  }
-
-  #sendLast(message: string): void {
-    if (this.#isOver) return;
-    this.stop();
-    this.#owner.forget(this.id);
-    this.#owner.client.send(message);
   }
 }

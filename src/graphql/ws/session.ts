@@ -4,10 +4,9 @@ import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
-import type { ReadyOperation } from '../engine.ts';
 import { toPlainError } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
-import { type SocketDeps, SocketOperation } from './operation.ts';
+import { operationBytes, type SocketDeps, SocketOperation } from './operation.ts';
 import {
   type Act,
   type Closing,
@@ -29,8 +28,6 @@ const operationBytesMax = 1_048_576;
 /** Queries and mutations of one socket that may run at the same time; others wait. */
 const executingMax = 10;
 
-/** Approximate memory of an operation that runs, with its id, in bytes. */
-const operationBytes = 1_024;
 /** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
 const valueBytes = 64;
 /** The decoder accepts no more (`variableValuesMax`), and each is at least two bytes of JSON. */
@@ -38,14 +35,11 @@ const valuesMax = 1_000;
 
 export class Session {
   readonly client: ClientSocket;
+  readonly operations = new Map<string, SocketOperation>();
   readonly #deps: SocketDeps;
   readonly #protocol: Protocol;
   /** Runs until `connection_init` arrives. */
   #initTimer: NodeJS.Timeout | undefined;
-  /** The operations that the client can still stop, by id. */
-  readonly #operations = new Map<string, SocketOperation>();
-  /** Those that have not started, in the order received. */
-  #waiting: { readonly operation: SocketOperation; readonly request: GraphqlRequest }[] = [];
   #executing = 0;
   #isStarting = false;
   #state: 'new' | 'ready' | 'closed' = 'new';
@@ -113,10 +107,6 @@ export class Session {
     return this.client.gone();
   }
 
-  forget(id: string): void {
-    this.#operations.delete(id);
-  }
-
   close(closing: Closing): void {
     if (this.#state === 'closed') return;
     this.end();
@@ -127,9 +117,7 @@ export class Session {
   end(): void {
     this.#state = 'closed';
     clearTimeout(this.#initTimer);
-    for (const operation of this.#operations.values()) operation.stop();
-    this.#operations.clear();
-    this.#waiting = [];
+    for (const operation of this.operations.values()) operation.stop();
   }
 
   /** An internal error closes one socket, and does not end the process. */
@@ -190,10 +178,11 @@ export class Session {
     const { uninitialised } = this.#protocol;
     const { id, dialect, request } = start;
     if (this.#state === 'new' && uninitialised) return this.close(uninitialised);
-    if (this.#operations.has(id) && dialect === 'newer') {
+    const earlier = this.operations.get(id);
+    if (earlier !== undefined && dialect === 'newer') {
       return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
-    this.#remove(id);
+    earlier?.stop();
     const memory = this.#deps.pool.open();
     const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
     // A character of a text takes up to two bytes.
@@ -203,22 +192,28 @@ export class Session {
       const error = toPlainError('PAYLOAD_TOO_LARGE', message);
       return this.client.send(errorMessage(dialect, id, [error]));
     }
-    const operation = new SocketOperation(start, memory, this);
-    this.#operations.set(id, operation);
-    this.#waiting.push({ operation, request });
+    this.operations.set(id, new SocketOperation(start, memory, this));
     this.#startWaiting();
   }
 
   #hasRoom(bytes: number): boolean {
     let sum = bytes;
-    for (const { memory } of this.#operations.values()) sum += memory.bytes;
-    return this.#operations.size < operationsMax && sum <= operationBytesMax;
+    for (const { memory } of this.operations.values()) sum += memory.bytes;
+    return this.operations.size < operationsMax && sum <= operationBytesMax;
   }
 
   #startWaiting(): void {
-    if (this.#state !== 'ready' || this.#isStarting || this.#waiting.length === 0) return;
+    if (this.#state !== 'ready' || this.#isStarting || this.#findWaiting() === undefined) return;
     this.#isStarting = true;
     this.#startEach().catch((error: unknown) => this.#fail(error));
+  }
+
+  /** Returns the first operation that has not started. */
+  #findWaiting(): SocketOperation | undefined {
+    for (const operation of this.operations.values()) {
+      if (operation.request !== undefined) return operation;
+    }
+    return undefined;
   }
 
   /**
@@ -230,22 +225,17 @@ export class Session {
     // To read and check a document may take long.
     await engine.scheduler.turn();
     while (this.#executing < executingMax && !this.client.isBacklogged()) {
-      const next = this.#waiting.shift();
-      if (next === undefined) break;
-      const { operation, request } = next;
-      const prepared = engine.prepare(request);
-      if (prepared.kind === 'refused') operation.refuse(prepared.errors);
-      else void this.#run(operation, prepared);
-      if (this.#waiting.length > 0) await engine.scheduler.yield();
+      const next = this.#findWaiting();
+      if (next?.request === undefined) break;
+      void this.#run(next, next.request);
+      if (this.#findWaiting() !== undefined) await engine.scheduler.yield();
     }
     this.#isStarting = false;
   }
 
-  async #run(operation: SocketOperation, prepared: ReadyOperation): Promise<void> {
-    // Its message is dropped now, but for what is executed.
-    if (prepared.operation === 'subscription') operation.memory.set(operationBytes);
+  async #run(operation: SocketOperation, request: GraphqlRequest): Promise<void> {
     this.#executing += 1;
-    await operation.run(prepared, this.#deps, () =>
+    await operation.run(request, this.#deps, () =>
       this.#deps.viewerOf({ header: () => this.#authorization }),
     );
     this.#executing -= 1;
@@ -253,18 +243,10 @@ export class Session {
   }
 
   #stop(id: string): void {
-    const operation = this.#remove(id);
+    const operation = this.operations.get(id);
+    operation?.stop();
     // The older protocol confirms a stop; in the newer one nothing may follow.
     if (operation?.dialect === 'older') this.client.send(completeMessage(id));
-  }
-
-  #remove(id: string): SocketOperation | undefined {
-    const operation = this.#operations.get(id);
-    if (operation === undefined) return undefined;
-    operation.stop();
-    this.#operations.delete(id);
-    this.#waiting = this.#waiting.filter((one) => one.operation !== operation);
-    return operation;
   }
 }
 
