@@ -3,7 +3,7 @@
  * groups and queue limits with WebSocket (R30).
  */
 
-import { Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
@@ -59,15 +59,15 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       }
       const stream = new EventStream(queueBytesMax, keepAliveSeconds * 1000);
       streams.add(stream);
-      stream.once('close', () => streams.delete(stream));
+      stream.body.once('close', () => streams.delete(stream));
       try {
         stream.leave = subscriptions.join(operation, stream);
         await subscriptions.running();
       } catch (error) {
-        stream.destroy();
+        stream.body.destroy();
         throw error;
       }
-      return { status: 200, headers: streamHeaders, body: stream };
+      return { status: 200, headers: streamHeaders, body: stream.body };
     },
     /**
      * Ends every stream without `complete`, so that clients reconnect. Clients that do not read are
@@ -75,7 +75,7 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
      */
     close(): void {
       for (const stream of streams) stream.stop();
-      const endAll = (): void => streams.forEach((stream) => stream.destroy(new ClientGone()));
+      const endAll = (): void => streams.forEach(({ body }) => body.destroy(new ClientGone()));
       setTimeout(endAll, stopMilliseconds).unref();
     },
   };
@@ -86,108 +86,70 @@ export function toEvents(json: string): HttpResponse {
   return { status: 200, headers, body: `${nextPrefix}${json}\n\n${complete}` };
 }
 
-/** Bytes that the client has not taken. */
-interface Queued {
-  readonly bytes: string | Buffer;
-  /** Call it when the client has taken them. */
-  readonly release?: (() => void) | undefined;
-}
-
-class EventStream extends Readable implements Subscriber {
+class EventStream implements Subscriber {
+  /** Without room on its readable side, so that a piece is in its queue until it can be sent. */
+  readonly body = new PassThrough({ readableHighWaterMark: 0 });
   /** The current limit for the bytes queued for one stream. */
   readonly #queueBytesMax: () => number;
-  readonly #keepAlive: NodeJS.Timeout;
+  /** Those of long events that the client has not taken. */
+  readonly #releases = new Set<() => void>();
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
-  #queue: Queued[] = [];
-  #queuedBytes = 0;
-  /** What the client is taking. */
-  #current: Queued | undefined;
-  /** True if the client has taken all that was pushed. */
-  #isWanted = false;
-  #isEnded = false;
 
   constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
-    // Nothing is read ahead, so that a long event is counted until the client has taken it.
-    super({ highWaterMark: 0 });
     this.#queueBytesMax = queueBytesMax;
-    this.#keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
+    const keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
-    this.once('peerEnd', () => this.destroy());
+    this.body.once('peerEnd', () => this.body.destroy());
+    this.body.once('close', () => {
+      clearInterval(keepAlive);
+      this.leave?.();
+      for (const release of this.#releases) release();
+    });
     // Sent before the first event, so that the client sees that it is connected.
     this.#write(comment);
   }
 
   next(event: SharedEvent): boolean {
-    if (this.#isEnded) return true;
-    if (this.#queuedBytes > this.#queueBytesMax()) {
-      this.destroy();
+    if (!this.body.writable) return true;
+    // Without the piece that the client is taking.
+    if (this.body.writableLength - this.body.readableLength > this.#queueBytesMax()) {
+      this.body.destroy();
       return false;
     }
     const pieces = event.toPieces(nextPrefix, nextSuffix, () => noHeader);
-    const release = pieces.length > 1 ? event.reserve() : undefined;
-    pieces.forEach((piece, at) =>
-      this.#write(piece, at === pieces.length - 1 ? release : undefined),
-    );
+    for (const piece of pieces) this.body.write(piece);
+    if (pieces.length > 1) this.#whenTaken(event.reserve());
     return true;
   }
 
   end(ending: Ending): void {
-    if (ending.kind === 'overrun') this.destroy();
-    else {
-      if (ending.kind === 'refused') {
-        this.#write(`${nextPrefix}${JSON.stringify({ errors: ending.errors })}\n\n`);
-      }
-      this.#write(complete);
-      this.stop();
+    if (ending.kind === 'overrun') {
+      this.body.destroy();
+      return;
     }
+    if (ending.kind === 'refused') {
+      this.#write(`${nextPrefix}${JSON.stringify({ errors: ending.errors })}\n\n`);
+    }
+    this.#write(complete);
+    this.stop();
   }
 
   /** Ends the stream when the client has taken what is queued. */
   stop(): void {
-    if (this.#isEnded) return;
-    this.#finish();
-    this.#sendNext();
-  }
-
-  override _read(): void {
-    this.#isWanted = true;
-    this.#sendNext();
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#finish();
-    for (const { release } of [this.#current ?? {}, ...this.#queue]) release?.();
-    this.#queue = [];
-    done(error);
-  }
-
-  #finish(): void {
-    this.#isEnded = true;
-    clearInterval(this.#keepAlive);
     this.leave?.();
+    this.body.end();
   }
 
-  #write(bytes: string | Buffer, release?: () => void): void {
-    if (this.#isEnded) {
-      release?.();
-      return;
-    }
-    this.#queue.push({ bytes, release });
-    this.#queuedBytes += bytes.length;
-    this.#sendNext();
+  #write(text: string): void {
+    if (this.body.writable) this.body.write(text);
   }
 
-  #sendNext(): void {
-    if (!this.#isWanted) return;
-    this.#current?.release?.();
-    this.#current = this.#queue.shift();
-    if (this.#current === undefined) {
-      if (this.#isEnded) this.push(null);
-      return;
-    }
-    this.#isWanted = false;
-    this.#queuedBytes -= this.#current.bytes.length;
-    this.push(this.#current.bytes);
+  /** The callback of an empty write is called after those before it, but not by `destroy()`. */
+  #whenTaken(release: () => void): void {
+    this.#releases.add(release);
+    this.body.write('', () => {
+      if (this.#releases.delete(release)) release();
+    });
   }
 }
