@@ -1,9 +1,89 @@
-/** What several drivers do alike. */
+/** What the drivers do alike: how each kind of record is kept, and the ports that follow from it. */
 
 import { AppError } from '../errors.ts';
-import { andThen } from '../maybe-promise.ts';
-import type { Account, Article, ArticleDraft } from './model.ts';
-import type { Accounts, Versions } from './store.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
+import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
+import type { Accounts, Comments, DriverOptions, List, Posts, Todos, Versions } from './store.ts';
+
+/** By the time at which records were stored; articles: by id (R2). */
+export type Order = 'ASC' | 'DESC';
+
+/** How records are kept. */
+export interface Kind<T> {
+  readonly order: Order;
+  /** The members with the client's texts, which have any length. */
+  readonly texts: readonly (keyof T & string)[];
+  /** The lists that contain a record: that of all, and those of equal values of a member. */
+  readonly lists: readonly ListName<T>[];
+  /** The members that can change. */
+  readonly changing: readonly (keyof T & string)[];
+}
+export type ListName<T> = 'all' | (keyof T & string);
+
+/** The records by the name of their table. */
+export interface RecordOf {
+  readonly posts: Post;
+  readonly comments: Comment;
+  readonly authors: Author;
+  readonly accounts: Account;
+  readonly todos: Todo;
+  readonly articles: Article;
+}
+/** The records that have lists. */
+export type Listed = 'posts' | 'comments' | 'todos' | 'articles';
+
+export const kinds: { readonly [N in Listed]: Kind<RecordOf[N]> } = {
+  posts: {
+    order: 'DESC',
+    texts: ['title', 'content'],
+    lists: ['all', 'status', 'authorId'],
+    changing: ['title', 'content', 'status'],
+  },
+  comments: { order: 'ASC', texts: ['content'], lists: ['postId'], changing: [] },
+  todos: { order: 'ASC', texts: ['title'], lists: ['all'], changing: ['title', 'completed'] },
+  articles: { order: 'ASC', texts: ['json'], lists: ['all'], changing: ['json'] },
+};
+
+/** The records of one kind, as each driver keeps them. */
+export interface Table<T> {
+  find(id: string): MaybePromise<T | undefined>;
+  /** `value`: of the member that the list is named after. */
+  list(name: ListName<T>, value?: string): List<T>;
+  add(record: T): MaybePromise<T>;
+  /** These return false if the record does not exist, or its members are not those of `expected`. */
+  update(id: string, change: Partial<T>, expected?: Partial<T>): MaybePromise<boolean>;
+  remove(id: string, expected?: Partial<T>): MaybePromise<boolean>;
+}
+
+type Deps = Pick<DriverOptions, 'createId' | 'now'>;
+
+export function createPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
+  return {
+    ...posts,
+    all: posts.list('all'),
+    ofAuthor: (id) => posts.list('authorId', id),
+    ofStatus: (status) => posts.list('status', status),
+    create: ({ title, content, authorId }) =>
+      posts.add({ id: createId(), title, content, status: 'DRAFT', createdAt: now(), authorId }),
+  };
+}
+
+/** How a comment is added differs: its post must exist. */
+export function createComments(comments: Table<Comment>): Omit<Comments, 'add'> {
+  return {
+    find: (id) => comments.find(id),
+    remove: (id) => comments.remove(id),
+    ofPost: (id) => comments.list('postId', id),
+  };
+}
+
+export function createTodos(todos: Table<Todo>, { createId }: Pick<Deps, 'createId'>): Todos {
+  return {
+    ...todos,
+    all: todos.list('all'),
+    create: ({ title, completed }) => todos.add({ id: createId(), title, completed }),
+  };
+}
 
 /** No account has a longer name (auth/accounts.ts), so the database is not asked for one. */
 const usernameLengthMax = 256;

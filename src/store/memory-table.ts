@@ -1,13 +1,19 @@
 /** Records in memory: by id, in lists that are read in pages, and within a limit on their bytes. */
 
 import { AppError } from '../errors.ts';
-import { type Area, type Page, pageRecordsMax, type Range, type Versions } from './store.ts';
+import {
+  type Kind,
+  type Listed,
+  type RecordOf,
+  kinds,
+  type ListName,
+  type Order,
+} from './drivers.ts';
+import { type Page, pageRecordsMax, type Range, type Versions } from './store.ts';
 
 interface Identified {
   readonly id: string | number;
 }
-
-export type Order = 'oldestFirst' | 'newestFirst';
 
 /** What all tables share. */
 export interface TableDeps {
@@ -16,31 +22,24 @@ export interface TableDeps {
   readonly take: (bytes: number) => void;
 }
 
-interface TableOptions<T> {
-  /** The area whose version each change increments. */
-  readonly area: Area;
-  readonly initial: readonly T[];
-  /** The client's texts in a record. */
-  readonly textsOf: (record: T) => readonly string[];
-  /** The names of the lists that contain a record. */
-  readonly listsOf: (record: T) => readonly string[];
-}
-
-export function createTable<T extends { readonly id: string }>(
+/** The records of a kind; each change increments the version of its area. */
+export function createTable<N extends Exclude<Listed, 'articles'>>(
   { versions, take }: TableDeps,
-  { area, initial, textsOf, listsOf }: TableOptions<T>,
+  area: N,
+  initial: readonly RecordOf[N][],
 ) {
+  type T = RecordOf[N];
+  const kind: Kind<T> = kinds[area];
   const records = new Map<string, T>();
-  /** By name; oldest first. A list without records has no entry. */
+  /** By value; oldest first. A list without records has no entry. */
   const lists = new Map<string, T[]>();
-  const bytesOf = (record: T): number => textRecordBytes(...textsOf(record));
 
   /** Adds, changes or removes a record. */
   const write = (id: string, before: T | undefined, after: T | undefined): void => {
-    take((after === undefined ? 0 : bytesOf(after)) - (before === undefined ? 0 : bytesOf(before)));
+    take(bytesOf(after, kind) - bytesOf(before, kind));
     versions[area] += 1;
-    const from = before === undefined ? [] : listsOf(before);
-    const to = after === undefined ? [] : listsOf(after);
+    const from = listsOf(before, kind);
+    const to = listsOf(after, kind);
     for (const name of from) {
       if (to.includes(name)) continue;
       const list = lists.get(name) ?? [];
@@ -61,30 +60,32 @@ export function createTable<T extends { readonly id: string }>(
     }
   };
   /** Throws `storage_full`, as `update` does. */
-  const add = (record: T): T => {
+  const add = (given: T): T => {
+    const record = toOwn({}, given, kind);
     write(record.id, undefined, record);
     return record;
+  };
+  /** Returns false if there is no record with this id and these members. */
+  const replace = (
+    id: string,
+    change: (record: T) => T | undefined,
+    expected: Partial<T> = {},
+  ): boolean => {
+    const record = records.get(id);
+    if (record === undefined || !hasMembers(record, expected)) return false;
+    write(id, record, change(record));
+    return true;
   };
   for (const record of initial) add(record);
   return {
     add,
     find: (id: string) => records.get(id),
-    list: (name: string, order: Order) => ({
-      read: (range?: Range) => readPage(lists.get(name) ?? [], order, range),
+    list: (name: ListName<T>, value: string = name) => ({
+      read: (range?: Range) => readPage(lists.get(value) ?? [], kind.order, range),
     }),
-    /** Returns false if there is no record with this id and these members. */
-    update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
-      const record = records.get(id);
-      if (record === undefined || !hasMembers(record, expected)) return false;
-      write(id, record, { ...record, ...copyTexts(change) });
-      return true;
-    },
-    remove(id: string, expected?: Partial<T>): boolean {
-      const record = records.get(id);
-      if (record === undefined || !hasMembers(record, expected)) return false;
-      write(id, record, undefined);
-      return true;
-    },
+    update: (id: string, change: Partial<T>, expected?: Partial<T>) =>
+      replace(id, (record) => toOwn(record, change, kind), expected),
+    remove: (id: string, expected?: Partial<T>) => replace(id, () => undefined, expected),
     /** Removes all records of a list. */
     removeAll(name: string): void {
       const list = lists.get(name) ?? [];
@@ -95,8 +96,25 @@ export function createTable<T extends { readonly id: string }>(
   };
 }
 
-function hasMembers<T>(record: T, expected: Partial<T> | undefined): boolean {
-  if (expected === undefined) return true;
+/** The values of the lists that contain a record. */
+function listsOf<T extends object>(record: T | undefined, { lists }: Kind<T>): readonly string[] {
+  if (record === undefined) return [];
+  const values = lists.map((name) => (name === 'all' ? name : record[name]));
+  return values.filter((value) => value !== null).map(String);
+}
+
+/** The members of both, with copies of the client's texts that are given. */
+function toOwn<T extends object>(before: Partial<T>, given: Partial<T>, { texts }: Kind<T>): T {
+  const record = { ...before };
+  for (const name in given) {
+    const value = given[name];
+    if (value === undefined) continue;
+    record[name] = texts.includes(name) ? (copyText(String(value)) as typeof value) : value;
+  }
+  return record as T; // one of them is whole
+}
+
+function hasMembers<T>(record: T, expected: Partial<T>): boolean {
   return Object.entries(expected).every(([name, value]) => record[name as keyof T] === value);
 }
 
@@ -124,7 +142,7 @@ export function readPage<T extends Identified>(
   order: Order,
   { after, limit = pageRecordsMax }: Range = {},
 ): Page<T> {
-  const isReversed = order === 'newestFirst';
+  const isReversed = order === 'DESC';
   let place = isReversed ? records.length : 0;
   if (after !== undefined) {
     const index = indexOfId(records, after);
@@ -156,9 +174,10 @@ export function createTake(bytesMax: number): (bytes: number) => void {
 /** A record without its texts: the object, its id, its entries in maps and lists. */
 const recordBytes = 400;
 
-/** The memory of a record with client texts. A character takes at most two bytes. */
-export function textRecordBytes(...texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + 2 * text.length, recordBytes);
+/** The memory of a record with the client's texts. A character takes at most two bytes. */
+export function bytesOf<T extends object>(record: T | undefined, { texts }: Kind<T>): number {
+  if (record === undefined) return 0;
+  return texts.reduce((sum, name) => sum + 2 * String(record[name]).length, recordBytes);
 }
 
 /**
@@ -167,13 +186,4 @@ export function textRecordBytes(...texts: readonly string[]): number {
  */
 export function copyText(text: string): string {
   return text.length < 13 ? text : Buffer.from(text).toString();
-}
-
-/** The members that are given, with copies of the texts among them. */
-function copyTexts<T extends object>(members: T): T {
-  const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  const copied = given.map(([name, value]: [string, unknown]) => {
-    return [name, typeof value === 'string' ? copyText(value) : value];
-  });
-  return Object.fromEntries(copied) as T; // the same members
 }

@@ -15,7 +15,7 @@ import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql } from './connection.ts';
 import { createList, findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
-import { type Row, toArticle } from '../sql/rows.ts';
+import { type Row, toRecord } from '../sql/rows.ts';
 import type { Articles } from '../store.ts';
 
 /** An attempt fails if another node changed the article first, or holds the lease. */
@@ -63,8 +63,8 @@ export function createArticles({
   };
 
   return {
-    all: createList(statements, { table: 'articles', order: 'ASC', toRecord: toArticle }),
-    find: findBy(statements, ['articles', 'id'], toArticle),
+    all: createList(statements, 'articles'),
+    find: findBy(statements, ['articles', 'id']),
     save: (draft) => {
       const { id, json } = draft;
       return id === undefined ? add(pool, draft) : put(pool, { id, json });
@@ -208,7 +208,7 @@ function tooMany(): AppError {
 }
 
 function toVersion(row: Row): Version {
-  return { version: String(row['version']), article: toArticle(row) };
+  return { version: String(row['version']), article: toRecord('articles', row) };
 }
 
 /**

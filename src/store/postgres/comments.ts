@@ -7,7 +7,8 @@ import type { Pool } from './pool.ts';
 import { createGather } from './gather.ts';
 import { type PostgresContext, toInserts } from './statements.ts';
 import { sql } from './connection.ts';
-import { createComments as createShared } from '../sql/records.ts';
+import { createComments as createShared } from '../drivers.ts';
+import { createTable } from '../sql/records.ts';
 import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
 
@@ -15,7 +16,7 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
   const { pool, createId, now } = context;
   const insert = createGather(toInserts((rows, askedAt) => insertAll(pool, rows, askedAt)));
   return {
-    ...createShared(context),
+    ...createShared(createTable(context.sql, 'comments')),
     watch: (listener) => feed.watch(listener),
     async add(postId, content) {
       await feed.placed();

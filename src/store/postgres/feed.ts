@@ -8,7 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../../log.ts';
 import type { Comment } from '../model.ts';
-import { type Row, toComment } from '../sql/rows.ts';
+import { type Row, toRecord } from '../sql/rows.ts';
 import { pageBytesMax } from '../sql/sql.ts';
 import { CommentOrder, type Look, type Stored } from './comment-order.ts';
 import { type Server, sql } from './connection.ts';
@@ -284,7 +284,10 @@ async function look(pool: Pool, order: CommentOrder): Promise<Seen> {
   const [row] = await pool.read({ text: lookText, values });
   const rows = JSON.parse(String(row?.['comments'])) as readonly Row[]; // by the statement
   return {
-    comments: rows.map((comment) => ({ seq: Number(comment['seq']), comment: toComment(comment) })),
+    comments: rows.map((comment) => ({
+      seq: Number(comment['seq']),
+      comment: toRecord('comments', comment),
+    })),
     isWhole: rows.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
     oldest: BigInt(String(row?.['oldest'])),
     next: BigInt(String(row?.['next'])),

@@ -55,7 +55,7 @@ export function createStatements(pool: Pool): Sql {
   };
   return {
     schema: 'inkwell.',
-    ofOne([table, column], order, { owner, place, limit }) {
+    ofOne(table, order, { column, owner, place, limit }) {
       const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
       // Equality would do for the plan to read in the order of `seq`, or to hash the table.
       return `inkwell.${table}
@@ -119,7 +119,7 @@ function readPages(
   pool: Pool,
   { table, order, toText, owner, after }: PageQuery,
 ): Kind<Page, unknown> {
-  const isByStatus = owner?.[0][1] === 'status';
+  const isByStatus = owner?.[0] === 'status';
   // A status has more rows than an author or a post.
   const isOwned = owner !== undefined && !isByStatus;
   const toRows = ({ query }: Page): number =>

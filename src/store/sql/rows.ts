@@ -3,8 +3,9 @@
  * person chose are escaped in rows, and long ones can be left out of a read.
  */
 
+import { kinds, type RecordOf } from '../drivers.ts';
 import type { InitialData } from '../store.ts';
-import type { Account, Article, Author, Comment, Post, Todo } from '../model.ts';
+import type { Author } from '../model.ts';
 import type { StoredFile } from '../file-index.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -23,13 +24,15 @@ export const columnsOf = {
 } as const;
 export type Table = keyof typeof columnsOf;
 
+/** The same as lists. */
+export const namesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries(columnsOf).map(([table, columns]) => [table, columns.split(', ')]),
+);
+
 /** The initial rows of a new database. Each table follows those that it refers to. */
 export function toInitialRows(initial: InitialData): readonly (readonly [Table, NewRow[]])[] {
-  const tables = ['authors', 'posts', 'comments', 'todos'] as const;
-  return [
-    ...tables.map((table) => [table, initial[table].map(toRow)] as const),
-    ['articles', initial.articles.map(toArticleRow)],
-  ];
+  const tables = ['authors', 'posts', 'comments', 'todos', 'articles'] as const;
+  return tables.map((table) => [table, initial[table].map(toRow)]);
 }
 
 /** Columns that are not named like their member. */
@@ -38,75 +41,43 @@ const columnOf: Readonly<Record<string, string>> = {
   authorId: 'author_id',
   postId: 'post_id',
   passwordHash: 'password_hash',
+  json: 'document',
 };
+const memberOf: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(columnOf).map(([member, column]) => [column, member]),
+);
+
+export function toColumn(member: string): string {
+  return columnOf[member] ?? member;
+}
 
 /** The row of a record: a column for each member. Texts are escaped, and lists are JSON. */
-export function toRow(record: Partial<Post | Comment | Author | Todo | Account>): NewRow {
+export function toRow(record: object): NewRow {
   const row: Record<string, Value> = {};
   for (const [name, value] of Object.entries<Value | readonly string[]>({ ...record })) {
     const kept = typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
-    row[columnOf[name] ?? name] = typeof kept === 'string' ? escapeText(kept) : kept;
+    row[toColumn(name)] = typeof kept === 'string' && name !== 'json' ? escapeText(kept) : kept;
   }
   return row;
 }
 
-export function toPost(row: Row): Post {
-  return {
-    id: String(row['id']),
-    title: toText(row['title']),
-    content: toText(row['content']),
-    status: row['status'] as Post['status'], // as it was stored
-    createdAt: String(row['created_at']),
-    authorId: row['author_id'] as string | null, // by the schema
-  };
+/** The record of a row that `toRow` made, with the members whose columns were read. */
+export function toRecord<N extends Table>(table: N, row: Row): RecordOf[N] {
+  const record: Record<string, unknown> = {};
+  for (const column of namesOf[table]) {
+    const value = row[column];
+    if (value !== undefined) record[memberOf[column] ?? column] = toValue(table, column, value);
+  }
+  return record as unknown as RecordOf[N]; // as it was stored
 }
 
-export function toComment(row: Row): Comment {
-  return {
-    id: String(row['id']),
-    content: toText(row['content']),
-    createdAt: String(row['created_at']),
-    postId: String(row['post_id']),
-  };
-}
-
-export function toAuthor(row: Row): Author {
-  return {
-    id: String(row['id']),
-    name: toText(row['name']),
-    email: toText(row['email']),
-    createdAt: String(row['created_at']),
-  };
-}
-
-export function toTodo(row: Row): Todo {
+function toValue(table: Table, column: string, value: unknown): unknown {
+  // Articles are stored as JSON, so their texts need no escape.
+  if (table === 'articles') return column === 'id' ? Number(value) : value;
   // SQLite has no booleans: 0 or 1. PostgreSQL sends `t` or `f`.
-  const completed = row['completed'] === 1 || row['completed'] === 't';
-  return { id: String(row['id']), title: toText(row['title']), completed };
-}
-
-export function toAccount(row: Row): Account {
-  return { ...toPerson(row), passwordHash: String(row['password_hash']) };
-}
-
-/** The row need not contain the hash. */
-export function toPerson(row: Row): Omit<Account, 'passwordHash'> {
-  const roles: unknown = JSON.parse(toText(row['roles']));
-  return {
-    id: String(row['id']),
-    username: toText(row['username']),
-    email: toText(row['email']),
-    roles: Array.isArray(roles) ? roles.map(String) : [],
-  };
-}
-
-/** Articles are stored as JSON, so their texts need no escape. */
-export function toArticle(row: Row): Article {
-  return { id: Number(row['id']), json: String(row['document']) };
-}
-
-export function toArticleRow({ id, json }: Article): NewRow {
-  return { id, document: json };
+  if (column === 'completed') return value === 1 || value === 't';
+  if (column === 'roles') return JSON.parse(toText(value));
+  return typeof value === 'string' ? unescapeText(value) : value;
 }
 
 export function toFile(row: Row): StoredFile {
@@ -154,12 +125,9 @@ function unescapeText(kept: string): string {
 }
 
 /** The columns with texts of any length, by table. */
-const textsOf: Readonly<Partial<Record<Table, readonly string[]>>> = {
-  posts: ['title', 'content'],
-  comments: ['content'],
-  todos: ['title'],
-  articles: ['document'],
-};
+const textsOf: Readonly<Partial<Record<Table, readonly string[]>>> = Object.fromEntries(
+  Object.entries(kinds).map(([table, { texts }]) => [table, texts.map(toColumn)]),
+);
 
 /** The size of a row's texts in bytes, which a database knows without reading them. */
 export function sizeOf(table: Table): string {
@@ -168,11 +136,11 @@ export function sizeOf(table: Table): string {
 
 /** The columns of a table; texts of more bytes together are null. */
 export function toShort(table: Table, bytesMax: string): string {
-  const toColumn = (column: string): string =>
+  const toShortColumn = (column: string): string =>
     textsOf[table]?.includes(column) === true
       ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
       : column;
-  return columnsOf[table].split(', ').map(toColumn).join(', ');
+  return namesOf[table].map(toShortColumn).join(', ');
 }
 
 /** True if texts of a row were left out by `toShort`. */

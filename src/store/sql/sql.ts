@@ -4,8 +4,8 @@
  */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import { tooLongToChange } from '../drivers.ts';
-import type { NewRow, Row, Table, Value } from './rows.ts';
+import { kinds, type Listed, type Order, type RecordOf, tooLongToChange } from '../drivers.ts';
+import { type NewRow, type Row, type Table, toRecord, type Value } from './rows.ts';
 import { type List, type Page, pageRecordsMax } from '../store.ts';
 
 export interface Sql {
@@ -16,7 +16,7 @@ export interface Sql {
    * use of an index: if a few owners have most rows, statistics overestimate those of every owner,
    * and the planner may read the whole table.
    */
-  ofOne(rows: Owned, order: Order, at: OwnedPlace): string;
+  ofOne(table: Table, order: Order, at: OwnedPlace): string;
   /** Reads the row whose column, which is unique, has this value. */
   find(key: Key, value: string | number): MaybePromise<Row | undefined>;
   /** Runs a statement that only reads. */
@@ -37,12 +37,6 @@ export interface Sql {
 export type Key = readonly [table: Table, column: 'id' | 'username'];
 export type Write = readonly [table: string, text: string, values: readonly Value[]];
 
-/** A table, and a column that selects its rows: in most cases it references their owner. */
-export type Owned =
-  | readonly [table: 'comments', column: 'post_id']
-  | readonly [table: 'posts', column: 'author_id' | 'status'];
-export type Order = 'ASC' | 'DESC';
-
 export interface PageQuery {
   /** Identifies the text. */
   readonly name: string;
@@ -54,7 +48,7 @@ export interface PageQuery {
   readonly after: number | string;
   /** Maximum number of rows. */
   readonly limit: number;
-  readonly owner?: readonly [rows: Owned, id: string] | undefined;
+  readonly owner?: Owner | undefined;
 }
 
 interface PageExpressions {
@@ -63,8 +57,10 @@ interface PageExpressions {
   readonly limit: string;
 }
 
+/** A column that selects rows, which in most cases references their owner, and its value. */
+type Owner = readonly [column: string, value: string];
 /** `place`: an expression for the position. */
-type OwnedPlace = Omit<PageExpressions, 'after'> & { readonly place: string };
+type OwnedPlace = Omit<PageExpressions, 'after'> & Readonly<Record<'column' | 'place', string>>;
 
 /** The parameters of a page. */
 export function pageParameters(isOwned: boolean): PageExpressions {
@@ -88,12 +84,11 @@ export interface RowPage {
 export const pageBytesMax = 1_048_576;
 
 /** Returns a function that finds the record whose column has a value. */
-export function findBy<T>(
+export function findBy<N extends Table>(
   sql: Sql,
-  key: Key,
-  toRecord: (row: Row) => T,
-): (value: string | number) => MaybePromise<T | undefined> {
-  return (value) => andThen(sql.find(key, value), (row) => row && toRecord(row));
+  [table, column]: readonly [N, Key[1]],
+): (value: string | number) => MaybePromise<RecordOf[N] | undefined> {
+  return (value) => andThen(sql.find([table, column], value), (row) => row && toRecord(table, row));
 }
 
 /** Moves the counter to the next free value and returns that (R15). */
@@ -115,19 +110,9 @@ export function wholeOf({ rows, isCut }: RowPage): readonly Row[] {
   return rows;
 }
 
-export interface Listing<T> {
-  readonly table: Table;
-  readonly order: Order;
-  readonly toRecord: (row: Row) => T;
-}
-
-/** `of`: the owner of the records; default: all records. */
-export function createList<T>(
-  sql: Sql,
-  { table, order, toRecord }: Listing<T>,
-  of?: readonly [rows: Owned, id: string],
-): List<T> {
-  const [owned] = of ?? [];
+/** `owner`: of the records; default: all records. */
+export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner): List<RecordOf[N]> {
+  const { order } = kinds[table];
   const name = `${sql.schema}${table}`;
   // Articles are ordered by id, other records by the order in which they were stored (R2).
   const key = table === 'articles' ? 'id' : 'seq';
@@ -138,31 +123,31 @@ export function createList<T>(
     return `coalesce((SELECT seq FROM ${name} WHERE id ${nearest} ${id}
       ORDER BY id ${direction} LIMIT 1), ${start})`;
   };
-  const readFrom = (after: number | string, limit: number): MaybePromise<Page<T>> => {
+  const readFrom = (after: number | string, limit: number): MaybePromise<Page<RecordOf[N]>> => {
     const kind = typeof after;
     return sql.readPage(
       {
-        name: `${table} ${owned?.[1] ?? ''} ${order} ${kind}`,
+        name: `${table} ${owner?.[0] ?? ''} ${kind}`,
         table,
         order,
-        toText(columns, { owner, after: from, limit: rowsMax }) {
+        toText(columns, { owner: value, after: from, limit: rowsMax }) {
           const place = kind === 'number' ? from : placeOf(from);
-          const rows = owned
-            ? sql.ofOne(owned, order, { owner, place, limit: rowsMax })
+          const rows = owner
+            ? sql.ofOne(table, order, { column: owner[0], owner: value, place, limit: rowsMax })
             : `${name} WHERE ${key} ${beyond} ${place} ORDER BY ${key} ${order} LIMIT ${rowsMax}`;
           return `SELECT ${key} AS place, ${columns} FROM ${rows}`;
         },
         after,
         // One more row is read, to know whether there is a next page.
         limit: limit + 1,
-        owner: of,
+        owner,
       },
       ({ rows, isCut }) => {
         const read = rows.slice(0, limit);
         const last = read.at(-1);
         const isLast = last === undefined || (!isCut && rows.length <= limit);
         const next = isLast ? undefined : () => readFrom(Number(last['place']), limit);
-        return { records: read.map(toRecord), next };
+        return { records: read.map((row) => toRecord(table, row)), next };
       },
     );
   };

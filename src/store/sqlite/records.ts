@@ -1,10 +1,10 @@
 /** What SQLite does in its own way: comments, articles, and the index of stored files. */
 
-import { withId } from '../drivers.ts';
+import { createComments as createShared, withId } from '../drivers.ts';
 import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '../file-index.ts';
 import type { Article, Comment } from '../model.ts';
-import { createComments as createShared, createFileStatements } from '../sql/records.ts';
-import { escapeText, toArticle, toArticleRow, toFile, toRow } from '../sql/rows.ts';
+import { createFileStatements, createTable } from '../sql/records.ts';
+import { escapeText, type Row, toFile, toRecord, toRow } from '../sql/rows.ts';
 import { createList, nextArticleId, wholeOf } from '../sql/sql.ts';
 import type { Articles, Comments } from '../store.ts';
 import type { SqliteContext } from './statements.ts';
@@ -13,7 +13,7 @@ import type { SqliteContext } from './statements.ts';
 export function createComments(context: SqliteContext): Comments {
   const { sql, writes, createId, now } = context;
   return {
-    ...createShared(context),
+    ...createShared(createTable(sql, 'comments')),
     add: (postId, content) =>
       writes.run(() => {
         if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;
@@ -26,16 +26,19 @@ export function createComments(context: SqliteContext): Comments {
 
 /** JSON documents as sent (R14), by id. */
 export function createArticles({ writes, sql }: SqliteContext): Articles {
-  const find = (id: number): Article | undefined =>
-    sql.read('SELECT id, document FROM articles WHERE id = $1', [id]).map(toArticle)[0];
+  const toArticle = (row: Row): Article => toRecord('articles', row);
+  const find = (id: number): Article | undefined => {
+    const row = sql.find(['articles', 'id'], id);
+    return row && toArticle(row);
+  };
   const nextId = (): number => Number(sql.run('counters', nextArticleId(''), [])[0]?.['value']);
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
   const save = (article: Article): Article => {
-    sql.put('articles', toArticleRow(article), onConflict);
+    sql.put('articles', toRow(article), onConflict);
     return article;
   };
   return {
-    all: createList(sql, { table: 'articles', order: 'ASC', toRecord: toArticle }),
+    all: createList(sql, 'articles'),
     find,
     save: (draft) =>
       writes.run(() => {

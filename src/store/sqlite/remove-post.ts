@@ -6,7 +6,7 @@
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Posts } from '../store.ts';
-import { createPosts } from '../sql/records.ts';
+import { createTable } from '../sql/records.ts';
 import { openConnection, rollBack } from './database.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
 import { toStoreError } from './writes.ts';
@@ -32,7 +32,7 @@ export function createRemovePost(
       const write: typeof sql.write = (...statement) => Promise.resolve(own.run(...statement));
       database.exec('BEGIN IMMEDIATE');
       while (own.run('comments', removeSome, [args[0]]).length > 0) await nextIteration();
-      const isRemoved = await createPosts({ ...context, sql: { ...own, write } }).remove(...args);
+      const isRemoved = await createTable({ ...own, write }, 'posts').remove(...args);
       if (isRemoved) database.exec('COMMIT');
       return isRemoved;
     } catch (error) {

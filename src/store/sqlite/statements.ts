@@ -6,6 +6,7 @@ import type { RecordDeps } from '../sql/records.ts';
 import {
   columnsOf,
   isShortened,
+  namesOf,
   type NewRow,
   type Row,
   type Table,
@@ -13,7 +14,7 @@ import {
   type Value,
 } from '../sql/rows.ts';
 import {
-  type Owned,
+  type Key,
   type PageQuery,
   pageBytesMax,
   pageParameters,
@@ -26,6 +27,7 @@ import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Writes } from './writes.ts';
 
 interface SqliteStatements extends Sql {
+  find(key: Key, value: string | number): Row | undefined;
   read(text: string, values: readonly Value[]): readonly Row[];
   readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): T;
   readArticles(columns: string): RowPage;
@@ -80,8 +82,7 @@ export function createStatements({
   const put: SqliteStatements['put'] = (...insert) => run(...toInsert(...insert));
   return {
     schema: '',
-    ofOne: (rows, order, { owner, place, limit }) => `${byIndex(rows)} WHERE ${rows[1]} = ${owner}
-      AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`,
+    ofOne,
     find([table, column], value) {
       const toText = (): string => `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
       return measured(() => prepare(`${table} ${column}`, toText).get(value));
@@ -105,7 +106,7 @@ export function createStatements({
         const short = prepare(`${name} ${rowsMax}`, () =>
           toText(toShort(table, textMax), parameters),
         );
-        const rows = readRows(short, values, namesOf[table] ?? []);
+        const rows = readRows(short, values, ['place', ...namesOf[table]]);
         if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
         const whole = prepare(name, () => toText(columnsOf[table], parameters));
         return toPage(readBounded(whole.iterate(...values), pageBytesMax));
@@ -119,7 +120,7 @@ export function createStatements({
 }
 
 function toInsert(table: Table, row: NewRow, onConflict = ''): Write {
-  const columns = columnsOf[table].split(', ');
+  const columns = namesOf[table];
   const places = columns.map(() => '?').join(', ');
   const text = `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${places}) ${onConflict}`;
   return [table, text, columns.map((column) => row[column] ?? null)];
@@ -129,24 +130,19 @@ function isArea(table: string, versions: Versions): table is Area {
   return table in versions;
 }
 
-const indexOf = {
+const indexOf: Readonly<Record<string, string>> = {
   post_id: 'comments_of_post',
   author_id: 'posts_of_author',
   status: 'posts_of_status',
 };
 
-function byIndex([table, column]: Owned): string {
-  return `${table} INDEXED BY ${indexOf[column]}`;
-}
+const ofOne: Sql['ofOne'] = (table, order, { column, owner, place, limit }) =>
+  `${table} INDEXED BY ${indexOf[column]} WHERE ${column} = ${owner}
+    AND seq ${order === 'ASC' ? '>' : '<'} ${place} ORDER BY seq ${order} LIMIT ${limit}`;
 
 function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
 }
-
-/** The names of the columns of a page, by table. */
-const namesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  Object.entries(columnsOf).map(([table, columns]) => [table, ['place', ...columns.split(', ')]]),
-);
 
 /** Arrays take half of the time of objects. Before Node 22.16 rows are objects. */
 function readRows(
