@@ -1,4 +1,4 @@
-/** What the drivers do alike: how each kind of record is kept, and the ports that follow from it. */
+/** What the drivers do alike: how each kind of record is kept, and the ports made of that. */
 
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
@@ -50,7 +50,7 @@ export interface Table<T> {
   /** `value`: of the member that the list is named after. */
   list(name: ListName<T>, value?: string): List<T>;
   add(record: T): MaybePromise<T>;
-  /** These return false if the record does not exist, or its members are not those of `expected`. */
+  /** These return false if there is no such record, or its members are not those of `expected`. */
   update(id: string, change: Partial<T>, expected?: Partial<T>): MaybePromise<boolean>;
   remove(id: string, expected?: Partial<T>): MaybePromise<boolean>;
 }

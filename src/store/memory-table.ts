@@ -46,10 +46,7 @@ export function createTable<N extends Exclude<Listed, 'articles'>>(
       list.splice(indexOfId(list, id), 1);
       if (list.length === 0) lists.delete(name);
     }
-    if (after === undefined) {
-      records.delete(id);
-      return;
-    }
+    if (after === undefined) return void records.delete(id);
     records.set(id, after);
     for (const name of to) {
       const list = lists.get(name);

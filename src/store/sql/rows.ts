@@ -24,10 +24,9 @@ export const columnsOf = {
 } as const;
 export type Table = keyof typeof columnsOf;
 
-/** The same as lists. */
-export const namesOf: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  Object.entries(columnsOf).map(([table, columns]) => [table, columns.split(', ')]),
-);
+export function namesOf(table: Table): readonly string[] {
+  return columnsOf[table].split(', ');
+}
 
 /** The initial rows of a new database. Each table follows those that it refers to. */
 export function toInitialRows(initial: InitialData): readonly (readonly [Table, NewRow[]])[] {
@@ -64,7 +63,7 @@ export function toRow(record: object): NewRow {
 /** The record of a row that `toRow` made, with the members whose columns were read. */
 export function toRecord<N extends Table>(table: N, row: Row): RecordOf[N] {
   const record: Record<string, unknown> = {};
-  for (const column of namesOf[table]) {
+  for (const column of namesOf(table)) {
     const value = row[column];
     if (value !== undefined) record[memberOf[column] ?? column] = toValue(table, column, value);
   }
@@ -140,7 +139,7 @@ export function toShort(table: Table, bytesMax: string): string {
     textsOf[table]?.includes(column) === true
       ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
       : column;
-  return namesOf[table].map(toShortColumn).join(', ');
+  return namesOf(table).map(toShortColumn).join(', ');
 }
 
 /** True if texts of a row were left out by `toShort`. */

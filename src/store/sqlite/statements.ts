@@ -106,7 +106,7 @@ export function createStatements({
         const short = prepare(`${name} ${rowsMax}`, () =>
           toText(toShort(table, textMax), parameters),
         );
-        const rows = readRows(short, values, ['place', ...namesOf[table]]);
+        const rows = readRows(short, values, ['place', ...namesOf(table)]);
         if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
         const whole = prepare(name, () => toText(columnsOf[table], parameters));
         return toPage(readBounded(whole.iterate(...values), pageBytesMax));
@@ -120,7 +120,7 @@ export function createStatements({
 }
 
 function toInsert(table: Table, row: NewRow, onConflict = ''): Write {
-  const columns = namesOf[table];
+  const columns = namesOf(table);
   const places = columns.map(() => '?').join(', ');
   const text = `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${places}) ${onConflict}`;
   return [table, text, columns.map((column) => row[column] ?? null)];
