@@ -128,8 +128,8 @@ export class RequestContext {
    * their selected fields. Throws, or rejects, as `charge` does.
    */
   readList<T>(list: List<T>, selection: Selection, range: Range = {}): MaybePromise<readonly T[]> {
-    // If the request was already refused, nothing more is read.
-    this.#check();
+    // Nothing more is read.
+    if (this.#refusal !== undefined) throw this.#refusal;
     const { limit = Number.POSITIVE_INFINITY } = range;
     const bytesEach = this.#countFields(selection) * fieldBytes;
     const readOn = (page: Page<T>, earlier: readonly T[] = []): MaybePromise<readonly T[]> => {

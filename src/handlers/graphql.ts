@@ -40,15 +40,13 @@ export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'wr
   const open = (): Promise<GraphqlEndpoint> => (loading ??= load());
 
   /** R23: a token is checked before the first byte of an upload is stored. */
-  const postMultipart = writing(async (request) =>
-    (endpoint ?? (await open())).postMultipart(request),
-  );
+  const postMultipart = writing(async (request) => (await open()).postMultipart(request));
 
   return {
     /** One operation, a batch, or a multipart request. */
     post: async (request: HttpRequest): Promise<HttpResponse> => {
       const contentType = request.header('content-type');
-      if (isJsonType(contentType)) return (endpoint ?? (await open())).post(request);
+      if (isJsonType(contentType)) return (await open()).post(request);
       if (parseMediaType(contentType ?? '')?.essence === 'multipart/form-data') {
         return postMultipart(request);
       }
@@ -57,17 +55,14 @@ export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'wr
       throw new AppError('unsupported_media_type', message, { headers: ['Accept', accept] });
     },
     get: async (request: HttpRequest): Promise<HttpResponse> =>
-      request.query === '' && isBrowser(request) ? toUi : (endpoint ?? (await open())).get(request),
+      request.query === '' && isBrowser(request) ? toUi : (await open()).get(request),
     /** The schema as a file. */
     schema: schemaFile,
     upgrade: ((incoming, socket, head) => {
-      if (endpoint !== undefined) endpoint.upgrade(incoming, socket, head);
-      else {
-        open().then(
-          (opened) => opened.upgrade(incoming, socket, head),
-          (error: unknown) => refuse(socket, error as AppError), // see `load`
-        );
-      }
+      open().then(
+        (opened) => opened.upgrade(incoming, socket, head),
+        (error: unknown) => refuse(socket, error as AppError), // see `load`
+      );
     }) satisfies UpgradeListener,
     /** The numbers of open connections and subscriptions. */
     count: () => endpoint?.count() ?? { webSockets: 0, eventStreams: 0, subscriptions: 0 },
