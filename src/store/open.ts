@@ -1,12 +1,7 @@
 /** Opens the store that STORE_URL names. A driver is loaded only if it is chosen. */
 
-import type {
-  AccountsOptions,
-  CheckOptions,
-  DriverOptions,
-  OpenedAccounts,
-  Store,
-} from './store.ts';
+import { randomUUID } from 'node:crypto';
+import type { AccountsOptions, CheckOptions, DriverOptions, Store } from './store.ts';
 import { createMemoryStore } from './memory.ts';
 
 /** How long to wait for the database at the start: both may be started at the same time. */
@@ -17,13 +12,8 @@ export const startSeconds = 30;
  * Throws an Error with a message of one line that names STORE_URL.
  */
 export async function openStore(url: string, options: DriverOptions): Promise<Store> {
-  if (url === '' || url === 'memory:') return createMemoryStore(options);
-  if (url.startsWith('sqlite:///')) {
-    const { openSqliteStore } = await import('./sqlite/open.ts');
-    return openSqliteStore(toPath(url), options);
-  }
-  const { openPostgresStore } = await import('./postgres/open.ts');
-  return openPostgresStore(url, { ...options, startSeconds });
+  if (isInMemory(url)) return createMemoryStore(options);
+  return (await load(url)).openStore(url, { ...options, startSeconds, mayCreate: true });
 }
 
 /**
@@ -31,25 +21,21 @@ export async function openStore(url: string, options: DriverOptions): Promise<St
  * Throws an Error with a message of one line that names STORE_URL if the store has no accounts or
  * cannot be reached.
  */
-export async function openAccounts(url: string, options: AccountsOptions): Promise<OpenedAccounts> {
-  if (url === '' || url === 'memory:') throw new Error(notKept);
-  if (url.startsWith('sqlite:///')) {
-    const { openSqliteAccounts } = await import('./sqlite/open.ts');
-    return openSqliteAccounts(toPath(url), options);
-  }
-  const { openPostgresAccounts } = await import('./postgres/open.ts');
-  return openPostgresAccounts(url, options);
+export async function openAccounts(url: string, options: AccountsOptions) {
+  const driver = await load(url);
+  const store = await driver.openStore(url, {
+    ...options,
+    initial: undefined,
+    createId: randomUUID,
+    listenUrl: '',
+    connectionsMax: 1,
+  });
+  return { accounts: store.storedAccounts, close: () => store.close() };
 }
 
 /** Rejects with a message of one line if a start could not open the store. Changes nothing. */
 export async function checkStore(url: string, options: CheckOptions): Promise<void> {
-  if (url === '' || url === 'memory:') return;
-  if (url.startsWith('sqlite:///')) {
-    const { checkSqlite } = await import('./sqlite/open.ts');
-    return checkSqlite(toPath(url));
-  }
-  const { checkPostgres } = await import('./postgres/open.ts');
-  return checkPostgres(url, options);
+  if (!isInMemory(url)) await (await load(url)).checkStore(url, options);
 }
 
 /**
@@ -57,21 +43,15 @@ export async function checkStore(url: string, options: CheckOptions): Promise<vo
  * with a message of one line.
  */
 export async function backUpStore(url: string, file: string): Promise<void> {
-  if (url === '' || url === 'memory:') throw new Error(notKept);
-  if (!url.startsWith('sqlite:///')) {
-    throw new Error('STORE_URL: pg_dump makes the backup of a PostgreSQL database.');
-  }
-  const { backUpSqlite } = await import('./sqlite/open.ts');
-  await backUpSqlite(toPath(url), file);
+  await (await load(url)).backUpStore(url, file);
 }
 
-const notKept = 'STORE_URL: a store in memory is not permanent.';
+function isInMemory(url: string): boolean {
+  return url === '' || url === 'memory:';
+}
 
-/** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; percent-escapes are decoded. */
-function toPath(url: string): string {
-  try {
-    return decodeURIComponent(url.slice('sqlite://'.length));
-  } catch {
-    throw new Error('STORE_URL: the path holds a % that encodes nothing.');
-  }
+/** Loads the driver of a database. */
+async function load(url: string) {
+  if (isInMemory(url)) throw new Error('STORE_URL: a store in memory is not permanent.');
+  return url.startsWith('sqlite:///') ? import('./sqlite/open.ts') : import('./postgres/open.ts');
 }

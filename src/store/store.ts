@@ -215,7 +215,12 @@ export interface AccountsOptions extends CheckOptions, Pick<DriverOptions, 'now'
   readonly mayCreate: boolean;
 }
 
-export interface OpenedAccounts {
-  readonly accounts: StoredAccounts;
-  close(): MaybePromise<void>;
+/** `initial` is undefined if these records are left to the start of a server. */
+export interface DatabaseOptions
+  extends AccountsOptions, Omit<DriverOptions, 'initial' | 'bytesMax'> {
+  readonly initial: InitialData | undefined;
+}
+
+export interface DatabaseStore extends Store {
+  readonly storedAccounts: StoredAccounts;
 }

@@ -11,7 +11,7 @@ import { codeOf } from '../../dist/errors.js';
 import type { Log } from '../../dist/log.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
-import { openPostgresStore } from '../../dist/store/postgres/open.js';
+import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
 import { changing, toDraft } from '../support/article-texts.js';
 import { allOf, pluck, times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
@@ -280,7 +280,11 @@ test('a server is reached at an IPv6 address', { skip: skipIpv6 }, async (t) => 
   );
   assert.deepEqual(connections, [{ address: '::1' }]);
   await assert.rejects(
-    openPostgresStore('postgres://[::1]:1/db', { ...driverOptions(), startSeconds: 0 }),
+    openPostgresStore('postgres://[::1]:1/db', {
+      ...driverOptions(),
+      startSeconds: 0,
+      mayCreate: true,
+    }),
     /^Error: STORE_URL: the database at \[::1\]:1 does not answer: connect ECONNREFUSED/,
   );
 });

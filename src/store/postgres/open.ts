@@ -6,14 +6,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type {
-  AccountsOptions,
-  CheckOptions,
-  DriverOptions,
-  OpenedAccounts,
-  Store,
-  StoredAccounts,
-} from '../store.ts';
+import type { CheckOptions, DatabaseOptions, DatabaseStore, StoredAccounts } from '../store.ts';
 import { createPorts, createStoredAccounts } from '../sql/records.ts';
 import { toRow } from '../sql/rows.ts';
 import { createArticles } from './articles.ts';
@@ -26,21 +19,19 @@ import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
 import { migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
 
-type StartOptions = Pick<AccountsOptions, 'log' | 'startSeconds'>;
+type StartOptions = Pick<CheckOptions, 'log' | 'startSeconds'>;
 const retryMilliseconds = 250;
 /** The pause while tables that a migration changes are being read. */
 const busyMilliseconds = 3_000;
 /** The interval at which the log repeats what the start waits for. */
 const logMilliseconds = 10_000;
 
-export async function openPostgresStore(
-  url: string,
-  options: DriverOptions & StartOptions,
-): Promise<Store> {
+export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
   const { createId, now, initial, log, listenUrl, timeoutSeconds } = options;
   const server = await createServer(url);
   await prepare(server, options, async (connection) => {
     await migrate(connection, log);
+    if (initial === undefined) return;
     await run(connection, toFill(initial));
     await run(connection, toAuthors(initial));
     await checkDurability(connection, log);
@@ -51,8 +42,10 @@ export async function openPostgresStore(
   const feed = new CommentFeed({ pool, listenServer, log, timeoutSeconds });
   const statements = createStatements(pool);
   const context: PostgresContext = { pool, sql: statements, createId, now };
+  const storedAccounts = createStored(context);
   return {
-    ...createPorts(context, initial.accounts, createStored(context)),
+    ...createPorts(context, initial?.accounts ?? [], storedAccounts),
+    storedAccounts,
     comments: createComments(context, feed),
     articles: createArticles(context),
     // Other nodes write too, so that a cached response could be out of date at any time.
@@ -70,34 +63,19 @@ export async function openPostgresStore(
 }
 
 /** Rejects if the database does not answer. */
-export async function checkPostgres(url: string, options: CheckOptions): Promise<void> {
+export async function checkStore(url: string, options: CheckOptions): Promise<void> {
   await prepare(await createServer(url), options, async (connection) => {
     await run(connection, sql`SELECT 1`);
   });
 }
 
-/** Leaves the initial records to the start of the first node. */
-export async function openPostgresAccounts(
-  url: string,
-  options: AccountsOptions,
-): Promise<OpenedAccounts> {
-  const { now, log, timeoutSeconds } = options;
-  const server = await createServer(url);
-  await prepare(server, options, (connection) => migrate(connection, log));
-  const pool = new Pool(server, { log, connectionsMax: 1, timeoutSeconds });
-  const statements = createStatements(pool);
-  return {
-    accounts: createStored({ pool, sql: statements, now }),
-    close: () => pool.close(),
-  };
+/** Rejects: the database has a program for this. */
+export function backUpStore(): Promise<void> {
+  return Promise.reject(new Error('STORE_URL: pg_dump makes the backup of a PostgreSQL database.'));
 }
 
 /** Stored accounts, for the nodes and for the command that changes them. */
-function createStored({
-  pool,
-  sql: statements,
-  now,
-}: Omit<PostgresContext, 'createId'>): StoredAccounts {
+function createStored({ pool, sql: statements, now }: PostgresContext): StoredAccounts {
   return createStoredAccounts(statements, async (account) => {
     const rows = await pool.write(
       sql`WITH added AS (

@@ -110,7 +110,7 @@ const waitForOthers = 'PRAGMA busy_timeout = 2000';
 const unfilled = 'unfilled';
 
 /** Opens or creates the file; a new file can be accessed only by this user. */
-export async function openDatabase(path: string, mayCreate = true): Promise<Database> {
+export async function openDatabase(path: string, mayCreate: boolean): Promise<Database> {
   return connect(path, async () => {
     if (mayCreate) await (await open(path, 'a', 0o600)).close();
     else await access(path);

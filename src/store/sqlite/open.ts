@@ -5,11 +5,10 @@
  */
 
 import type {
-  AccountsOptions,
   Area,
-  DriverOptions,
+  DatabaseOptions,
+  DatabaseStore,
   InitialData,
-  OpenedAccounts,
   Store,
   StoredAccounts,
 } from '../store.ts';
@@ -17,27 +16,28 @@ import type { Author } from '../model.ts';
 import { createPorts, createStoredAccounts } from '../sql/records.ts';
 import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
-import { createFileCheck, openDatabase, prepareDatabase } from './database.ts';
+import { backUpSqlite } from './backup.ts';
+import { checkSqlite, createFileCheck, openDatabase, prepareDatabase } from './database.ts';
 import { createArticles, createComments, createFileIndex } from './records.ts';
 import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';
 
-export { backUpSqlite } from './backup.ts';
-export { checkSqlite } from './database.ts';
-
-export async function openSqliteStore(path: string, options: DriverOptions): Promise<Store> {
+export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
   const { initial, createId, now } = options;
+  const path = toPath(url);
   const context: SqliteContext = { ...(await open(path, options)), createId, now };
   const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
-  const ports = createPorts(context, initial.accounts, createStored(context));
+  const storedAccounts = createStored(context);
+  const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
   const checkFile = createFileCheck(path, options.log);
   return {
     ...ports,
     posts: { ...ports.posts, remove: createRemovePost(path, context, ports.posts) },
     comments: createComments(context),
     articles: createArticles(context),
+    storedAccounts,
     versions,
     ping() {
       // This reads the file.
@@ -53,6 +53,23 @@ export async function openSqliteStore(path: string, options: DriverOptions): Pro
   };
 }
 
+export async function checkStore(url: string): Promise<void> {
+  await checkSqlite(toPath(url));
+}
+
+export async function backUpStore(url: string, file: string): Promise<void> {
+  await backUpSqlite(toPath(url), file);
+}
+
+/** `sqlite:///var/lib/inkwell.db` → `/var/lib/inkwell.db`; percent-escapes are decoded. */
+function toPath(url: string): string {
+  try {
+    return decodeURIComponent(url.slice('sqlite://'.length));
+  } catch {
+    throw new Error('STORE_URL: the path holds a % that encodes nothing.');
+  }
+}
+
 /** Another process may have changed any table: SQLite tells that there was a write, not where. */
 function createVersionsWithForeign({ database, versions }: SqliteContext): Store['versions'] {
   const statement = database.prepare('PRAGMA data_version');
@@ -65,28 +82,11 @@ function createVersionsWithForeign({ database, versions }: SqliteContext): Store
   };
 }
 
-/** Leaves the initial records to the server's start. */
-export async function openSqliteAccounts(
-  path: string,
-  { now, log, mayCreate }: AccountsOptions,
-): Promise<OpenedAccounts> {
-  const opened = await open(path, { log, mayCreate });
-  return {
-    accounts: createStored({ ...opened, now }),
-    close: () => opened.database.close(),
-  };
-}
-
-interface OpenOptions
-  extends Pick<DriverOptions, 'log'>, Partial<Pick<DriverOptions, 'initial' | 'timed'>> {
-  readonly mayCreate?: boolean;
-}
-
 type Opened = Omit<SqliteContext, 'createId' | 'now'>;
 
 async function open(
   path: string,
-  { log, initial, timed, mayCreate = true }: OpenOptions,
+  { log, initial, timed, mayCreate }: DatabaseOptions,
 ): Promise<Opened> {
   const database = await openDatabase(path, mayCreate);
   try {
@@ -124,7 +124,7 @@ function fill(sql: Opened['sql'], initial: InitialData): void {
   }
 }
 
-function createStored({ sql, writes, now }: Omit<SqliteContext, 'createId'>): StoredAccounts {
+function createStored({ sql, writes, now }: SqliteContext): StoredAccounts {
   return createStoredAccounts(sql, (account) =>
     writes.run(() => {
       if (sql.put('accounts', toRow(account), unlessThere).length === 0) return false;
