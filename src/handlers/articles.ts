@@ -21,7 +21,6 @@ const route: ListRoute<Article> & RecordRoute<number, Article> = {
   find: ({ articles }, id) => articles.find(id),
   toId: toArticleId,
   toJson: ({ json }) => json,
-  hasText: true,
 };
 
 type ArticleDeps = Pick<HandlerDeps, 'store' | 'responses' | 'records' | 'config'>;

@@ -43,6 +43,7 @@ export function createCommentHandlers(deps: CommentDeps) {
           await getRecord(read, request, postRoute);
           return read.comments.ofPost(id);
         },
+        members: ['id', 'content', 'createdAt'],
         toJson: toItem,
         toId,
       });

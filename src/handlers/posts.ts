@@ -25,6 +25,7 @@ export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {
   hasStatus: true,
   find: ({ posts }, id) => posts.find(id),
   toId,
+  members: ['id', 'title', 'content', 'status', 'createdAt'],
   toJson,
 };
 

@@ -5,7 +5,7 @@ import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { PostStatus } from '../store/model.ts';
-import type { List, Range, Records } from '../store/store.ts';
+import type { List, Page, Range, Records, RecordText } from '../store/store.ts';
 import type { ToListResponse } from './list-response.ts';
 import type { Reading, ResponseCache, ToText } from './response-cache.ts';
 
@@ -32,8 +32,8 @@ export interface ListRoute<T> {
   /** `?status=` selects records (R37). */
   readonly hasStatus?: true;
   readonly toJson: (record: T) => string;
-  /** A record has its text as a member: nothing would be gained by caching it. */
-  readonly hasText?: boolean;
+  /** The members of `toJson`, if a list can have many records. */
+  readonly members?: readonly string[];
   readonly toId: (text: string) => Id | undefined;
 }
 
@@ -82,7 +82,7 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
     request: HttpRequest,
     route: ListRoute<T>,
   ): Promise<HttpResponse> {
-    const { key, list, toJson, hasText } = route;
+    const { key, list, toJson, members } = route;
     const { status, ...range } = toListQuery(request.query, route);
     const target = toTarget(key, { status, ...range });
     const cached = responses.find(target);
@@ -92,9 +92,11 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
     let link: readonly string[] = [];
     const response = await toListResponse({
       version: records.version,
-      toJson: hasText ? toJson : (record) => toText(record, toJson),
+      toJson: (record) => ('json' in record ? record.json : toText(record, toJson)),
       async read() {
-        const page = await found.read(range);
+        const page: Page<T | RecordText> = await (range.limit && members && found.readJson
+          ? found.readJson(range, members)
+          : found.read(range));
         const last = page.records.at(-1);
         if (range.limit === undefined || page.next === undefined || !last) return page;
         const next = toTarget(key, { status, limit: range.limit, after: last.id });

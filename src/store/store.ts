@@ -16,6 +16,14 @@ import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from
 export interface List<T> {
   /** Reads the first page: from the start, or after the record with the id `after`. */
   read(range?: Range): MaybePromise<Page<T>>;
+  /** The same; records may come as JSON with these members, the id first. */
+  readJson?(range: Range, members: readonly string[]): MaybePromise<Page<T | RecordText>>;
+}
+
+/** A record as JSON. */
+export interface RecordText {
+  readonly id: string | number;
+  readonly json: string;
 }
 
 export interface Range {

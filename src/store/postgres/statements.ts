@@ -9,6 +9,7 @@ import {
   type Row,
   sizeOf,
   type Table,
+  toJson,
   toShort,
 } from '../sql/rows.ts';
 import {
@@ -38,6 +39,9 @@ const pageTextMax = 10_380;
 const ownedMax = 50;
 const ownedRowsMax = 100 * ownedMax;
 const ownedTextMax = 2_048;
+
+/** Where the id is in `{"id":"…"`. */
+const idPlace = [7, 43] as const;
 
 /** Shared by the parts of the driver. */
 export interface PostgresContext extends RecordDeps {
@@ -117,7 +121,7 @@ interface Page {
 /** Pages of one list. What is too long for a joined statement is read alone. */
 function readPages(
   pool: Pool,
-  { table, order, toText, owner, after }: PageQuery,
+  { table, order, toText, owner, after, members }: PageQuery,
 ): Kind<Page, unknown> {
   const isByStatus = owner?.[0] === 'status';
   // A status has more rows than an author or a post.
@@ -125,45 +129,39 @@ function readPages(
   const toRows = ({ query }: Page): number =>
     isOwned ? Math.min(query.limit, ownedMax + 1) : query.limit;
   const textMax = isOwned ? ownedTextMax : pageTextMax;
-  const toColumns = (limit: string): string =>
-    toShort(table, `least(${textMax}, ${pageBytesMax} / ${limit})`);
   const parameters = pageParameters(owner !== undefined);
   const whole = toText(columnsOf[table], parameters);
-  const one = toText(toColumns(parameters.limit), parameters);
   const start = { owner: 'start.owner', after: 'start.after', limit: 'start.rows' };
   const types = [isByStatus ? 'text' : 'uuid', typeof after === 'number' ? 'bigint' : 'uuid'];
-  const many = `SELECT start.at, page.* FROM
+  const bytesMax = `least(${textMax}, ${pageBytesMax} / ${start.limit})`;
+  const page = members
+    ? `SELECT string_agg(json, E'\\n') AS json
+      FROM (${toText(toJson(table, members, bytesMax), start)}) AS row`
+    : toText(toShort(table, bytesMax), start);
+  const text = `SELECT start.at, page.* FROM
     unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
       WITH ORDINALITY AS start (owner, after, rows, at)
-    CROSS JOIN LATERAL (${toText(toColumns(start.limit), start)}) AS page`;
-  const toStatement = (pages: readonly Page[]): Statement => {
-    const [first] = pages;
-    if (first !== undefined && pages.length === 1) {
-      return { text: one, values: toPageValues({ ...first.query, limit: toRows(first) }) };
-    }
-    const owners = pages.map(({ query }) => query.owner?.[1] ?? null);
-    return {
-      text: many,
-      values: [owners, pages.map(({ query }) => query.after), pages.map(toRows)],
-    };
-  };
+    CROSS JOIN LATERAL (${page}) AS page`;
   return {
     keyOf: ({ query }) => toPageValues(query).join(' '),
     weightMax: isOwned ? ownedRowsMax : pageRowsMax,
     weightOf: toRows,
     async together(pages, askedAt) {
+      const owners = pages.map(({ query }) => query.owner?.[1] ?? null);
+      const values = [owners, pages.map(({ query }) => query.after), pages.map(toRows)];
       const found = new Map<string, Row[]>();
-      for (const row of await pool.read(toStatement(pages), askedAt)) {
-        const at = pages.length === 1 ? '1' : String(row['at']);
+      for (const row of await pool.read({ text, values }, askedAt)) {
+        const at = String(row['at']);
         const known = found.get(at);
         if (known === undefined) found.set(at, [row]);
         else known.push(row);
       }
-      return pages.map((page, at) => {
-        const rows = found.get(String(at + 1)) ?? [];
-        const isWhole = rows.length < toRows(page) || toRows(page) === page.query.limit;
+      return pages.map((asked, at) => {
+        const read = found.get(String(at + 1)) ?? [];
+        const rows = members ? toTexts(read) : read;
+        const isWhole = rows.length < toRows(asked) || toRows(asked) === asked.query.limit;
         if (!isWhole || rows.some((row) => isShortened(table, row))) return alone;
-        return page.toPage({ rows, isCut: false });
+        return asked.toPage({ rows, isCut: false });
       });
     },
     async alone({ query, toPage }, askedAt) {
@@ -172,6 +170,15 @@ function readPages(
       return toPage(await readBounded(pool, bounded, askedAt));
     },
   };
+}
+
+/** JSON has no line feeds. A page with an escaped text (see `rows.ts`) is an empty one. */
+function toTexts([row]: readonly Row[]): readonly Row[] {
+  const { json } = row ?? {};
+  if (typeof json !== 'string') return [];
+  return json.includes('\u241a')
+    ? [{ json: '' }]
+    : json.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text }));
 }
 
 function insertRows(pool: Pool, table: Table): Kind<NewRow, undefined> {

@@ -6,7 +6,7 @@
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { kinds, type Listed, type Order, type RecordOf, tooLongToChange } from '../drivers.ts';
 import { type NewRow, type Row, type Table, toRecord, type Value } from './rows.ts';
-import { type List, type Page, pageRecordsMax } from '../store.ts';
+import { type List, type Page, pageRecordsMax, type RecordText } from '../store.ts';
 
 export interface Sql {
   /** The prefix of table names. */
@@ -49,6 +49,8 @@ export interface PageQuery {
   /** Maximum number of rows. */
   readonly limit: number;
   readonly owner?: Owner | undefined;
+  /** A driver may return rows as JSON with these members. */
+  readonly members?: readonly string[] | undefined;
 }
 
 interface PageExpressions {
@@ -123,11 +125,15 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
     return `coalesce((SELECT seq FROM ${name} WHERE id ${nearest} ${id}
       ORDER BY id ${direction} LIMIT 1), ${start})`;
   };
-  const readFrom = (after: number | string, limit: number): MaybePromise<Page<RecordOf[N]>> => {
+  const readFrom = (
+    after: number | string,
+    limit: number,
+    members?: readonly string[],
+  ): MaybePromise<Page<RecordOf[N] | RecordText>> => {
     const kind = typeof after;
     return sql.readPage(
       {
-        name: `${table} ${owner?.[0] ?? ''} ${kind}`,
+        name: `${table} ${owner?.[0] ?? ''} ${kind} ${members?.join() ?? ''}`,
         table,
         order,
         toText(columns, { owner: value, after: from, limit: rowsMax }) {
@@ -141,17 +147,28 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
         // One more row is read, to know whether there is a next page.
         limit: limit + 1,
         owner,
+        members,
       },
       ({ rows, isCut }) => {
         const read = rows.slice(0, limit);
         const last = read.at(-1);
         const isLast = last === undefined || (!isCut && rows.length <= limit);
-        const next = isLast ? undefined : () => readFrom(Number(last['place']), limit);
-        return { records: read.map((row) => toRecord(table, row)), next };
+        const next = isLast
+          ? undefined
+          : () => readFrom(isText(last) ? last.id : Number(last['place']), limit, members);
+        return { records: read.map((row) => (isText(row) ? row : toRecord(table, row))), next };
       },
     );
   };
   return {
-    read: ({ after = start, limit = pageRecordsMax } = {}) => readFrom(after, limit),
+    // Without members, no row is a text.
+    read: ({ after = start, limit = pageRecordsMax } = {}) =>
+      readFrom(after, limit) as MaybePromise<Page<RecordOf[N]>>,
+    readJson: ({ after = start, limit = pageRecordsMax }, members) =>
+      readFrom(after, limit, members),
   };
+}
+
+function isText(row: Row | RecordText): row is RecordText {
+  return 'json' in row;
 }
