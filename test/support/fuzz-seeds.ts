@@ -1,33 +1,21 @@
 /** Good requests of every route, for a fuzzer to change: those of the reference, and of GraphQL. */
 
-import type { Random } from './fuzz-mutate.js';
 import { entries, type Entry } from './reference.js';
 
-export interface FuzzPart {
-  /** Header lines without the last line end. */
-  readonly head: string;
-  readonly content: string;
-}
-
-export type FuzzBody =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'json'; readonly value: unknown }
-  | { readonly kind: 'form'; readonly parts: readonly FuzzPart[]; readonly boundary: string };
-
+/** `<posts>` and the like stand for an id of this run, `<token>` for a token, wherever they are. */
 export interface FuzzRequest {
   readonly method: string;
   readonly target: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: FuzzBody;
-  /** Messages that follow an upgrade to WebSocket. */
-  readonly messages?: readonly unknown[];
+  readonly headers: readonly unknown[];
+  /** A form has its boundary and parts; messages follow an upgrade to WebSocket. */
+  readonly kind: 'json' | 'form' | 'messages';
+  readonly body: unknown;
 }
 
-/** What a request can be made of: ids of this run, and a token. */
-export interface Known {
-  readonly random: Random;
-  readonly ids: Readonly<Record<'posts' | 'comments' | 'todos' | 'articles', readonly string[]>>;
-  readonly token: string;
+interface FuzzPart {
+  /** Header lines without the last line end. */
+  readonly head: string;
+  readonly content: string;
 }
 
 export interface Seed {
@@ -35,22 +23,17 @@ export interface Seed {
   readonly status: number;
   /** Comes up so many times as often as others. */
   readonly weight: number;
-  make(known: Known): FuzzRequest;
+  readonly request: FuzzRequest;
 }
 
 const boundary = 'fuzz-frontier';
 
 function get(target: string, headers: FuzzRequest['headers'] = []): FuzzRequest {
-  return { method: 'GET', target, headers, body: { kind: 'none' } };
+  return { method: 'GET', target, headers, kind: 'json', body: undefined };
 }
 
-function send(route: readonly [string, string], body: FuzzBody, type: string): FuzzRequest {
-  const [method, target] = route;
-  return { method, target, headers: [['Content-Type', type]], body };
-}
-
-function json(target: string, value: unknown): FuzzRequest {
-  return send(['POST', target], { kind: 'json', value }, 'application/json');
+function json(target: string, body: unknown, type = 'application/json'): FuzzRequest {
+  return { method: 'POST', target, headers: [['Content-Type', type]], kind: 'json', body };
 }
 
 function file(name: string, fileName: string, content: string): FuzzPart {
@@ -60,40 +43,30 @@ function file(name: string, fileName: string, content: string): FuzzPart {
 
 function form(target: string, parts: readonly FuzzPart[]): FuzzRequest {
   const type = `multipart/form-data; boundary=${boundary}`;
-  return send(['POST', target], { kind: 'form', parts, boundary }, type);
+  return { ...json(target, { boundary, parts }, type), kind: 'form' };
 }
 
-/** With the example of each type that its body may have; what removes takes the last record. */
+/** With the example of each type that its body may have. */
 function seedsOf({ method, path, operation }: Entry): readonly Seed[] {
   const statuses = Object.keys(operation.responses).map(Number);
   // Of a redirect, what it leads to is described too.
   const status = statuses.find((each) => each === 308) ?? statuses[0] ?? 0;
-  const area = /^\/(?:api\/)?(\w+)/.exec(path)?.[1] as keyof Known['ids'];
-  const target = ({ random, ids }: Known): string =>
-    path.replace('{name}', 'part.txt').replace('{id}', () => {
-      return method === 'DELETE' ? (ids[area].at(-1) ?? '') : random.pick(ids[area]);
-    });
+  const area = /^\/(?:api\/)?(\w+)/.exec(path)?.[1] ?? '';
+  const target = path.replace('{name}', 'part.txt').replace('{id}', `<${area}>`);
   const bodies = Object.entries(operation.requestBody?.content ?? {});
   if (bodies.length === 0) {
-    const make = (known: Known): FuzzRequest => {
-      const headers = [['Authorization', `Bearer ${known.token}`]] as const;
-      return { ...get(target(known), path === '/profile' ? headers : []), method };
-    };
-    return [{ status, weight: 1, make }];
+    const headers = path === '/profile' ? [['Authorization', 'Bearer <token>']] : [];
+    return [{ status, weight: 1, request: { ...get(target, headers), method } }];
   }
-  return bodies.map(([type, { example }]) => ({
-    status,
-    weight: 3,
-    make(known) {
-      if (type !== 'multipart/form-data') {
-        return send([method, target(known)], { kind: 'json', value: example }, type);
-      }
-      const parts = Object.entries(example as Record<string, string>).map(([name, content]) =>
-        file(name, `${name}.txt`, content),
-      );
-      return form(target(known), parts);
-    },
-  }));
+  return bodies.map(([type, { example }]) => {
+    if (type !== 'multipart/form-data') {
+      return { status, weight: 3, request: { ...json(target, example, type), method } };
+    }
+    const parts = Object.entries(example as Record<string, string>).map(([name, content]) =>
+      file(name, `${name}.txt`, content),
+    );
+    return { status, weight: 3, request: form(target, parts) };
+  });
 }
 
 const queries = {
@@ -128,82 +101,55 @@ function socket(protocol: string, messages: readonly unknown[]): FuzzRequest {
     ['Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ=='],
     ['Sec-WebSocket-Protocol', protocol],
   ] as const;
-  return { ...get('/graphql', headers), messages };
+  return { ...get('/graphql', headers), kind: 'messages', body: messages };
 }
-
-/** With the id of a post. */
-type MakeGraphql = (id: string, random: Random) => FuzzRequest;
 
 const upload = { query: queries.upload, variables: { file: null } };
-const content = 'A text — with "quotes", 😀 and\nlines';
+const input = { postId: '<posts>', content: 'A text — with "quotes", 😀 and\nlines' };
 
-const overHttp: readonly MakeGraphql[] = [
-  () => graphql(queries.list),
-  (id) => graphql(queries.find, { id }),
-  (id) => graphql(queries.page, { first: 2, after: id }),
-  () => graphql(queries.introspection),
-  () => graphql(queries.create, { input: { title: 'Hello fuzz', content } }),
-  (postId) => graphql(queries.comment, { input: { postId, content } }),
-  (id) =>
-    json('/graphql', [
-      { query: queries.find, operationName: 'Find', variables: { id } },
-      { query: '{ __typename }', extensions: {} },
-      { query: '{ nothing }' },
-    ]),
-  () =>
-    form('/graphql', [
-      field('operations', upload),
-      field('map', { 0: ['variables.file'] }),
-      file('0', 'by-graphql.txt', 'content'),
-    ]),
-  () =>
-    form('/graphql', [
-      field('operations', [upload, { query: '{ a }' }]),
-      field('map', { a: ['0.variables.file'] }),
-      file('a', 'batch.svg', '<svg/>'),
-    ]),
-  () => {
-    const request = graphql(queries.subscription);
-    return { ...request, headers: [...request.headers, ['Accept', 'text/event-stream']] };
-  },
-  () => {
-    const search = new URLSearchParams({ query: queries.find, variables: '{"id":"x"}' });
-    return get(`/graphql?${search.toString()}`);
-  },
+const overHttp: readonly FuzzRequest[] = [
+  graphql(queries.list),
+  graphql(queries.find, { id: '<posts>' }),
+  graphql(queries.page, { first: 2, after: '<posts>' }),
+  graphql(queries.introspection),
+  graphql(queries.create, { input: { title: 'Hello fuzz', content: input.content } }),
+  graphql(queries.comment, { input }),
+  json('/graphql', [
+    { query: queries.find, operationName: 'Find', variables: { id: '<posts>' } },
+    { query: '{ __typename }', extensions: {} },
+    { query: '{ nothing }' },
+  ]),
+  form('/graphql', [
+    field('operations', upload),
+    field('map', { 0: ['variables.file'] }),
+    file('0', 'by-graphql.txt', 'content'),
+  ]),
+  form('/graphql', [
+    field('operations', [upload, { query: '{ a }' }]),
+    field('map', { a: ['0.variables.file'] }),
+    file('a', 'batch.svg', '<svg/>'),
+  ]),
+  get(`/graphql?query=${encodeURIComponent(queries.subscription)}`, [
+    ['Accept', 'text/event-stream'],
+  ]),
+  get(`/graphql?query=${encodeURIComponent(queries.find)}&variables=%7B%22id%22:%22x%22%7D`),
 ];
 
-const overSockets: readonly MakeGraphql[] = [
-  (postId) =>
-    socket('graphql-transport-ws', [
-      { type: 'connection_init', payload: { a: 1 } },
-      { type: 'ping', payload: { a: 1 } },
-      { id: '1', type: 'subscribe', payload: { query: queries.subscription } },
-      {
-        id: '2',
-        type: 'subscribe',
-        payload: { query: queries.comment, variables: { input: { postId, content } } },
-      },
-      { id: '3', type: 'subscribe', payload: { query: queries.find, variables: { id: 'x' } } },
-      { id: '1', type: 'complete' },
-    ]),
-  (postId, random) =>
-    socket('graphql-ws', [
-      { type: 'connection_init', payload: random.oneIn(5) ? { rejectMessage: 'no' } : {} },
-      { id: '1', type: 'start', payload: { query: queries.subscription } },
-      {
-        id: '2',
-        type: 'start',
-        payload: { query: queries.comment, variables: { input: { postId, content } } },
-      },
-      { id: '3', type: 'subscribe', payload: { query: '{ __typename }' } },
-      { id: '1', type: 'stop' },
-      { type: 'connection_terminate' },
-    ]),
-];
-
-function graphqlSeed(make: MakeGraphql, status: number, weight: number): Seed {
-  return { status, weight, make: ({ random, ids }) => make(random.pick(ids.posts), random) };
-}
+/** The words of each protocol for beginning an operation and for ending it. */
+const words = [
+  ['graphql-transport-ws', 'subscribe', 'complete', { type: 'ping', payload: { a: 1 } }],
+  ['graphql-ws', 'start', 'stop', { type: 'connection_terminate' }],
+] as const;
+const overSockets = words.map(([protocol, begin, end, last]) =>
+  socket(protocol, [
+    { type: 'connection_init', payload: { a: 1 } },
+    { id: '1', type: begin, payload: { query: queries.subscription } },
+    { id: '2', type: begin, payload: { query: queries.comment, variables: { input } } },
+    { id: '3', type: 'subscribe', payload: { query: queries.find, variables: { id: 'x' } } },
+    { id: '1', type: end },
+    last,
+  ]),
+);
 
 /** All operations of a patch, on an article. */
 const articlePatch = [
@@ -219,16 +165,16 @@ const pages = ['/graphql/schema.graphql', '/graphql-ui/inkwell.css', '/docs/star
 
 /** What removes comes last: it takes away what others read. */
 export const seeds: readonly Seed[] = [
-  ...overHttp.map((make) => graphqlSeed(make, 200, 2)),
-  ...overSockets.map((make) => graphqlSeed(make, 101, 4)),
-  ...pages.map((path) => ({ status: 200, weight: 1, make: () => get(path) })),
-  ...['/graphql-ui', '/docs'].map((path) => ({ status: 308, weight: 1, make: () => get(path) })),
+  ...overHttp.map((request) => ({ status: 200, weight: 2, request })),
+  ...overSockets.map((request) => ({ status: 101, weight: 4, request })),
+  ...pages.map((path) => ({ status: 200, weight: 1, request: get(path) })),
+  ...['/graphql-ui', '/docs'].map((path) => ({ status: 308, weight: 1, request: get(path) })),
   {
     status: 204,
     weight: 4,
-    make: () => {
-      const body = { kind: 'json', value: articlePatch } as const;
-      return send(['PATCH', '/api/articles/1'], body, 'application/json-patch+json');
+    request: {
+      ...json('/api/articles/1', articlePatch, 'application/json-patch+json'),
+      method: 'PATCH',
     },
   },
   ...entries.flatMap(seedsOf),

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { createRandom, mutate, mutateBytes, type Random } from './fuzz-mutate.js';
-import { type FuzzBody, type FuzzRequest, type Known, seeds } from './fuzz-seeds.js';
+import * as fc from 'fast-check';
+import { type Connection, connection, toText } from './fuzz-changes.js';
+import { type FuzzRequest, seeds } from './fuzz-seeds.js';
 import { logIn } from './login.js';
 import type { Program } from './program.js';
 
-export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 32);
+export const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
 
 const connectionsAtOnce = 32;
-const requestsOfConnection = 6;
 
 /** A store that is soon full, and that deletions make room in: both sides of its bound. */
 export const smallStore = {
@@ -22,48 +22,56 @@ export const smallStore = {
 };
 
 /** Ids and a token that requests can be made with. */
-async function know(url: string, random: Random): Promise<Known> {
+async function know(url: string): Promise<Record<string, string[]>> {
   const idsOf = async (path: string): Promise<string[]> => {
     const list = (await (await fetch(url + path)).json()) as { readonly id: string }[];
     return list.map(({ id }) => id);
   };
   const posts = await idsOf('/posts');
   const comments = await idsOf(`/posts/${posts[0] ?? ''}/comments`);
-  const ids = { posts, comments, todos: await idsOf('/api/todos'), articles: ['1', '2'] };
-  return { random, ids, token: await logIn({ url }) };
+  const todos = await idsOf('/api/todos');
+  return { posts, comments, todos, articles: ['1', '2'], token: [await logIn({ url })] };
 }
 
 export type Fuzzer = Awaited<ReturnType<typeof createFuzzer>>;
 
+/** The same ones for the same seed. */
+function* connections(): Generator<Connection, never> {
+  for (let batch = 0; ; batch += 1) {
+    yield* fc.sample(connection, { seed: seed + batch * 65_537, numRuns: 100 });
+  }
+}
+
 export async function createFuzzer(port: number) {
-  const known = await know(`http://127.0.0.1:${port}`, createRandom(seed));
-  const { random } = known;
-  const posts = [...known.ids.posts];
-  const pool = { ...known, ids: { ...known.ids, posts } };
-  const weighted = seeds.flatMap((each) => Array.from({ length: each.weight }, () => each));
+  const known = await know(`http://127.0.0.1:${port}`);
+  const posts = known['posts'] ?? [];
+  const source = connections();
   const statuses = new Map<string, number>();
   const state = { requests: 0 };
 
-  const makeOne = (): FuzzRequest => {
-    let request = random.pick(weighted).make(pool);
-    if (request.method === 'DELETE' && posts.length > 1) posts.pop();
-    if (random.oneIn(3)) return request;
-    for (let count = random.below(3); count >= 0; count -= 1) request = mutate(request, random);
-    return request;
+  /** What is removed is the last record. */
+  const fill = (request: FuzzRequest, choice: number): FuzzRequest => {
+    const removes = request.method === 'DELETE';
+    const filled = JSON.stringify(request).replaceAll(/<(\w+)>/g, (all, name: string) => {
+      const items = known[name];
+      return items?.at(removes ? -1 : choice % items.length) ?? all;
+    });
+    if (removes && posts.length > 1) posts.pop();
+    return JSON.parse(filled) as FuzzRequest;
   };
-  /** The requests of one connection. */
-  const makeMany = () => {
-    const pieces: Buffer[] = [];
-    let upgrades = false;
-    for (let count = random.below(requestsOfConnection); count >= 0; count -= 1) {
-      const request = makeOne();
-      state.requests += 1;
-      pieces.push(toBytes(request, random));
-      upgrades = request.messages !== undefined;
-      if (upgrades) break; // nothing is HTTP after it
-    }
+  /** The requests of one connection, and whether the last is one for a WebSocket. */
+  const makeMany = ({ requests, cut }: Connection) => {
+    const first = requests.findIndex(({ request }) => request.kind === 'messages');
+    // Nothing is HTTP after an upgrade.
+    const sent = requests.slice(0, first === -1 ? requests.length : first + 1);
+    state.requests += sent.length;
+    const pieces = sent.map(({ request, choice }) => toBytes(fill(request, choice), choice));
     const bytes = Buffer.concat(pieces);
-    return [random.oneIn(8) ? mutateBytes(bytes, random) : bytes, upgrades] as const;
+    const at = (cut?.at ?? 0) % bytes.length;
+    const { added, removed } = cut ?? { added: [], removed: 0 };
+    const rest = bytes.subarray(Math.max(0, at + removed));
+    const whole = Buffer.concat([bytes.subarray(0, at), Buffer.from(added), rest]);
+    return [whole, first !== -1] as const;
   };
   const send = async (bytes: Buffer, upgrades: boolean): Promise<WireResponse> => {
     const described = JSON.stringify(bytes.subarray(0, 4_000).toString('latin1'));
@@ -81,16 +89,15 @@ export async function createFuzzer(port: number) {
     return response;
   };
   const sendUntil = async (end: number): Promise<void> => {
-    while (state.requests < end) await send(...makeMany());
+    while (state.requests < end) await send(...makeMany(source.next().value));
   };
 
   return {
     /** Each good request once, and as it is: it must succeed. */
     async sendSeeds() {
-      for (const { status, make } of seeds) {
-        const request = make(pool);
-        const upgrades = request.messages !== undefined;
-        const response = await send(toBytes(request, random), upgrades);
+      for (const { status, request } of seeds) {
+        const [bytes, upgrades] = makeMany({ requests: [{ request, choice: 1 }], cut: undefined });
+        const response = await send(bytes, upgrades);
         const { method, target } = request;
         assert.equal(response.statuses[0], status, `${method} ${target}: ${response.text}`);
       }
@@ -129,38 +136,46 @@ export async function assertWhole(url: string): Promise<void> {
 }
 
 /** A request, and after an upgrade its frames, as bytes. */
-function toBytes(request: FuzzRequest, random: Random): Buffer {
-  const { method, target, headers, messages } = request;
-  const body = toBodyBytes(request.body);
-  const lines = [`${method} ${target} HTTP/1.1`, 'Host: fuzz.example'];
-  for (const [name, value] of headers) lines.push(`${name}: ${value}`);
-  const chunked = body.length > 0 && random.oneIn(4);
+function toBytes({ method, target, headers, kind, body }: FuzzRequest, choice: number): Buffer {
+  const content = kind === 'messages' ? Buffer.alloc(0) : toBodyBytes(kind, body);
+  // Most texts should come through as one line; bytes are broken elsewhere.
+  const lines = [
+    `${method} ${target.replaceAll(/[\r\n ]/g, '%20')} HTTP/1.1`,
+    'Host: fuzz.example',
+  ];
+  for (const header of headers) {
+    const line = Array.isArray(header) ? header.map(toText).join(': ') : toText(header);
+    lines.push(line.replaceAll(/[\r\n\0]/g, ' '));
+  }
+  const chunked = content.length > 0 && choice % 4 === 0;
   if (chunked) lines.push('Transfer-Encoding: chunked');
-  else if (request.body.kind !== 'none') lines.push(`Content-Length: ${body.length}`);
+  else if (body !== undefined && kind !== 'messages')
+    lines.push(`Content-Length: ${content.length}`);
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-  const frames = (messages ?? []).map((message) => toFrame(message, random));
-  if (messages !== undefined) frames.push(closeFrame);
-  return Buffer.concat([head, chunked ? toChunks(body, random) : body, ...frames]);
+  const frames = kind === 'messages' ? [body].flat().map((each) => toFrame(each, choice)) : [];
+  if (kind === 'messages') frames.push(closeFrame);
+  return Buffer.concat([head, chunked ? toChunks(content, choice) : content, ...frames]);
 }
 
-function toBodyBytes(body: FuzzBody): Buffer {
-  if (body.kind === 'none') return Buffer.alloc(0);
-  if (body.kind === 'json') return Buffer.from(toText(body.value));
-  const parts = body.parts.map(
-    ({ head, content }) => `--${body.boundary}\r\n${head}\r\n\r\n${content}\r\n`,
+function toBodyBytes(kind: FuzzRequest['kind'], body: unknown): Buffer {
+  if (kind === 'json') return Buffer.from(toText(body));
+  const { boundary, parts = [] } = body as Form;
+  const texts = parts.map(
+    (part) => `--${toText(boundary)}\r\n${toText(part?.head)}\r\n\r\n${toText(part?.content)}\r\n`,
   );
-  return Buffer.from(`${parts.join('')}--${body.boundary}--\r\n`);
+  return Buffer.from(`${texts.join('')}--${toText(boundary)}--\r\n`);
 }
 
-/** Nothing is a body too. */
-function toText(value: unknown): string {
-  return value === undefined ? '' : JSON.stringify(value);
+/** Whatever a change has made of it. */
+interface Form {
+  readonly boundary?: unknown;
+  readonly parts?: readonly ({ readonly head?: unknown; readonly content?: unknown } | null)[];
 }
 
-function toChunks(body: Buffer, random: Random): Buffer {
+function toChunks(body: Buffer, choice: number): Buffer {
   const pieces: Buffer[] = [];
   for (let at = 0; at < body.length;) {
-    const piece = body.subarray(at, at + 1 + random.below(body.length));
+    const piece = body.subarray(at, at + 1 + ((choice + at) % body.length));
     pieces.push(Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n'));
     at += piece.length;
   }
@@ -172,9 +187,9 @@ const textFrame = 0x81;
 const closeFrame = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]);
 
 /** A masked frame (RFC 6455 §5.2); now and then of an odd kind. The mask of zeros is a legal one. */
-function toFrame(message: unknown, random: Random): Buffer {
+function toFrame(message: unknown, choice: number): Buffer {
   const payload = Buffer.from(toText(message));
-  const kind = random.oneIn(30) ? random.below(256) : textFrame;
+  const kind = choice % 30 === 0 ? (choice / 30) % 256 : textFrame;
   const head =
     payload.length < 126
       ? [kind, 0x80 | payload.length]
