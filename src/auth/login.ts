@@ -66,13 +66,10 @@ export function createLoginLimiter(failuresMax: number, now: () => number) {
   const counts = createFailureCounts(now);
   const waitInQueue = createLoginQueue();
 
-  /** Returns the failures of each key. Throws if the pair of account and address has too many. */
-  const check = (keys: ReturnType<typeof toKeys>) => {
-    const { count: pair, millisecondsLeft } = counts.find(keys.pair);
-    if (pair < failuresMax) {
-      const [account, network] = [counts.find(keys.account), counts.find(keys.network)];
-      return { pair, account: account.count, network: network.count };
-    }
+  /** Returns the failures of the pair of account and address. Throws if it has too many. */
+  const check = (pair: string): number => {
+    const { count, millisecondsLeft } = counts.find(pair);
+    if (count < failuresMax) return count;
     throw new AppError('too_many_requests', 'Too many failed logins. Try again later.', {
       retryAfterSeconds: Math.ceil(millisecondsLeft / 1000),
     });
@@ -85,15 +82,14 @@ export function createLoginLimiter(failuresMax: number, now: () => number) {
      * `overloaded` if too many logins wait.
      */
     async enter(attempt: LoginAttempt): Promise<number> {
-      const keys = toKeys(attempt);
-      let failures = check(keys);
+      const { pair, network, account } = toKeys(attempt);
       // The address comes first, so that a flood from it does not fill the account's queue.
-      for (const name of ['network', 'account'] as const) {
-        if (failures[name] < failuresMax * wideFactor) continue;
-        await waitInQueue(keys[name], keys.pair, failures.pair);
-        failures = check(keys);
+      for (const key of [network, account]) {
+        const failures = check(pair);
+        const isQueued = counts.find(key).count >= failuresMax * wideFactor;
+        if (isQueued) await waitInQueue(key, pair, failures);
       }
-      return failures.pair;
+      return check(pair);
     },
     fail(attempt: LoginAttempt): void {
       for (const key of Object.values(toKeys(attempt))) counts.add(key);

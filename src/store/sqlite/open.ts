@@ -24,14 +24,14 @@ import { createStatements, type SqliteContext } from './statements.ts';
 import { createWrites } from './writes.ts';
 
 export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
-  const { initial, createId, now } = options;
+  const { initial, log } = options;
   const path = toPath(url);
-  const context: SqliteContext = { ...(await open(path, options)), createId, now };
+  const context = await open(path, options);
   const { database, writes } = context;
   const versions = createVersionsWithForeign(context);
   const storedAccounts = createStored(context);
   const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
-  const checkFile = createFileCheck(path, options.log);
+  const checkFile = createFileCheck(path, log);
   return {
     ...ports,
     posts: { ...ports.posts, remove: createRemovePost(path, context, ports.posts) },
@@ -82,12 +82,8 @@ function createVersionsWithForeign({ database, versions }: SqliteContext): Store
   };
 }
 
-type Opened = Omit<SqliteContext, 'createId' | 'now'>;
-
-async function open(
-  path: string,
-  { log, initial, timed, mayCreate }: DatabaseOptions,
-): Promise<Opened> {
+async function open(path: string, options: DatabaseOptions): Promise<SqliteContext> {
+  const { log, initial, timed, mayCreate, createId, now } = options;
   const database = await openDatabase(path, mayCreate);
   try {
     const writes = createWrites(database, timed);
@@ -97,7 +93,7 @@ async function open(
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     // SQLite blocks the event loop while it waits for a lock.
     database.exec('PRAGMA busy_timeout = 10');
-    return { ...opened, sql };
+    return { ...opened, sql, createId, now };
   } catch (error) {
     database.close();
     throw error;
@@ -105,7 +101,7 @@ async function open(
 }
 
 /** Every account is also an author with the same id (R20), updated at every start. */
-function keepAuthor(sql: Opened['sql'], author: Author): void {
+function keepAuthor(sql: SqliteContext['sql'], author: Author): void {
   sql.put(
     'authors',
     toRow(author),
@@ -118,7 +114,7 @@ function keepAuthor(sql: Opened['sql'], author: Author): void {
 const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
 
 /** A command may have added an account and its author before the first start. */
-function fill(sql: Opened['sql'], initial: InitialData): void {
+function fill(sql: SqliteContext['sql'], initial: InitialData): void {
   for (const [table, rows] of toInitialRows(initial)) {
     for (const row of rows) sql.put(table, row, unlessThere);
   }
