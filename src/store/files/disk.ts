@@ -162,16 +162,16 @@ export function allow(...codes: readonly string[]): (error: unknown) => undefine
   };
 }
 
-/** Maps errors of the file system that a client can react to. */
-export function toAppError(error: unknown): unknown {
+/** Throws an error of the file system as one that a client can react to, if there is one. */
+export function throwAppError(error: unknown): never {
   switch (codeOf(error) ?? '') {
     case 'ENOSPC':
     case 'EDQUOT':
-      return new AppError('storage_full', 'There is no space left for uploaded files.');
+      throw new AppError('storage_full', 'There is no space left for uploaded files.');
     case 'EMFILE':
     case 'ENFILE':
-      return overloaded('Too many files are open.');
+      throw overloaded('Too many files are open.');
     default:
-      return error;
+      throw error;
   }
 }

@@ -6,7 +6,7 @@
  * A file is complete, and in a durable store flushed, before the index lists it; it is never
  * written to again. A file that the index does not list and that has not changed for a day is
  * garbage: no upload takes so long, and no other node or backup still reads it. In the folder of a
- * run, a replaced file goes after its last reader.
+ * run, a replaced file goes after the last download that began before.
  */
 
 import { opendir, rm, unlink, utimes } from 'node:fs/promises';
@@ -25,7 +25,7 @@ import {
   openContent,
   openDrain,
   syncFolder,
-  toAppError,
+  throwAppError,
   writeFile,
 } from './disk.ts';
 
@@ -80,10 +80,11 @@ export class Uploads {
   readonly #options: UploadsOptions;
   readonly #timer: NodeJS.Timeout;
   readonly #drain = openDrain();
-  /** How many snapshots have each file. */
-  readonly #readers = new Map<string, number>();
-  /** Replaced files that are kept for readers, and their sizes; the oldest first. */
-  readonly #replaced = new Map<string, number>();
+  /** The numbers of the snapshots that are open, in their order. */
+  readonly #snapshots = new Set<number>();
+  #lastSnapshot = 0;
+  /** Files kept for readers, in the order of their replacement: no later snapshot has them. */
+  readonly #replaced = new Map<string, { readonly bytes: number; readonly snapshot: number }>();
   #replacedBytes = 0;
   #lastSweep = Promise.resolve();
   #closed = false;
@@ -95,15 +96,45 @@ export class Uploads {
   }
 
   begin(): Upload {
+    const { folder, index, isDurable, createName } = this.#options;
     const uncommitted = new Set<string>();
     const beganAt = performance.now();
     return {
-      write: (storedName, content) => this.#write(storedName, content, uncommitted),
-      commit: async (files) => {
+      write: async (storedName, content) => {
+        this.#checkOpen();
+        // An index that is away refuses the upload before its files are on the disk.
+        if (isDurable && uncommitted.size === 0) await index.list(storedName);
+        const temporaryName = `${createName()}.upload`;
+        uncommitted.add(temporaryName);
+        try {
+          const options = { isSynced: isDurable, drain: this.#drain };
+          const size = await writeFile(this.#toPath(temporaryName), content, options);
+          return { storedName, temporaryName, size };
+        } catch (error) {
+          // If the store was closed, its folder may be gone, which explains the error.
+          this.#checkOpen();
+          return throwAppError(error);
+        }
+      },
+      commit: async (given) => {
+        this.#checkOpen();
         if (performance.now() - beganAt > uploadMillisecondsMax) {
           throw new AppError('request_timeout', 'The upload took more than 12 hours.');
         }
-        await this.#commit(files, uncommitted);
+        // Of two files with one name the later one is stored; `close()` removes the other.
+        const files = [...new Map(given.map((file) => [file.storedName, file])).values()];
+        if (files.length === 0) return;
+        if (isDurable) await syncFolder(folder).catch(throwAppError);
+        for (const { temporaryName } of files) uncommitted.delete(temporaryName);
+        try {
+          await this.#retire(await index.commit(files));
+        } catch (error) {
+          // After any other error the files may be stored. If they are not, they are garbage.
+          if (codeOf(error) === 'storage_full') {
+            for (const { temporaryName } of files) uncommitted.add(temporaryName);
+          }
+          throw error;
+        }
       },
       close: async () => {
         for (const name of uncommitted) await this.#remove(name);
@@ -143,99 +174,51 @@ export class Uploads {
     if (!isDurable) await rm(folder, { recursive: true, force: true });
   }
 
-  async #write(
-    storedName: string,
-    content: AsyncIterable<readonly Buffer[]>,
-    uncommitted: Set<string>,
-  ): Promise<StoredFile> {
-    this.#checkOpen();
-    const { index, isDurable, createName } = this.#options;
-    // An index that is away refuses the upload before its files are on the disk.
-    if (isDurable && uncommitted.size === 0) await index.list(storedName);
-    const temporaryName = `${createName()}.upload`;
-    uncommitted.add(temporaryName);
-    try {
-      const options = { isSynced: isDurable, drain: this.#drain };
-      const size = await writeFile(this.#toPath(temporaryName), content, options);
-      return { storedName, temporaryName, size };
-    } catch (error) {
-      // If the store was closed, its folder may be gone, which explains the error.
-      this.#checkOpen();
-      throw toAppError(error);
-    }
-  }
-
-  async #commit(given: readonly StoredFile[], uncommitted: Set<string>): Promise<void> {
-    this.#checkOpen();
-    const { folder, index, isDurable } = this.#options;
-    // Of two files with one name the later one is stored; `close()` removes the other.
-    const files = [...new Map(given.map((file) => [file.storedName, file])).values()];
-    if (files.length === 0) return;
-    if (isDurable) {
-      await syncFolder(folder).catch((error: unknown) => {
-        throw toAppError(error);
-      });
-    }
-    for (const { temporaryName } of files) uncommitted.delete(temporaryName);
-    try {
-      await this.#retire(await index.commit(files));
-    } catch (error) {
-      // After any other error the files may be stored. If they are not, they are garbage.
-      if (codeOf(error) === 'storage_full') {
-        for (const { temporaryName } of files) uncommitted.add(temporaryName);
-      }
-      throw error;
-    }
-  }
-
   /**
-   * Removes replaced files, or keeps them for their readers: in the folder of a run until they have
-   * read, else for a day. No more are kept than may be stored. Never rejects.
+   * Removes files that the index does not list any more, or keeps them for their readers. In a
+   * durable store these are on all nodes, and the file is kept for a day.
    */
   async #retire(files: readonly ReplacedFile[]): Promise<void> {
-    const { filesMax, bytesMax, isDurable } = this.#options;
     const now = new Date();
     for (const { temporaryName: name, size } of files) {
       if (this.#replaced.has(name)) continue;
-      this.#replaced.set(name, size + emptyFileBytes);
+      this.#replaced.set(name, { bytes: size + emptyFileBytes, snapshot: this.#lastSnapshot });
       this.#replacedBytes += size + emptyFileBytes;
       // The day begins now. A failure shortens it.
-      if (isDurable) await utimes(this.#toPath(name), now, now).catch(() => undefined);
-      else if (!this.#readers.has(name)) await this.#remove(name);
+      if (this.#options.isDurable) {
+        await utimes(this.#toPath(name), now, now).catch(() => undefined);
+      }
     }
-    for (const name of this.#replaced.keys()) {
-      if (this.#replacedBytes <= bytesMax && this.#replaced.size <= filesMax) break;
+    await this.#removeReplaced();
+  }
+
+  /** Removes what nobody reads, and the oldest: no more are kept than may be stored. */
+  async #removeReplaced(): Promise<void> {
+    const { filesMax, bytesMax, isDurable } = this.#options;
+    const [oldest = Infinity] = this.#snapshots;
+    for (const [name, { snapshot }] of this.#replaced) {
+      const isRead = isDurable || snapshot >= oldest;
+      if (isRead && this.#replacedBytes <= bytesMax && this.#replaced.size <= filesMax) break;
       await this.#remove(name);
     }
   }
 
   #toSnapshot(files: readonly StoredFile[]): Snapshot {
-    for (const { temporaryName: name } of files) {
-      this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1);
-    }
-    let released = false;
+    const number = (this.#lastSnapshot += 1);
+    this.#snapshots.add(number);
     return {
       files,
       read: ({ temporaryName, size }, range = { start: 0, end: size }) =>
         openContent(this.#toPath(temporaryName), range),
       release: async () => {
-        if (released) return;
-        released = true;
-        for (const { temporaryName: name } of files) {
-          const left = (this.#readers.get(name) ?? 1) - 1;
-          if (left > 0) this.#readers.set(name, left);
-          else {
-            this.#readers.delete(name);
-            if (!this.#options.isDurable && this.#replaced.has(name)) await this.#remove(name);
-          }
-        }
+        if (this.#snapshots.delete(number)) await this.#removeReplaced();
       },
     };
   }
 
   /** Removes a file from the disk. What cannot be removed now is garbage a day later. */
   async #remove(name: string): Promise<void> {
-    this.#replacedBytes -= this.#replaced.get(name) ?? 0;
+    this.#replacedBytes -= this.#replaced.get(name)?.bytes ?? 0;
     this.#replaced.delete(name);
     await unlink(this.#toPath(name)).catch(() => undefined);
   }
