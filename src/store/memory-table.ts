@@ -22,73 +22,97 @@ export interface TableDeps {
   readonly take: (bytes: number) => void;
 }
 
+export type MemoryTable<N extends Listed> = ReturnType<typeof createTable<N>>;
+
 /** The records of a kind; each change increments the version of its area. */
-export function createTable<N extends Exclude<Listed, 'articles'>>(
+export function createTable<N extends Listed>(
   { versions, take }: TableDeps,
   area: N,
   initial: readonly RecordOf[N][],
 ) {
   type T = RecordOf[N];
   const kind: Kind<T> = kinds[area];
-  const records = new Map<string, T>();
-  /** By value; oldest first. A list without records has no entry. */
-  const lists = new Map<string, T[]>();
+  const records = new Map<string | number, T>();
+  const lists = createLists(kind);
 
-  /** Adds, changes or removes a record. */
-  const write = (id: string, before: T | undefined, after: T | undefined): void => {
-    take(bytesOf(after, kind) - bytesOf(before, kind));
+  const set = (id: string | number, after: T | undefined): void => {
     versions[area] += 1;
-    const from = listsOf(before, kind);
-    const to = listsOf(after, kind);
-    for (const name of from) {
-      if (to.includes(name)) continue;
-      const list = lists.get(name) ?? [];
-      list.splice(indexOfId(list, id), 1);
-      if (list.length === 0) lists.delete(name);
-    }
-    if (after === undefined) return void records.delete(id);
-    records.set(id, after);
-    for (const name of to) {
-      const list = lists.get(name);
-      if (list === undefined) lists.set(name, [after]);
-      else if (before === undefined) list.push(after);
-      else if (from.includes(name)) list[indexOfId(list, id)] = after;
-      else list.splice(countBelow(list, id), 0, after);
-    }
+    lists.set(id, records.get(id), after);
+    if (after === undefined) records.delete(id);
+    else records.set(id, after);
   };
-  /** Throws `storage_full`, as `update` does. */
+  /** Stores all of them or, if there is no room, throws `storage_full` and stores none. */
+  const put = (changed: readonly T[]): void => {
+    const growth = (after: T): number =>
+      bytesOf(after, kind) - bytesOf(records.get(after.id), kind);
+    take(changed.reduce((sum, after) => sum + growth(after), 0));
+    for (const after of changed) set(after.id, after);
+  };
+  const drop = (record: T): void => {
+    take(-bytesOf(record, kind));
+    set(record.id, undefined);
+  };
   const add = (given: T): T => {
     const record = toOwn({}, given, kind);
-    write(record.id, undefined, record);
+    put([record]);
     return record;
   };
-  /** Returns false if there is no record with this id and these members. */
-  const replace = (
-    id: string,
-    change: (record: T) => T | undefined,
-    expected: Partial<T> = {},
-  ): boolean => {
-    const record = records.get(id);
-    if (record === undefined || !hasMembers(record, expected)) return false;
-    write(id, record, change(record));
-    return true;
+  const find = (id: string | number): T | undefined => records.get(id);
+  /** Returns undefined also if the record has not these members. */
+  const findExpected = (id: string, expected: Partial<T> = {}): T | undefined => {
+    const record = find(id);
+    return record && hasMembers(record, expected) ? record : undefined;
   };
-  for (const record of initial) add(record);
+  put(initial);
   return {
-    add,
-    find: (id: string) => records.get(id),
+    find,
     list: (name: ListName<T>, value: string = name) => ({
-      read: (range?: Range) => readPage(lists.get(value) ?? [], kind.order, range),
+      read: (range?: Range) => readPage(lists.get(value), kind.order, range),
     }),
-    update: (id: string, change: Partial<T>, expected?: Partial<T>) =>
-      replace(id, (record) => toOwn(record, change, kind), expected),
-    remove: (id: string, expected?: Partial<T>) => replace(id, () => undefined, expected),
+    add,
+    put,
+    update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
+      const record = findExpected(id, expected);
+      if (record !== undefined) put([toOwn(record, change, kind)]);
+      return record !== undefined;
+    },
+    remove(id: string, expected?: Partial<T>): boolean {
+      const record = findExpected(id, expected);
+      if (record !== undefined) drop(record);
+      return record !== undefined;
+    },
     /** Removes all records of a list. */
-    removeAll(name: string): void {
-      const list = lists.get(name) ?? [];
-      // At once, so that no record is looked for in it.
-      lists.delete(name);
-      for (const record of list) write(record.id, record, undefined);
+    removeAll(value: string): void {
+      for (const record of lists.take(value)) drop(record);
+    },
+  };
+}
+
+function createLists<T extends Identified>(kind: Kind<T>) {
+  /** By value; oldest first, articles by id. A list without records has no entry. */
+  const lists = new Map<string, T[]>();
+  const get = (value: string): T[] => lists.get(value) ?? [];
+  return {
+    get,
+    /** Empties a list at once, so that none of its records is looked for in it, and returns it. */
+    take(value: string): readonly T[] {
+      const list = get(value);
+      lists.delete(value);
+      return list;
+    },
+    /** Adds, changes or removes a record. */
+    set(id: string | number, before: T | undefined, after: T | undefined): void {
+      const from = listsOf(before, kind);
+      const to = listsOf(after, kind);
+      for (const value of new Set([...from, ...to])) {
+        const list = get(value);
+        const isListed = from.includes(value);
+        const isLast = before === undefined && typeof id === 'string';
+        const at = isListed ? indexOfId(list, id) : isLast ? list.length : countBelow(list, id);
+        list.splice(at, isListed ? 1 : 0, ...(after && to.includes(value) ? [after] : []));
+        if (list.length === 0) lists.delete(value);
+        else lists.set(value, list);
+      }
     },
   };
 }
@@ -116,7 +140,7 @@ function hasMembers<T>(record: T, expected: Partial<T>): boolean {
 }
 
 /** The number of records with a lower id. */
-export function countBelow(records: readonly Identified[], id: string | number): number {
+function countBelow(records: readonly Identified[], id: string | number): number {
   let [low, high] = [0, records.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -134,7 +158,7 @@ function indexOfId(records: readonly Identified[], id: string | number): number 
 }
 
 /** Reads a page of records, which are ordered oldest first. */
-export function readPage<T extends Identified>(
+function readPage<T extends Identified>(
   records: readonly T[],
   order: Order,
   { after, limit = pageRecordsMax }: Range = {},
@@ -172,7 +196,7 @@ export function createTake(bytesMax: number): (bytes: number) => void {
 const recordBytes = 400;
 
 /** The memory of a record with the client's texts. A character takes at most two bytes. */
-export function bytesOf<T extends object>(record: T | undefined, { texts }: Kind<T>): number {
+function bytesOf<T extends object>(record: T | undefined, { texts }: Kind<T>): number {
   if (record === undefined) return 0;
   return texts.reduce((sum, name) => sum + 2 * String(record[name]).length, recordBytes);
 }
@@ -181,6 +205,6 @@ export function bytesOf<T extends object>(record: T | undefined, { texts }: Kind
  * Copies the text, because V8 keeps the whole source alive for a slice or a concatenation (of 13
  * characters or more).
  */
-export function copyText(text: string): string {
+function copyText(text: string): string {
   return text.length < 13 ? text : Buffer.from(text).toString();
 }

@@ -7,20 +7,10 @@ import {
   createPosts,
   createTodos,
   createVersions,
-  kinds,
   tooLongToChange,
   withId,
 } from './drivers.ts';
-import {
-  bytesOf,
-  copyText,
-  countBelow,
-  createTable,
-  createTake,
-  readPage,
-  type TableDeps,
-} from './memory-table.ts';
-import type { Article } from './model.ts';
+import { createTable, createTake, type MemoryTable, type TableDeps } from './memory-table.ts';
 import type { Articles, MemoryStoreOptions, Store } from './store.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
@@ -51,64 +41,38 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     authors: { find: (id) => authors.get(id) },
     accounts: createAccounts(initial.accounts),
     todos: createTodos(todos, options),
-    articles: createArticles(deps, initial.articles),
+    articles: createArticles(createTable(deps, 'articles', initial.articles)),
     versions: () => deps.versions,
     ping: () => undefined,
     close: () => undefined,
   };
 }
 
-function createArticles({ take, versions }: TableDeps, initial: readonly Article[]): Articles {
-  /** Ordered by id. */
-  const articles: Article[] = [];
+function createArticles(articles: MemoryTable<'articles'>): Articles {
+  const all = articles.list('all');
   /** The highest value that the counter has returned (R15). */
   let counter = 0;
-
-  const find = (id: number): Article | undefined => {
-    const article = articles[countBelow(articles, id)];
-    return article?.id === id ? article : undefined;
-  };
-  const nextId = (): number => {
-    let id = counter + 1;
-    while (find(id) !== undefined) id += 1;
-    return id;
-  };
-  const growth = (article: Article): number =>
-    bytesOf(article, kinds.articles) - bytesOf(find(article.id), kinds.articles);
-  /** Stores all of them or, if there is no room, none. */
-  const save = (changed: readonly Article[]): void => {
-    take(changed.reduce((sum, article) => sum + growth(article), 0));
-    for (const article of changed) {
-      const at = countBelow(articles, article.id);
-      articles.splice(at, articles[at]?.id === article.id ? 1 : 0, article);
-    }
-    versions.articles += changed.length;
-  };
-  const saveOne = (article: Article): Article => {
-    save([article]);
-    return article;
-  };
-  save(initial);
-
   return {
-    all: { read: (range) => readPage(articles, 'ASC', range) },
-    find,
+    all,
+    find: articles.find,
     save(draft) {
       const { id, json } = draft;
-      if (id !== undefined) return saveOne({ id, json });
-      const numbered = withId(draft, nextId());
-      const article = saveOne({ ...numbered, json: copyText(numbered.json) });
-      counter = article.id;
+      if (id !== undefined) return articles.add({ id, json });
+      let next = counter + 1;
+      while (articles.find(next) !== undefined) next += 1;
+      const article = articles.add(withId(draft, next));
+      counter = next;
       return article;
     },
     change(id, change) {
-      const article = find(id);
-      return article && saveOne(change(article));
+      const article = articles.find(id);
+      return article && articles.add(change(article));
     },
     changeAll(change) {
-      const length = articles.reduce((sum, { json }) => sum + json.length, 0);
+      const { records } = all.read({ limit: Infinity });
+      const length = records.reduce((sum, { json }) => sum + json.length, 0);
       if (length > changedLengthMax) throw tooLongToChange();
-      save(change(articles).filter((article, at) => article !== articles[at]));
+      articles.put(change(records).filter((article, at) => article !== records[at]));
     },
   };
 }
