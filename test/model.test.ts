@@ -8,40 +8,187 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import {
-  articlesOf,
-  type Document,
-  merge,
-  type Model,
-  removePost,
-  saveArticle,
-  type Step,
-  step,
-} from './support/model.js';
+import { codes, post as askGraphql } from './support/graphql-http.js';
 import { rounds } from './support/long.js';
 import { startServer, type TestServer } from './support/server.js';
+import { anyCharacter } from './support/texts.js';
 
 const numRuns = rounds('MODEL_RUNS', { short: 6, long: 200 });
 const seed = Number(process.env['MODEL_SEED'] ?? Date.now() % 2 ** 31);
 
+type Document = Record<string, unknown>;
+
+interface ModelPost {
+  readonly id: string;
+  title: string;
+  content: string;
+  /** Oldest first. */
+  readonly comments: { readonly id: string; readonly content: string }[];
+}
+
+/** The service, and what it should hold. */
+interface World {
+  readonly server: TestServer;
+  /** Oldest first. */
+  posts: ModelPost[];
+  /** Comments that went with their posts. */
+  readonly gone: string[];
+  readonly todos: Document[];
+  readonly articles: Map<number, Document>;
+  /** The highest id that the service has given to an article. */
+  counter: number;
+}
+
+/** The articles by id, as both the list and a patch of it see them. */
+function articlesOf({ articles }: World): Document[] {
+  return [...articles].toSorted(([a], [b]) => a - b).map(([, article]) => article);
+}
+
+/** What a step is made of shows in the report of a history that fails. */
+function step<T>(given: fc.Arbitrary<T>, take: (given: T, world: World) => Promise<unknown>) {
+  return given.map((made) => ({ made, take: (world: World) => take(made, world) }));
+}
+
+/** Any characters, and never blank (R8). */
+const text = fc.string({ unit: anyCharacter, maxLength: 12 }).map((rest) => `a${rest}`);
+/** Chooses among what there is; 0 is what is not there. */
+const which = fc.nat({ max: 12 });
+const overRest = fc.boolean();
+const holds = fc.boolean();
+const options = { requiredKeys: [] as never[], noNullPrototype: true };
+const names = fc.record({ givenName: text, familyName: text }, options);
+const article = fc.record(
+  { id: fc.integer({ min: 1, max: 8 }), author: names, content: text, tags: fc.array(text) },
+  options,
+);
+
 const missing = '019b8d5e-9c00-7000-8000-00000000ffff';
-const jsonPatchType = 'application/json-patch+json';
-const mergePatchType = 'application/merge-patch+json';
+
+const post = step(fc.tuple(overRest, text, text), async ([isRest, title, content], world) => {
+  const { server, posts } = world;
+  const [status, id] = isRest
+    ? await create(server, '/posts', { title, content })
+    : await mutate(server, 'createPost(createPostInput: $input)', { title, content });
+  assert.equal(status, 201);
+  posts.push({ id, title, content, comments: [] });
+});
+
+const comment = step(fc.tuple(overRest, which, text), async ([isRest, place, content], world) => {
+  const { server, posts } = world;
+  const found = choose(posts, place);
+  const postId = found?.id ?? missing;
+  const [status, id] = isRest
+    ? await create(server, `/posts/${postId}/comments`, { content })
+    : await mutate(server, 'addComment(commentInput: $input)', { postId, content });
+  assert.equal(status, found === undefined ? 404 : 201);
+  found?.comments.push({ id, content });
+});
+
+const change = step(fc.tuple(which, text), async ([place, title], { server, posts }) => {
+  const found = choose(posts, place);
+  const body = { title, content: 'changed' };
+  const path = `/posts/${found?.id ?? missing}`;
+  await expectStatus(server.send('PUT', path, body), found === undefined ? 404 : 204);
+  if (found !== undefined) Object.assign(found, body);
+});
+
+/** R7. */
+const remove = step(which, async (place, world) => {
+  const found = choose(world.posts, place);
+  const removing = world.server.fetch(`/posts/${found?.id ?? missing}`, { method: 'DELETE' });
+  await expectStatus(removing, found === undefined ? 404 : 204);
+  world.posts = world.posts.filter((each) => each !== found);
+  world.gone.push(...(found?.comments ?? []).map(({ id }) => id));
+});
+
+const todo = step(fc.tuple(text, fc.boolean()), async ([title, completed], { server, todos }) => {
+  await expectStatus(server.send('POST', '/api/todos', { title, completed }), 201);
+  todos.push({ title, completed });
+});
+
+/** R15: the next counter value that is not taken, unless the article brings its own. */
+const save = step(fc.tuple(text, article), async ([title, rest], world) => {
+  let { id } = rest;
+  if (id === undefined) {
+    for (id = world.counter + 1; world.articles.has(id);) id += 1;
+    world.counter = id;
+  }
+  const given = { ...rest, title };
+  const response = await expectStatus(world.server.send('POST', '/api/articles', given), 201);
+  assert.equal(response.headers.get('location'), `/articles/${id}`);
+  world.articles.set(id, { ...given, id });
+});
+
+const patch = step(fc.tuple(which, text, holds), async ([place, note, isWhole], world) => {
+  const found = choose(articlesOf(world), place);
+  const operations: object[] = [{ op: 'add', path: '/note', value: note }];
+  if (!isWhole) operations.push({ op: 'remove', path: '/nothing' });
+  const status = isWhole ? 204 : 409;
+  const path = `/api/articles/${Number(found?.['id'] ?? 999)}`;
+  const sent = sendPatch(world.server, path, operations);
+  await expectStatus(sent, found === undefined ? 404 : status);
+  if (found !== undefined && isWhole) found['note'] = note;
+});
+
+const patchAll = step(fc.tuple(text, holds), async ([title, isWhole], world) => {
+  const operations: object[] = articlesOf(world).map((_, index) => {
+    return { op: 'replace', path: `/${index}/title`, value: `${title}${index}` };
+  });
+  if (!isWhole) operations.push({ op: 'test', path: '/0/title', value: 'no' });
+  const sent = sendPatch(world.server, '/api/articles', operations);
+  await expectStatus(sent, isWhole ? 204 : 409);
+  for (const [index, each] of articlesOf(world).entries()) {
+    if (isWhole) each['title'] = `${title}${index}`;
+  }
+});
+
+const nullable = fc.option(text, { nil: null });
+const mergePatch = fc.record({ title: text, content: nullable, note: nullable }, options);
+
+const merge = step(fc.tuple(which, mergePatch), async ([place, body], { server, ...world }) => {
+  const found = choose([...world.articles.values()], place);
+  const path = `/api/articles/${Number(found?.['id'] ?? 999)}`;
+  const sent = sendPatch(server, path, body);
+  await expectStatus(sent, found === undefined ? 404 : 204);
+  for (const [name, value] of Object.entries(body)) {
+    if (value !== null) Object.assign(found ?? {}, { [name]: value });
+    else if (found !== undefined) delete found[name];
+  }
+});
+
+/** A refused request changes nothing (R6). */
+const refused = step(which, async (place, { server, posts }) => {
+  const id = choose(posts, place)?.id;
+  await expectStatus(server.send('POST', '/posts', { title: ' ', content: 'x' }), 422);
+  await expectStatus(server.send('POST', '/api/todos', { title: 1 }), 422);
+  await expectStatus(server.send('POST', '/api/articles', { id: 1, title: '' }), 422);
+  if (id === undefined) return;
+  await expectStatus(server.send('PUT', `/posts/${id}`, { title: 'x' }), 422);
+  await expectStatus(server.send('POST', `/posts/${id}/comments`, {}), 422);
+});
+
+// Posts and comments come up more often than what changes them.
+const written = fc.oneof(post, comment);
+const others = [change, remove, todo, save, patch, patchAll, merge, refused];
+const history = fc.array(fc.oneof({ arbitrary: written, weight: 6 }, ...others), {
+  minLength: 5,
+  maxLength: 25,
+});
 
 test('any history of writes leaves what the model says, at both endpoints', async (t) => {
   t.diagnostic(`MODEL_SEED=${seed}, ${numRuns} histories`);
-  const history = fc.array(step, { minLength: 5, maxLength: 25 });
   const property = fc.asyncProperty(history, async (steps) => {
     const ends: (() => Promise<void>)[] = [];
-    const server = await startServer(
-      { after: (end) => ends.push(end) },
-      { env: { DEMO_DATA: 'false' } },
-    );
+    const ending = { after: (end: () => Promise<void>) => ends.push(end) };
+    const server = await startServer(ending, { env: { DEMO_DATA: 'false' } });
     try {
-      const model = await readModel(server);
-      for (const each of steps) {
-        await take(each, model, server);
-        await compare(model, server);
+      const articles = await json(server, '/api/articles');
+      const todos = without(await json(server, '/api/todos'), 'id');
+      const byId = new Map(articles.map((each) => [Number(each['id']), each]));
+      const world = { server, posts: [], gone: [], todos, articles: byId, counter: 0 };
+      for (const { take } of steps) {
+        await take(world);
+        await compare(world);
       }
     } finally {
       for (const end of ends) await end();
@@ -50,197 +197,70 @@ test('any history of writes leaves what the model says, at both endpoints', asyn
   await fc.assert(property, { numRuns, seed });
 });
 
-async function readModel(server: TestServer): Promise<Model> {
-  const articles = await json<Document[]>(server, '/api/articles');
-  const todos = await json<Model['todos']>(server, '/api/todos');
-  return {
-    posts: [],
-    gone: [],
-    todos: todos.map(({ title, completed }) => ({ title, completed })),
-    articles: new Map(articles.map((each) => [Number(each['id']), each])),
-    counter: 0,
-  };
-}
-
-/** Does the step at an endpoint and in the model, and holds the response to it. */
-async function take(action: Step, model: Model, server: TestServer): Promise<void> {
-  switch (action.kind) {
-    case 'post':
-      return post(action, model, server);
-    case 'comment':
-      return comment(action, model, server);
-    case 'change': {
-      const found = choose(model.posts, action.which);
-      const body = { title: action.title, content: 'changed' };
-      const path = `/posts/${found?.id ?? missing}`;
-      await expectStatus(server.send('PUT', path, body), found === undefined ? 404 : 204);
-      if (found !== undefined) Object.assign(found, body);
-      return;
-    }
-    case 'remove': {
-      const id = choose(model.posts, action.which)?.id ?? missing;
-      const response = server.fetch(`/posts/${id}`, { method: 'DELETE' });
-      await expectStatus(response, removePost(model, id) ? 204 : 404);
-      return;
-    }
-    case 'todo': {
-      const { title, completed } = action;
-      await expectStatus(server.send('POST', '/api/todos', { title, completed }), 201);
-      model.todos.push({ title, completed });
-      return;
-    }
-    case 'article': {
-      const response = await expectStatus(
-        server.send('POST', '/api/articles', action.article),
-        201,
-      );
-      const id = saveArticle(model, action.article);
-      assert.equal(response.headers.get('location'), `/articles/${id}`);
-      return;
-    }
-    case 'patch':
-    case 'patchAll':
-    case 'merge':
-      return patch(action, model, server);
-    case 'refused':
-      return refuse(action, model, server);
-    default:
-      return action satisfies never;
-  }
-}
-
-type StepOf<K extends Step['kind']> = Extract<Step, { readonly kind: K }>;
-
-async function post(action: StepOf<'post'>, model: Model, server: TestServer): Promise<void> {
-  const { title, content } = action;
-  let id: string;
-  if (action.endpoint === 'rest') {
-    const response = await expectStatus(server.send('POST', '/posts', { title, content }), 201);
-    id = response.headers.get('location')?.replace('/posts/', '') ?? '';
-  } else {
-    const query = 'mutation ($input: CreatePostInput!) { id: createPost(createPostInput: $input) }';
-    id = String((await graphql(server, query, { input: { title, content } })).data?.['id']);
-  }
-  model.posts.push({ id, title, content, comments: [] });
-}
-
-async function comment(action: StepOf<'comment'>, model: Model, server: TestServer): Promise<void> {
-  const { content } = action;
-  const found = choose(model.posts, action.which);
-  const postId = found?.id ?? missing;
-  let id: string | undefined;
-  if (action.endpoint === 'rest') {
-    const response = server.send('POST', `/posts/${postId}/comments`, { content });
-    const { headers } = await expectStatus(response, found === undefined ? 404 : 201);
-    id = headers.get('location')?.replace('/comments/', '');
-  } else {
-    const query = 'mutation ($input: CommentInput!) { id: addComment(commentInput: $input) }';
-    const { data, errors } = await graphql(server, query, { input: { postId, content } });
-    assert.equal(errors?.[0]?.extensions.code, found === undefined ? 'NOT_FOUND' : undefined);
-    id = data?.['id'] as string | undefined;
-  }
-  found?.comments.push({ id: id ?? '', content });
-}
-
-async function patch(
-  action: StepOf<'patch' | 'patchAll' | 'merge'>,
-  model: Model,
-  server: TestServer,
-): Promise<void> {
-  const send = (path: string, type: string, body: unknown): Promise<Response> =>
-    server.fetch(path, {
-      method: 'PATCH',
-      headers: { 'Content-Type': type },
-      body: JSON.stringify(body),
-    });
-  const articles = articlesOf(model);
-  if (action.kind === 'patchAll') {
-    const operations: object[] = articles.map((_, index) => {
-      return { op: 'replace', path: `/${index}/title`, value: `${action.title}${index}` };
-    });
-    if (!action.holds) operations.push({ op: 'test', path: '/0/title', value: 'no' });
-    const response = send('/api/articles', jsonPatchType, operations);
-    await expectStatus(response, action.holds ? 204 : 409);
-    for (const [index, each] of articles.entries()) {
-      if (action.holds) each['title'] = `${action.title}${index}`;
-    }
-    return;
-  }
-  const found = choose(articles, action.which);
-  const path = `/api/articles/${Number(found?.['id'] ?? 999)}`;
-  if (action.kind === 'merge') {
-    const response = send(path, mergePatchType, action.patch);
-    await expectStatus(response, found === undefined ? 404 : 204);
-    if (found !== undefined) {
-      model.articles.set(Number(found['id']), merge(found, action.patch));
-    }
-    return;
-  }
-  const operations: object[] = [{ op: 'add', path: '/note', value: action.note }];
-  if (!action.holds) operations.push({ op: 'remove', path: '/nothing' });
-  const status = action.holds ? 204 : 409;
-  const response = send(path, jsonPatchType, operations);
-  await expectStatus(response, found === undefined ? 404 : status);
-  if (found !== undefined && action.holds) found['note'] = action.note;
-}
-
-/** A refused request changes nothing (R6). */
-async function refuse(action: StepOf<'refused'>, model: Model, server: TestServer): Promise<void> {
-  const id = choose(model.posts, action.which)?.id;
-  await expectStatus(server.send('POST', '/posts', { title: ' ', content: 'x' }), 422);
-  await expectStatus(server.send('POST', '/api/todos', { title: 1 }), 422);
-  await expectStatus(server.send('POST', '/api/articles', { id: 1, title: '' }), 422);
-  if (id === undefined) return;
-  await expectStatus(server.send('PUT', `/posts/${id}`, { title: 'x' }), 422);
-  await expectStatus(server.send('POST', `/posts/${id}/comments`, {}), 422);
-}
-
 /** Everything, by both endpoints. */
-async function compare(model: Model, server: TestServer): Promise<void> {
-  const posts = model.posts.toReversed();
-  const rest = await json<Document[]>(server, '/posts');
+async function compare(world: World): Promise<void> {
+  const { server } = world;
+  const posts = world.posts.toReversed();
+  const rest = await json(server, '/posts');
   assert.deepEqual(
     without(rest, 'createdAt'),
     posts.map(({ id, title, content }) => ({ id, title, content, status: 'DRAFT' })),
   );
   const query = '{ allPosts { id title content status authorId comments { id content postId } } }';
-  const { data } = await graphql(server, query);
-  assert.deepEqual(
-    data?.['allPosts'],
-    posts.map(({ id, title, content, comments }) => ({
-      id,
-      title: title.toUpperCase(),
-      content,
-      status: 'DRAFT',
-      authorId: null,
-      comments: comments.map((each) => ({ ...each, postId: id })),
-    })),
-  );
+  const allPosts = posts.map(({ id, title, content, comments }) => ({
+    id,
+    title: title.toUpperCase(),
+    content,
+    status: 'DRAFT',
+    authorId: null,
+    comments: comments.map((each) => ({ ...each, postId: id })),
+  }));
+  assert.deepEqual((await askGraphql(server, { query })).body, { data: { allPosts } });
   for (const { id, comments } of posts.slice(0, 3)) {
-    const list = await json<Document[]>(server, `/posts/${id}/comments`);
-    assert.deepEqual(without(list, 'createdAt'), comments);
+    assert.deepEqual(without(await json(server, `/posts/${id}/comments`), 'createdAt'), comments);
   }
-  const gone = model.gone.at(-1);
+  const gone = world.gone.at(-1);
   if (gone !== undefined) await expectStatus(server.fetch(`/comments/${gone}`), 404);
-  assert.deepEqual(await json(server, '/api/articles'), articlesOf(model));
-  const todos = await json<Document[]>(server, '/api/todos');
-  assert.deepEqual(without(todos, 'id'), model.todos);
+  assert.deepEqual(await json(server, '/api/articles'), articlesOf(world));
+  assert.deepEqual(without(await json(server, '/api/todos'), 'id'), world.todos);
 }
 
 /** What the service alone knows is left out. */
 function without(records: readonly Document[], name: string): Document[] {
-  return records.map((record) => {
-    const members = Object.entries(record).filter(([each]) => each !== name);
-    return Object.fromEntries(members);
-  });
+  return records.map(({ [name]: _left, ...rest }) => rest);
 }
 
 function choose<T>(items: readonly T[], number: number): T | undefined {
   return number === 0 ? undefined : items[number % items.length];
 }
 
-async function json<T>(server: TestServer, path: string): Promise<T> {
-  return (await (await expectStatus(server.fetch(path), 200)).json()) as T;
+async function json(server: TestServer, path: string): Promise<Document[]> {
+  return (await (await expectStatus(server.fetch(path), 200)).json()) as Document[];
+}
+
+type Created = readonly [status: number, id: string];
+
+async function create(server: TestServer, path: string, body: object): Promise<Created> {
+  const response = await server.send('POST', path, body);
+  await response.arrayBuffer();
+  return [response.status, response.headers.get('location')?.split('/').at(-1) ?? ''];
+}
+
+/** The same by GraphQL, with the status that REST would have. */
+async function mutate(server: TestServer, field: string, input: object): Promise<Created> {
+  const type = field.startsWith('addComment') ? 'CommentInput' : 'CreatePostInput';
+  const query = `mutation ($input: ${type}!) { id: ${field} }`;
+  const { body } = await askGraphql(server, { query, variables: { input } });
+  const [code] = codes(body);
+  const id = String((body as { data: { id: string } | null }).data?.id);
+  return [code === undefined ? 201 : code === 'NOT_FOUND' ? 404 : 500, id];
+}
+
+/** A list of operations, or a merge patch. */
+function sendPatch(server: TestServer, path: string, body: object): Promise<Response> {
+  const type = Array.isArray(body) ? 'json-patch' : 'merge-patch';
+  const headers = { 'Content-Type': `application/${type}+json` };
+  return server.fetch(path, { method: 'PATCH', headers, body: JSON.stringify(body) });
 }
 
 async function expectStatus(pending: Promise<Response>, status: number): Promise<Response> {
@@ -249,18 +269,4 @@ async function expectStatus(pending: Promise<Response>, status: number): Promise
   // A response that nobody reads keeps its connection.
   if (status !== 200) await response.arrayBuffer();
   return response;
-}
-
-interface GraphqlBody {
-  readonly data?: Record<string, unknown> | null;
-  readonly errors?: readonly { readonly extensions: { readonly code: string } }[];
-}
-
-async function graphql(
-  server: TestServer,
-  query: string,
-  variables: Record<string, unknown> = {},
-): Promise<GraphqlBody> {
-  const response = await server.send('POST', '/graphql', { query, variables });
-  return (await response.json()) as GraphqlBody;
 }
