@@ -117,6 +117,7 @@ const batchChunksMax = 256;
 /** The parts of one body. */
 class Parts {
   readonly #request: HttpRequest;
+  readonly #room: Reservation;
   readonly #bodyBytesMax: number;
   readonly #delimiter: Buffer;
   readonly #busboy: Busboy;
@@ -136,6 +137,7 @@ class Parts {
 
   constructor(request: HttpRequest, boundary: string, bodyBytesMax: number) {
     this.#request = request;
+    this.#room = request.room;
     this.#bodyBytesMax = bodyBytesMax;
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
     this.#busboy = createBusboy({
@@ -152,7 +154,7 @@ class Parts {
   async next(): Promise<PartHead | undefined> {
     this.#releaseBatch();
     while (this.#isInPart) {
-      await this.#readContent();
+      if (!this.#passContent()) await this.#receive();
       this.#releaseBatch();
     }
     if (this.#count === 0) await this.#readTo(this.#delimiter);
@@ -174,27 +176,27 @@ class Parts {
   /** The content of the part that `next` has returned. */
   async *content(): AsyncGenerator<readonly Buffer[], void, undefined> {
     while (this.#isInPart) {
-      await this.#readContent();
+      if (!this.#passContent()) await this.#receive();
       if (this.#batchBytes === 0 || (this.#isInPart && !this.#isBatchFull())) continue;
       yield this.#batch;
       this.#releaseBatch();
     }
   }
 
-  /** Passes on the content that has arrived, up to the next delimiter; waits if there is none. */
-  async #readContent(): Promise<void> {
+  /** Passes on the content that has arrived, up to the next delimiter. False: there is none. */
+  #passContent(): boolean {
     const data = this.#rest;
     const found = data.indexOf(this.#delimiter);
     const end = found === -1 ? this.#certainEnd(data) : found;
     if (end > 0) this.#pass(data.subarray(0, end));
     // No empty slice: the reader can give the memory of a chunk back.
     this.#rest = end === data.length ? noBytes : data.subarray(end);
-    if (found !== -1) {
-      this.#rest = this.#rest.subarray(this.#delimiter.length);
-      this.#isInPart = false;
-      this.#pass(busboyDelimiter);
-      if (this.#found !== this.#count) throw invalidMultipart('a part cannot be read');
-    } else if (end === 0) await this.#receive();
+    if (found === -1) return end > 0;
+    this.#rest = this.#rest.subarray(this.#delimiter.length);
+    this.#isInPart = false;
+    this.#pass(busboyDelimiter);
+    if (this.#found !== this.#count) throw invalidMultipart('a part cannot be read');
+    return true;
   }
 
   /** The end of what cannot begin a delimiter. A boundary contains no line end. */
@@ -211,8 +213,7 @@ class Parts {
     // Taken at once, so that busboy never waits, and a chunk with only content is not copied.
     const chunk = this.#stream?.read() as Buffer | null | undefined;
     if (!chunk) return;
-    const { room } = this.#request;
-    room.set(room.bytes + chunk.length);
+    this.#room.set(this.#room.bytes + chunk.length);
     this.#batch.push(chunk);
     this.#batchBytes += chunk.length;
   }
@@ -220,12 +221,11 @@ class Parts {
   #isBatchFull(): boolean {
     if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
     // Without room, less is read at once.
-    return !this.#request.room.hasRoom(batchBytesMax);
+    return !this.#room.hasRoom(batchBytesMax);
   }
 
   #releaseBatch(): void {
-    const { room } = this.#request;
-    room.set(room.bytes - this.#batchBytes);
+    this.#room.set(this.#room.bytes - this.#batchBytes);
     this.#batch = [];
     this.#batchBytes = 0;
   }
@@ -236,7 +236,7 @@ class Parts {
     }
     this.#count += 1;
     this.#headBytes += bytes;
-    if (this.#headBytes > uncountedBytesMax && !this.#request.room.grow(bytes)) throw poolIsFull();
+    if (this.#headBytes > uncountedBytesMax && !this.#room.grow(bytes)) throw poolIsFull();
   }
 
   /** Returns the bytes before `mark`, which must come soon, and removes both. */

@@ -71,12 +71,10 @@ export function openDrain(): MessagePort {
  */
 function releaseMemory(chunks: readonly Buffer[], drain: MessagePort): void {
   // A chunk as long as its ArrayBuffer shares it with no other.
-  const owners = chunks.filter((chunk) => chunk.byteLength === chunk.buffer.byteLength);
-  if (owners.length > 0)
-    drain.postMessage(
-      undefined,
-      owners.map(({ buffer }) => buffer as ArrayBuffer),
-    );
+  const owned = chunks.flatMap(({ byteLength, buffer }) =>
+    byteLength === buffer.byteLength ? [buffer as ArrayBuffer] : [],
+  );
+  if (owned.length > 0) drain.postMessage(undefined, owned);
 }
 
 export type Content = AsyncGenerator<Buffer, void, undefined>;
