@@ -104,12 +104,15 @@ function createLists<T extends Identified>(kind: Kind<T>) {
     set(id: string | number, before: T | undefined, after: T | undefined): void {
       const from = listsOf(before, kind);
       const to = listsOf(after, kind);
-      for (const value of new Set([...from, ...to])) {
+      const isLast = before === undefined && typeof id === 'string';
+      for (const value of before ? new Set([...from, ...to]) : to) {
         const list = get(value);
-        const isListed = from.includes(value);
-        const isLast = before === undefined && typeof id === 'string';
-        const at = isListed ? indexOfId(list, id) : isLast ? list.length : countBelow(list, id);
-        list.splice(at, isListed ? 1 : 0, ...(after && to.includes(value) ? [after] : []));
+        if (after && isLast) list.push(after);
+        else {
+          const isListed = from.includes(value);
+          const at = isListed ? indexOfId(list, id) : countBelow(list, id);
+          list.splice(at, isListed ? 1 : 0, ...(after && to.includes(value) ? [after] : []));
+        }
         if (list.length === 0) lists.delete(value);
         else lists.set(value, list);
       }
@@ -119,9 +122,12 @@ function createLists<T extends Identified>(kind: Kind<T>) {
 
 /** The values of the lists that contain a record. */
 function listsOf<T extends object>(record: T | undefined, { lists }: Kind<T>): readonly string[] {
-  if (record === undefined) return [];
-  const values = lists.map((name) => (name === 'all' ? name : record[name]));
-  return values.filter((value) => value !== null).map(String);
+  const values: string[] = [];
+  for (const name of record ? lists : []) {
+    const value = name === 'all' ? name : record?.[name];
+    if (value !== null) values.push(String(value));
+  }
+  return values;
 }
 
 /** The members of both, with copies of the client's texts that are given. */

@@ -105,6 +105,7 @@ class EventStream implements Subscriber {
       clearInterval(keepAlive);
       this.leave?.();
       for (const release of this.#releases) release();
+      this.#releases.clear();
     });
     // Sent before the first event, so that the client sees that it is connected.
     this.#write(comment);
