@@ -63,6 +63,8 @@ export function createContextLimits(
     /** For records that were read for this request alone. */
     recordBytes: Math.min(recordBytesMax, share),
     pool,
+    /** The fields of selections: cached, because documents are cached and run again. */
+    fieldCounts: new WeakMap<FieldNode, number>(),
   };
 }
 
@@ -72,7 +74,6 @@ export class RequestContext {
   readonly facts: RequestFacts;
   readonly records: Records;
   readonly #limits: ContextLimits;
-  readonly #countFields: CountFields;
   #reservation: Reservation | undefined;
   /** Objects requested so far, including refused ones. */
   #objects = 0;
@@ -86,16 +87,11 @@ export class RequestContext {
    */
   #refusal: Error | undefined;
 
-  constructor(
-    deps: ContextDeps,
-    facts: RequestFacts,
-    { limits, countFields }: { readonly limits: ContextLimits; readonly countFields: CountFields },
-  ) {
+  constructor(deps: ContextDeps, facts: RequestFacts, limits: ContextLimits) {
     this.deps = deps;
     this.facts = facts;
     this.records = facts.records ?? deps.store;
     this.#limits = limits;
-    this.#countFields = countFields;
   }
 
   /** Charges objects and bytes of results. Throws beyond the limits, and from then on. */
@@ -113,7 +109,7 @@ export class RequestContext {
 
   /** Charges one object and its selected fields. Throws as `charge` does. */
   chargeObject(selection: Selection): void {
-    this.charge(1, this.#countFields(selection) * fieldBytes);
+    this.charge(1, this.#bytesOf(selection));
   }
 
   /** Charges a text, and returns it. Throws as `charge` does. */
@@ -131,7 +127,7 @@ export class RequestContext {
     // Nothing more is read.
     if (this.#refusal !== undefined) throw this.#refusal;
     const { limit = Number.POSITIVE_INFINITY } = range;
-    const bytesEach = this.#countFields(selection) * fieldBytes;
+    const bytesEach = this.#bytesOf(selection);
     const readOn = (page: Page<T>, earlier: readonly T[] = []): MaybePromise<readonly T[]> => {
       const room = limit - earlier.length;
       const records = page.records.length > room ? page.records.slice(0, room) : page.records;
@@ -150,6 +146,21 @@ export class RequestContext {
   release(): void {
     this.#reservation?.release();
     this.#reservation = undefined;
+  }
+
+  /** Estimates the memory of one object by its selected fields, including those of fragments. */
+  #bytesOf({ fieldNodes, fragments }: Selection): number {
+    const { fieldCounts } = this.#limits;
+    let fields = 0;
+    for (const node of fieldNodes) {
+      let count = fieldCounts.get(node);
+      if (count === undefined) {
+        count = collectFields(node.selectionSet ? [node.selectionSet] : [], fragments).size;
+        fieldCounts.set(node, count);
+      }
+      fields += count;
+    }
+    return fields * fieldBytes;
   }
 
   #check(): void {
@@ -206,25 +217,3 @@ function addLengths(sum: number, record: unknown): number {
 
 /** The part of a resolver's `info` that describes its selection. */
 type Selection = Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments'>;
-
-export type CountFields = ReturnType<typeof createFieldCounts>;
-
-/**
- * Counts the selected fields of one object, including those of fragments, to estimate the memory of
- * a result. Counts are cached, because documents are cached and run again.
- */
-export function createFieldCounts() {
-  const counts = new WeakMap<FieldNode, number>();
-  return ({ fieldNodes, fragments }: Selection): number => {
-    let fields = 0;
-    for (const node of fieldNodes) {
-      let count = counts.get(node);
-      if (count === undefined) {
-        count = collectFields(node.selectionSet ? [node.selectionSet] : [], fragments).size;
-        counts.set(node, count);
-      }
-      fields += count;
-    }
-    return fields;
-  };
-}

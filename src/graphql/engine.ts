@@ -24,7 +24,6 @@ import { createScheduler } from '../scheduler.ts';
 import {
   type ContextDeps,
   createContextLimits,
-  createFieldCounts,
   RequestContext,
   type RequestFacts,
 } from './context.ts';
@@ -80,9 +79,8 @@ export function createEngine(deps: EngineDeps) {
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
   const { toArgs, run } = createExecution(schema);
-  const countFields = createFieldCounts();
-  const requestLimits = { countFields, limits: createContextLimits(config, deps.pool) };
-  const eventLimits = { countFields, limits: createContextLimits(config) };
+  const requestLimits = createContextLimits(config, deps.pool);
+  const eventLimits = createContextLimits(config);
 
   const authorize = async (viewer: RequestFacts['viewer']): Promise<void> => {
     if (!deps.readsNeedToken || (await viewer()) !== undefined) return;
@@ -95,14 +93,14 @@ export function createEngine(deps: EngineDeps) {
     scheduler: createScheduler(),
     /** Creates the context of one request or batch; the caller releases it. */
     createContext: (facts: RequestFacts) => new RequestContext(deps, facts, requestLimits),
-    /** Throws a RequestError for a request that cannot run. */
+    /** Throws only RequestErrors, for a request that cannot run. */
     prepare(request: GraphqlRequest): Operation {
       const startedAt = performance.now();
       try {
         return toOperation(request, findDocument(request));
       } catch (error) {
         metrics?.operation('unknown', 'refused', performance.now() - startedAt);
-        throw error;
+        throw new RequestError(toErrors(error, log));
       }
     },
     /** Rejects if every operation needs a token (R36) and this request has none. */
