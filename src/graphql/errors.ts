@@ -109,21 +109,19 @@ export function toFieldErrors(
   requestId: string,
   log: Log,
 ): readonly GraphqlError[] {
-  let logged = false;
+  let isLogged = false;
+  const logFirst: Log = (level, event, facts) => {
+    if (!isLogged) log(level, event, { requestId, ...facts });
+    isLogged = true;
+  };
   return errors.slice(0, errorsMax).map((error) => {
     const known = describe(error);
-    if (known !== undefined) {
-      if (known.extensions.code === 'STORAGE_FULL' && !logged) {
-        log('warn', 'storage full', { requestId, reason: known.message });
-        logged = true;
-      }
-      return { ...place(error), ...known };
+    if (known?.extensions.code === 'STORAGE_FULL') {
+      logFirst('warn', 'storage full', { reason: known.message });
     }
-    if (!logged) {
-      const reason = error.originalError?.stack ?? error.message;
-      log('error', 'graphql field failed', { requestId, path: error.path?.join('.'), reason });
-      logged = true;
-    }
+    if (known !== undefined) return { ...place(error), ...known };
+    const reason = error.originalError?.stack ?? error.message;
+    logFirst('error', 'graphql field failed', { path: error.path?.join('.'), reason });
     const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId } as const;
     return { ...place(error), message: maskedError.message, extensions };
   });
