@@ -11,7 +11,6 @@
 
 import { opendir, rm, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { AppError, codeOf, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
@@ -70,8 +69,6 @@ export interface UploadsOptions extends FileLimits {
 /** A request that stores files after this time is refused: they could be counted as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
-/** How long a stop waits for a sweep. */
-const closeMilliseconds = 1_000;
 /** Disk space of an empty file. */
 const emptyFileBytes = 4_096;
 
@@ -86,7 +83,6 @@ export class Uploads {
   /** Files kept for readers, in the order of their replacement: no later snapshot has them. */
   readonly #replaced = new Map<string, { readonly bytes: number; readonly snapshot: number }>();
   #replacedBytes = 0;
-  #lastSweep = Promise.resolve();
   #closed = false;
 
   constructor(options: UploadsOptions) {
@@ -159,18 +155,30 @@ export class Uploads {
   }
 
   /** Removes garbage from the folder. Never rejects. */
-  sweep(): Promise<void> {
-    this.#lastSweep = this.#lastSweep.then(() => this.#sweep());
-    return this.#lastSweep;
+  async sweep(): Promise<void> {
+    const { folder, index, log } = this.#options;
+    try {
+      // This marks the folder as one in use.
+      await utimes(folder, new Date(), new Date());
+      const listed = new Set((await index.list()).map(({ temporaryName }) => temporaryName));
+      for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
+        if (this.#closed) return;
+        // What is committed meanwhile is not that old.
+        if (!isUpload(name) || listed.has(name) || !(await isDayOld(this.#toPath(name)))) continue;
+        await this.#remove(name);
+      }
+    } catch (error) {
+      // The driver has logged the outage; the next sweep tries again.
+      if (this.#closed || ['overloaded', 'unavailable'].includes(codeOf(error) ?? '')) return;
+      log('warn', 'the folder of uploads was not swept', { folder, reason: toReason(error) });
+    }
   }
 
-  /** Uploads in progress fail with `draining`. */
+  /** Uploads in progress fail with `draining`, and a sweep ends without waiting for it. */
   async close(): Promise<void> {
     const { isDurable, folder } = this.#options;
     this.#closed = true;
     clearInterval(this.#timer);
-    // Requests to a database that does not answer end with its connections.
-    await Promise.race([this.#lastSweep, pause(closeMilliseconds, undefined, { ref: false })]);
     if (!isDurable) await rm(folder, { recursive: true, force: true });
   }
 
@@ -221,25 +229,6 @@ export class Uploads {
     this.#replacedBytes -= this.#replaced.get(name)?.bytes ?? 0;
     this.#replaced.delete(name);
     await unlink(this.#toPath(name)).catch(() => undefined);
-  }
-
-  async #sweep(): Promise<void> {
-    const { folder, index, log } = this.#options;
-    try {
-      // This marks the folder as one in use.
-      await utimes(folder, new Date(), new Date());
-      const listed = new Set((await index.list()).map(({ temporaryName }) => temporaryName));
-      for await (const { name } of await opendir(folder, { bufferSize: 1_000 })) {
-        if (this.#closed) return;
-        // What is committed meanwhile is not that old.
-        if (!isUpload(name) || listed.has(name) || !(await isDayOld(this.#toPath(name)))) continue;
-        await this.#remove(name);
-      }
-    } catch (error) {
-      // The driver has logged the outage; the next sweep tries again.
-      if (this.#closed || ['overloaded', 'unavailable'].includes(codeOf(error) ?? '')) return;
-      log('warn', 'the folder of uploads was not swept', { folder, reason: toReason(error) });
-    }
   }
 
   #toPath(temporaryName: string): string {
