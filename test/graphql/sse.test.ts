@@ -94,7 +94,7 @@ describe('what event streams carry', { concurrency: 4 }, () => {
     assert.doesNotMatch(told, /secret/);
     assert.equal(await reader.next(), completeEvent);
     assert.equal(await reader.next(), undefined);
-    assert.deepEqual(endpoint.logged, ['subscription failed']);
+    assert.deepEqual([endpoint.logged, endpoint.dropped], [['subscription failed'], ['failed']]);
   });
 
   test('a clean stop ends streams without complete', async (t) => {
