@@ -4,136 +4,147 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getIntrospectionQuery } from 'graphql';
 import type { RequestError } from '../../dist/graphql/errors.js';
-import { codesOf, dataOf, startGraphql, type TestGraphql } from '../support/graphql.js';
+import { codesOf, dataOf, startGraphql } from '../support/graphql.js';
 import type { List, Store } from '../../dist/store/store.js';
 import { assertSoon } from '../support/pace.js';
 import { allOf } from '../support/lists.js';
 
-const invalid = ['GRAPHQL_VALIDATION_FAILED'];
-
-function depthQuery(levels: number): string {
-  return `{ ${nest(levels)} }`;
-}
-
-/** `allPosts { author { posts { author { … id` with so many levels of fields. */
-function nest(levels: number): string {
-  const names = Array.from({ length: levels - 1 }, (_, index) =>
-    index === 0 ? 'allPosts' : index % 2 === 1 ? 'author' : 'posts',
-  );
-  return `${names.join(' { ')} { id ${'} '.repeat(levels - 1)}`;
-}
-
-function prepares({ refusalOf }: TestGraphql, query: string): boolean {
-  return refusalOf({ query }).length === 0;
-}
-
-test('levels of fields are limited, also where fragments hide them', async () => {
-  const graphql = startGraphql({ constants: { graphqlDepthMax: 6 } });
-  assert.ok(prepares(graphql, depthQuery(6)));
-  assert.deepEqual(codesOf(await graphql.run(depthQuery(7))), invalid);
-  const hidden = (inner: string): string =>
-    `{ allPosts { ... on Post { ...A } } } fragment A on Post { author { ...B } }
-     fragment B on Author { posts { ${inner} } }`;
-  assert.ok(prepares(graphql, hidden('author { name }')));
-  assert.ok(prepares(graphql, hidden('author { posts { id } }')));
-  const found = codesOf(await graphql.run(hidden('author { posts { author { id } } }')));
-  assert.deepEqual(found, invalid);
-});
-
-test('aliases are limited, and the length of each: every record repeats it', async () => {
-  const graphql = startGraphql();
-  const query = (count: number): string => `{ allPosts { ${times(count, (at) => `a${at}: id`)} } }`;
-  const long = (length: number): string => `{ allPosts { ${'a'.repeat(length)}: id } }`;
-  const inFragment = `{ allPosts { ...F } } fragment F on Post { id ${'a'.repeat(129)}: title }`;
-  for (const allowed of [query(50), long(128)]) assert.ok(prepares(graphql, allowed));
-  for (const refused of [query(51), long(129), inFragment]) {
-    assert.deepEqual(codesOf(await graphql.run(refused)), invalid);
-  }
-});
-
-test('directives are limited, wherever they stand', async () => {
-  const graphql = startGraphql();
-  const skip = '@skip(if: false)';
-  const fields = (count: number): string => times(count, () => `id ${skip}`);
-  assert.ok(prepares(graphql, `{ allPosts ${skip} { ... ${skip} { ${fields(48)} } } }`));
-  const more = `{ allPosts ${skip} { ...F ${skip} } } fragment F on Post { ${fields(49)} }`;
-  assert.deepEqual(codesOf(await graphql.run(more)), invalid);
-  const many = `{ allPosts { id ${'@skip(if: true) '.repeat(51)} } }`;
-  assert.deepEqual(codesOf(await graphql.run(many)), invalid);
-});
+const invalid = 'GRAPHQL_VALIDATION_FAILED';
+const unparsed = 'GRAPHQL_PARSE_FAILED';
 
 /** So many of `piece`, one after the other. */
 const times = (count: number, piece: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => piece(index)).join(' ');
 
-test('fields of one name at one place are limited, also where fragments hide them', async () => {
-  // 2,000 tokens: 4,000 pairs of fields and selections on the way to them.
-  const graphql = startGraphql();
-  const fragments = (count: number): string =>
-    times(count, (index) => `fragment F${index} on Query { allPosts { id } }`);
-  const documents: readonly ((count: number) => string)[] = [
-    (count) => `{ ${times(count, () => 'allPosts { id }')} }`,
-    (count) => `{ ${times(count, () => '... { allPosts { id } }')} }`,
-    (count) => `{ ${times(count, (index) => `...F${index}`)} } ${fragments(count)}`,
-    (count) => `{ allPosts { ${times(count, () => 'author { name }')} } }`,
-    (count) => `{ allPosts { id } } fragment A on Post { ${times(count, () => 'author { id }')} }`,
-    (count) => `{ a: allPosts { id } ${times(count * 2, () => '__typename')} }`,
-  ];
-  for (const document of documents) {
-    const refused = await graphql.run(document(120));
-    assert.deepEqual(codesOf(refused), invalid, document(1));
-    assert.match(refused.errors?.[0]?.message ?? '', /too often/, document(1));
-    const few = await graphql.run(document(20));
-    assert.doesNotMatch(few.errors?.[0]?.message ?? '', /too often/, document(1));
-  }
-});
-
-test('arguments of fields of one name are limited by their length', async () => {
-  const { run } = startGraphql();
-  const document = (count: number, literal: string): string =>
-    `{ ${times(count, () => `postById(postId: "${literal}") { id }`)} }`;
-  dataOf(await run(document(60, 'x')));
-  dataOf(await run(document(2, '\\u0001'.repeat(80_000))));
-  assert.deepEqual(codesOf(await run(document(60, '\\u0001'.repeat(2_800)))), invalid);
-});
-
-test('pairs within pairs count, as do fragments that lead to fragments', async () => {
-  const graphql = startGraphql();
-  const nested = `{ ${times(7, () => `allPosts { ${times(7, () => `author { ${times(7, () => 'id')} }`)} }`)} }`;
-  const doubled = Array.from({ length: 6 }).reduce<string>((inner, _, index) => {
-    const name = index % 2 === 0 ? 'posts' : 'author';
-    return `${name} { ${inner} } ${name} { ${inner} }`;
-  }, 'id');
-  const chain = `{ ...F0 } ${times(90, (index) => `fragment F${index} on Query { __typename ...F${index + 1} }`)}
-    fragment F90 on Query { __typename }`;
-  for (const document of [nested, `{ allPosts { ${doubled} } }`, chain]) {
-    const [error] = (await graphql.run(document)).errors ?? [];
-    assert.match(error?.message ?? '', /too often/);
-  }
-});
-
-test('a fragment may be spread at many places: it is judged once', async () => {
-  const graphql = startGraphql();
-  const fields = 'id title content status createdAt authorId author { id name email }';
-  const places = times(40, (index) => `a${index}: allPosts { ...F }`);
-  dataOf(await graphql.run(`{ ${places} } fragment F on Post { ${fields} comments { id } }`));
-  const levels = times(
-    8,
-    (index) => `fragment F${index} on Post { a: author { posts { ...F${index + 1} } }
-      b: author { posts { ...F${index + 1} } } }`,
+/** `allPosts { author { posts { author { … id` with so many levels of fields. */
+function nest(levels: number, from = 0): string {
+  const names = Array.from({ length: levels - 1 }, (_, at) =>
+    from + at === 0 ? 'allPosts' : (from + at) % 2 === 1 ? 'author' : 'posts',
   );
-  const graph = `{ allPosts { ...F0 } } ${levels} fragment F8 on Post { id }`;
-  assert.ok(prepares(graphql, graph));
-});
+  return `${names.join(' { ')} { id ${'} '.repeat(levels - 1)}`;
+}
 
-test('tokens and comments are limited', async () => {
-  const graphql = startGraphql({ constants: { graphqlTokensMax: 20 } });
-  assert.ok(prepares(graphql, '{ allPosts { id } }'));
-  const long = `{ allPosts { ${'id '.repeat(20)} } }`;
-  assert.deepEqual(codesOf(await graphql.run(long)), ['GRAPHQL_PARSE_FAILED']);
-  const comments = `{ allPosts { id } } ${'#\n'.repeat(1_001)}`;
-  assert.deepEqual(codesOf(await graphql.run(comments)), ['GRAPHQL_PARSE_FAILED']);
-});
+/** Three levels, behind two fragments. */
+const hidden = (inner: string): string =>
+  `{ allPosts { ... on Post { ...A } } } fragment A on Post { author { ...B } }
+   fragment B on Author { posts { ${inner} } }`;
+const skip = '@skip(if: false)';
+const skipped = (count: number): string => times(count, () => `id ${skip}`);
+const aliased = (count: number): string => times(count, (at) => `a${at}: id`);
+const named = (count: number, literal: string): string =>
+  `{ ${times(count, () => `postById(postId: "${literal}") { id }`)} }`;
+const spreads = (count: number): string =>
+  `{ ${times(count, (at) => `...F${at}`)} } ` +
+  times(count, (at) => `fragment F${at} on Query { allPosts { id } }`);
+/** Six levels, at each of which the same stands twice. */
+const doubled = Array.from({ length: 6 }).reduce<string>((inner, _, index) => {
+  const name = index % 2 === 0 ? 'posts' : 'author';
+  return `${name} { ${inner} } ${name} { ${inner} }`;
+}, 'id');
+const manyPlaces = times(40, (index) => `a${index}: allPosts { ...F }`);
+const graph = times(
+  8,
+  (index) => `fragment F${index} on Post { a: author { posts { ...F${index + 1} } }
+    b: author { posts { ...F${index + 1} } } }`,
+);
+
+interface Limited {
+  readonly allowed?: readonly string[];
+  readonly refused?: readonly string[];
+  readonly code?: string;
+  /** What each that is refused is told. */
+  readonly says?: RegExp;
+}
+
+const documents: Readonly<Record<string, Limited>> = {
+  'levels of fields, also where fragments hide them': {
+    allowed: [`{ ${nest(20)} }`, hidden(nest(17, 1))],
+    refused: [`{ ${nest(21)} }`, hidden(nest(18, 1))],
+    says: /levels/,
+  },
+  'aliases, and the length of each: every record repeats it': {
+    allowed: [`{ allPosts { ${aliased(50)} } }`, `{ allPosts { ${'a'.repeat(128)}: id } }`],
+    refused: [
+      `{ allPosts { ${aliased(51)} } }`,
+      `{ allPosts { ${'a'.repeat(129)}: id } }`,
+      `{ allPosts { ...F } } fragment F on Post { id ${'a'.repeat(129)}: title }`,
+    ],
+  },
+  'directives, wherever they stand': {
+    allowed: [`{ allPosts ${skip} { ... ${skip} { ${skipped(48)} } } }`],
+    refused: [
+      `{ allPosts ${skip} { ...F ${skip} } } fragment F on Post { ${skipped(49)} }`,
+      `{ allPosts { id ${'@skip(if: true) '.repeat(51)} } }`,
+    ],
+  },
+  // 2,000 tokens: 4,000 pairs of fields and selections on the way to them.
+  'fields of one name at one place, also where fragments hide them': {
+    allowed: [`{ ${times(20, () => 'allPosts { id }')} }`, spreads(20)],
+    refused: [
+      `{ ${times(120, () => 'allPosts { id }')} }`,
+      `{ ${times(120, () => '... { allPosts { id } }')} }`,
+      spreads(120),
+      `{ allPosts { ${times(120, () => 'author { name }')} } }`,
+      `{ allPosts { id } } fragment A on Post { ${times(120, () => 'author { id }')} }`,
+      `{ a: allPosts { id } ${times(240, () => '__typename')} }`,
+    ],
+    says: /too often/,
+  },
+  'pairs within pairs, and fragments that lead to fragments': {
+    refused: [
+      `{ ${times(7, () => `allPosts { ${times(7, () => `author { ${times(7, () => 'id')} }`)} }`)} }`,
+      `{ allPosts { ${doubled} } }`,
+      `{ ...F0 } ${times(90, (at) => `fragment F${at} on Query { __typename ...F${at + 1} }`)}
+       fragment F90 on Query { __typename }`,
+    ],
+    says: /too often/,
+  },
+  'arguments of fields of one name, by their length': {
+    allowed: [named(60, 'x'), named(2, '\\u0001'.repeat(80_000))],
+    refused: [named(60, '\\u0001'.repeat(2_800))],
+  },
+  'nothing else: a fragment may be spread at many places, and is judged once': {
+    allowed: [
+      `{ ${manyPlaces} } fragment F on Post { id title content author { id name } comments { id } }`,
+      `{ allPosts { ...F0 } } ${graph} fragment F8 on Post { id }`,
+    ],
+  },
+  'fragments that spread themselves': {
+    refused: [
+      `{ allPosts { ...A } } fragment A on Post { ...B }
+       fragment B on Post { author { posts { ...A } } }`,
+    ],
+  },
+  'tokens and comments': {
+    allowed: [`{ allPosts { ${'id '.repeat(50)} } } ${'#\n'.repeat(1_000)}`],
+    refused: [`{ ${'a '.repeat(2_000)} }`, `{ allPosts { id } } ${'#\n'.repeat(1_001)}`],
+    code: unparsed,
+  },
+  // Before a document is parsed.
+  'line ends, whatever they are': {
+    allowed: ['\n', '\r', ',\n'].map((end) => `${end.repeat(10_000)}{ allPosts { id } }`),
+    refused: [
+      `${'\n'.repeat(10_001)}{ allPosts { id } }`,
+      `{ allPosts { id } }${'\r'.repeat(10_001)}`,
+      `{ postById(postId: """${'\n'.repeat(10_001)}""") { id } }`,
+    ],
+    code: unparsed,
+    says: /10001 line ends; at most 10000/,
+  },
+};
+
+for (const [what, limited] of Object.entries(documents)) {
+  const { allowed = [], refused = [], code = invalid, says = /./ } = limited;
+  test(`of a document are limited: ${what}`, async () => {
+    const { run, refusalOf } = startGraphql();
+    for (const query of allowed) assert.deepEqual(refusalOf({ query }), []);
+    for (const document of refused) {
+      const result = await run(document);
+      assert.deepEqual(codesOf(result), [code], document.slice(0, 200));
+      assert.match(result.errors?.[0]?.message ?? '', says);
+    }
+  });
+}
 
 test('values of variables are limited, wherever they stand', async () => {
   const graphql = startGraphql();
@@ -170,13 +181,6 @@ test('fragments that spread each other twice are judged quickly', async () => {
   query += 'fragment F40 on Post { id }';
   // A new engine each time: one that has judged the document keeps it.
   await assertSoon(2_000, async () => dataOf(await startGraphql().run(query)));
-});
-
-test('fragments that spread themselves are refused', async () => {
-  const { run } = startGraphql();
-  const query =
-    '{ allPosts { ...A } } fragment A on Post { ...B } fragment B on Post { author { posts { ...A }}}';
-  assert.deepEqual(codesOf(await run(query)), invalid);
 });
 
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
@@ -264,22 +268,6 @@ test('introspection counts as the objects that it results in, aliases and fragme
      fragment B on __Schema { ${all('...C')} } fragment C on __Type { fields { name args { name } type { name } } }`,
   ]) {
     assert.deepEqual(codesOf(await run(query)), ['PAYLOAD_TOO_LARGE']);
-  }
-});
-
-test('line ends of a document are limited before it is parsed, whatever they are', async () => {
-  const { run } = startGraphql();
-  for (const end of ['\n', '\r', '\u2028\n']) {
-    dataOf(await run(`${end.repeat(10_000)}{ allPosts { id } }`.replaceAll('\u2028', ',')));
-  }
-  for (const document of [
-    `${'\n'.repeat(10_001)}{ allPosts { id } }`,
-    `{ allPosts { id } }${'\r'.repeat(10_001)}`,
-    `{ postById(postId: """${'\n'.repeat(10_001)}""") { id } }`,
-  ]) {
-    const { errors = [] } = await run(document);
-    assert.match(errors[0]?.message ?? '', /10001 line ends; at most 10000/);
-    assert.deepEqual(codesOf({ errors }), ['GRAPHQL_PARSE_FAILED']);
   }
 });
 
