@@ -9,7 +9,6 @@ import { jsonPatch, mergePatch, refusal, start } from './support/articles.js';
 import { post } from './support/graphql-http.js';
 import { testAtLength } from './support/long.js';
 import { runProgram } from './support/program.js';
-import { ask } from './support/raw-client.js';
 import { startServer } from './support/server.js';
 import { projectFolder } from './support/source.js';
 import { until } from './support/until.js';
@@ -29,26 +28,6 @@ test('every limit and time is set by a test of its own', () => {
     .filter((name) => /_(?:MAX|SECONDS)$/.test(name));
   const found = limits.filter((name) => !new RegExp(`\\b${name}\\b['\\]]*[:=]`).test(tests));
   assert.deepEqual(found, []);
-});
-
-test('16 KiB of headers are read, more are 431', async (t) => {
-  const { port } = await startServer(t);
-  const sized = (bytes: number): Promise<{ readonly status: number }> =>
-    ask(t, port, [
-      'GET /hello HTTP/1.1',
-      'Host: a',
-      `X: ${'x'.repeat(bytes)}`,
-      'Connection: close',
-    ]);
-  assert.equal((await sized(16_200)).status, 200);
-  assert.equal((await sized(16_500)).status, 431);
-});
-
-test('a target of 8,000 bytes is read, one byte more is 414', async (t) => {
-  const server = await startServer(t);
-  const sized = (bytes: number): Promise<Response> => server.fetch('/hello?'.padEnd(bytes, 'x'));
-  assert.equal((await sized(8_000)).status, 200);
-  assert.equal((await sized(8_001)).status, 414);
 });
 
 test('beyond two logins that are checked and 16 that wait, one more at once is 503', async (t) => {
@@ -126,16 +105,6 @@ test('1,000 operations of a patch are applied, one more is 413', async (t) => {
   assert.match(await refusal(await patch(1_001)), /^413 /);
   const { tags } = (await server.get('/api/articles/1')) as { readonly tags: unknown[] };
   assert.equal(tags.length, 1_002);
-});
-
-test('4,000 pairs of equal fields are compared, with one more a document is refused', async (t) => {
-  const server = await startServer(t);
-  // Each selection counts as one, and each pair in it of the same field as another.
-  const pairs = 'id '.repeat(87) + 'title '.repeat(18);
-  const { body } = await post(server, { query: `{ allPosts { ${pairs} } }` });
-  assert.deepEqual(Object.keys(body as object), ['data']);
-  const refused = await post(server, { query: `{ __typename allPosts { ${pairs} } }` });
-  assert.match(JSON.stringify(refused.body), /at most 4000 pairs/);
 });
 
 test('a result tells of 20 short errors, and that there are more', async (t) => {

@@ -25,7 +25,7 @@ function nest(levels: number, from = 0): string {
 }
 
 /** Three levels, behind two fragments. */
-const hidden = (inner: string): string =>
+const behind = (inner: string): string =>
   `{ allPosts { ... on Post { ...A } } } fragment A on Post { author { ...B } }
    fragment B on Author { posts { ${inner} } }`;
 const skip = '@skip(if: false)';
@@ -48,6 +48,9 @@ const graph = times(
     b: author { posts { ...F${index + 1} } } }`,
 );
 
+/** Each selection counts as one, and each pair in it of the same field as another: 3,999. */
+const pairs = 'id '.repeat(87) + 'title '.repeat(18);
+
 interface Limited {
   readonly allowed?: readonly string[];
   readonly refused?: readonly string[];
@@ -58,8 +61,8 @@ interface Limited {
 
 const documents: Readonly<Record<string, Limited>> = {
   'levels of fields, also where fragments hide them': {
-    allowed: [`{ ${nest(20)} }`, hidden(nest(17, 1))],
-    refused: [`{ ${nest(21)} }`, hidden(nest(18, 1))],
+    allowed: [`{ ${nest(20)} }`, behind(nest(17, 1))],
+    refused: [`{ ${nest(21)} }`, behind(nest(18, 1))],
     says: /levels/,
   },
   'aliases, and the length of each: every record repeats it': {
@@ -79,8 +82,9 @@ const documents: Readonly<Record<string, Limited>> = {
   },
   // 2,000 tokens: 4,000 pairs of fields and selections on the way to them.
   'fields of one name at one place, also where fragments hide them': {
-    allowed: [`{ ${times(20, () => 'allPosts { id }')} }`, spreads(20)],
+    allowed: [`{ allPosts { ${pairs} } }`, spreads(20)],
     refused: [
+      `{ __typename allPosts { ${pairs} } }`,
       `{ ${times(120, () => 'allPosts { id }')} }`,
       `{ ${times(120, () => '... { allPosts { id } }')} }`,
       spreads(120),

@@ -92,7 +92,7 @@ const closing: Texts = {
     'a target of many packets': request(`GET /${'a'.repeat(500_000)} HTTP/1.1`),
   },
   '431 headers_too_large': {
-    'a header over the limit': getHello(`X: ${'a'.repeat(20_000)}`),
+    'a header over the limit': getHello(`X: ${'a'.repeat(16_500)}`),
     'many headers over the limit': getHello(...lines(6_000, 'ab: cd')),
     'more than a hundred header lines, a Transfer-Encoding behind them': request(
       'POST /posts HTTP/1.1',
@@ -164,6 +164,8 @@ const served: Texts = {
     'an escaped letter': request('GET /%68ello HTTP/1.1'),
     'a header named __proto__': getHello('__proto__: a', 'constructor: b'),
     'nearly a hundred header lines': getHello(...lines(90, 'X: y')),
+    'nearly 16 KiB of headers': getHello(`X: ${'a'.repeat(16_200)}`),
+    'a target of 8,000 bytes': request(`GET ${'/hello?'.padEnd(8_000, 'x')} HTTP/1.1`),
     'an IPv6 Host': 'GET /hello HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n',
     'a Host with an empty port': 'GET /hello HTTP/1.1\r\nHost: a:\r\n\r\n',
     'Upgrade: h2c': getHello(
