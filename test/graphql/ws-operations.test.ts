@@ -19,16 +19,6 @@ describe('operations over graphql-transport-ws', () => {
   const ready = (): Promise<HandClient> => connectReady(endpoint().port);
 
   describe('queries and mutations', () => {
-    test('a query is answered by next and complete', async () => {
-      const client = await ready();
-      assert.deepEqual(await client.ask(subscribe('q', introspection)), {
-        id: 'q',
-        type: 'next',
-        payload: { data: { __typename: 'Query' } },
-      });
-      assert.deepEqual(await client.next(), { id: 'q', type: 'complete' });
-    });
-
     test('an id may hold any character', async () => {
       const client = await ready();
       const id = '"\\\u0000 \u2028 é 😀';
@@ -148,12 +138,6 @@ describe('operations over graphql-transport-ws', () => {
       assert.deepEqual(client.received, []);
     });
 
-    test('complete of an unknown id is ignored', async () => {
-      const client = await ready();
-      client.send({ id: 'nobody', type: 'complete' });
-      await client.settle();
-    });
-
     test('an id in use closes with 4409', async () => {
       const client = await ready();
       client.send(subscribe('s', subscription));
@@ -201,16 +185,6 @@ describe('operations over graphql-transport-ws', () => {
       assert.deepEqual(ids, new Set(['of it', 'of it too', 'of all']));
       assert.equal(await reader.next(), nextEvent({ data }));
       await client.settle();
-    });
-
-    test('several on one socket each get every event', async () => {
-      const client = await ready();
-      client.send(subscribe('a', subscription));
-      client.send(subscribe('b', 'subscription { commentAdded { id } }'));
-      await client.settle();
-      endpoint().comment('for both');
-      const ids = new Set([(await client.next()).id, (await client.next()).id]);
-      assert.deepEqual(ids, new Set(['a', 'b']));
     });
 
     test('an event longer than one short frame arrives whole', async () => {

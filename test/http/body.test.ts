@@ -128,21 +128,6 @@ test('a body that is not read does not hold up the request behind it', async (t)
   }
 });
 
-test('a large body that comes while a store is asked is read whole', async (t) => {
-  const asked = gate();
-  const open = gate();
-  const { client } = await startHandler(t, async (request) => {
-    asked.open();
-    await open.opened;
-    return textResponse(200, String((await request.readBody(1_000_000)).length));
-  });
-  client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n${'x'.repeat(400_000)}`);
-  await asked.opened;
-  for (let turns = 0; turns < 20; turns += 1) await turn();
-  open.open();
-  assert.equal((await client.ask('x'.repeat(100_000))).body.toString(), '500000');
-});
-
 test('a client that leaves after its upload was refused harms nobody', async (t) => {
   const { port } = await startHttp(t, {
     routes: {

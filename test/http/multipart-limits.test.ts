@@ -91,17 +91,6 @@ suite('reading a multipart body', () => {
     await readMultipart(toRequest(source), limits, onPart);
   }
 
-  test('hands out one part after the other', async () => {
-    const body = multipartBody(['a', 'b', 'c'].map((name) => part(name, name)));
-    const events: string[] = [];
-    await read(sourceOf([body]), async ({ name }, content) => {
-      events.push(`begin ${name}`);
-      await setImmediate();
-      events.push((await readBytes(content)).toString());
-    });
-    assert.deepEqual(events, ['begin a', 'a', 'begin b', 'b', 'begin c', 'c']);
-  });
-
   test('copies no chunk that is content only, so that its memory can be given back', async () => {
     const body = multipartBody([part('a', Buffer.alloc(300_000, 1)), part('b', '2')]);
     const source = sourceOf(cut(body, [100_000, 200_000]).map(withOwnMemory));
@@ -140,26 +129,6 @@ suite('reading a multipart body', () => {
       await setImmediate();
     });
     assert.deepEqual(names, ['a', 'b']);
-  });
-
-  test('pauses the request while a reader is slow', async () => {
-    let given = 0;
-    const source = new Readable({
-      read() {
-        given += 65_536;
-        this.push(given > 65_536 ? Buffer.alloc(65_536, 1) : big.subarray(0, 65_536));
-      },
-    });
-    const failure = new Error('enough');
-    await assert.rejects(
-      read(source, async () => {
-        for (let turn = 0; turn < 200; turn += 1) await setImmediate();
-        throw failure;
-      }),
-      failure,
-    );
-    assert.ok(given < 1_300_000, `${given} bytes were taken`);
-    source.destroy();
   });
 
   test('takes no more of a request than it hands out, however much has come', async () => {

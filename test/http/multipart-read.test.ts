@@ -49,16 +49,6 @@ suite('a multipart body', () => {
     );
   });
 
-  test('is read the same when it comes byte by byte', async () => {
-    const body = multipartBody([
-      part('one', 'a\r\n--b\r\r\n', { fileName: 'a.txt', type: 'text/plain; charset=x' }),
-      part('two', ''),
-    ]);
-    const found = await readAll([...body].map((byte) => Buffer.from([byte])));
-    const seen = found.map(({ name, bytes }) => `${name}=${bytes.toString()}`);
-    assert.deepEqual(seen, ['one=a\r\n--b\r\r\n', 'two=']);
-  });
-
   test('may have a preamble, an epilogue and no part at all', async () => {
     const body = `preamble\r\n--${boundary}\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--${boundary}-- \r\nepilogue`;
     assert.equal((await readAll([Buffer.from(body)]))[0]?.bytes.toString(), '1');
