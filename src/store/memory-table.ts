@@ -35,22 +35,24 @@ export function createTable<N extends Listed>(
   const records = new Map<string | number, T>();
   const lists = createLists(kind);
 
-  const set = (id: string | number, after: T | undefined): void => {
-    versions[area] += 1;
-    lists.set(id, records.get(id), after);
-    if (after === undefined) records.delete(id);
-    else records.set(id, after);
-  };
   /** Stores all of them or, if there is no room, throws `storage_full` and stores none. */
   const put = (changed: readonly T[]): void => {
-    const growth = (after: T): number =>
-      bytesOf(after, kind) - bytesOf(records.get(after.id), kind);
-    take(changed.reduce((sum, after) => sum + growth(after), 0));
-    for (const after of changed) set(after.id, after);
+    let growth = 0;
+    for (const after of changed) {
+      growth += bytesOf(after, kind) - bytesOf(records.get(after.id), kind);
+    }
+    take(growth);
+    for (const after of changed) {
+      lists.set(after.id, records.get(after.id), after);
+      records.set(after.id, after);
+    }
+    versions[area] += changed.length;
   };
   const drop = (record: T): void => {
     take(-bytesOf(record, kind));
-    set(record.id, undefined);
+    lists.set(record.id, record, undefined);
+    records.delete(record.id);
+    versions[area] += 1;
   };
   const add = (given: T): T => {
     const record = toOwn({}, given, kind);
@@ -91,12 +93,11 @@ export function createTable<N extends Listed>(
 function createLists<T extends Identified>(kind: Kind<T>) {
   /** By value; oldest first, articles by id. A list without records has no entry. */
   const lists = new Map<string, T[]>();
-  const get = (value: string): T[] => lists.get(value) ?? [];
   return {
-    get,
+    get: (value: string): readonly T[] => lists.get(value) ?? [],
     /** Empties a list at once, so that none of its records is looked for in it, and returns it. */
     take(value: string): readonly T[] {
-      const list = get(value);
+      const list = lists.get(value) ?? [];
       lists.delete(value);
       return list;
     },
@@ -106,7 +107,7 @@ function createLists<T extends Identified>(kind: Kind<T>) {
       const to = listsOf(after, kind);
       const isLast = before === undefined && typeof id === 'string';
       for (const value of before ? new Set([...from, ...to]) : to) {
-        const list = get(value);
+        const list = lists.get(value) ?? [];
         if (after && isLast) list.push(after);
         else {
           const isListed = from.includes(value);
@@ -204,7 +205,9 @@ const recordBytes = 400;
 /** The memory of a record with the client's texts. A character takes at most two bytes. */
 function bytesOf<T extends object>(record: T | undefined, { texts }: Kind<T>): number {
   if (record === undefined) return 0;
-  return texts.reduce((sum, name) => sum + 2 * String(record[name]).length, recordBytes);
+  let bytes = recordBytes;
+  for (const name of texts) bytes += 2 * String(record[name]).length;
+  return bytes;
 }
 
 /**

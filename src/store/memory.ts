@@ -66,7 +66,10 @@ function createArticles(articles: MemoryTable<'articles'>): Articles {
     },
     change(id, change) {
       const article = articles.find(id);
-      return article && articles.add(change(article));
+      if (article === undefined) return undefined;
+      const changed = change(article);
+      articles.put([changed]);
+      return changed;
     },
     changeAll(change) {
       const { records } = all.read({ limit: Infinity });
