@@ -13,6 +13,7 @@ import { getPatchType, type HandlerDeps, jsonPatchType, mergePatchType } from '.
 
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
+const noContent = emptyResponse(204);
 
 const route: ListRoute<Article> & RecordRoute<number, Article> = {
   key: '/api/articles',
@@ -67,7 +68,7 @@ export function createArticleHandlers({ store, responses, records, config }: Art
         checkConditions(request, () => tagOf(responses, all));
         return patchArticles(all, patch, bodyBytesMax);
       });
-      return emptyResponse(204);
+      return noContent;
     },
 
     // Without a promise if the store needs none: that saves a twentieth of its time.
@@ -80,7 +81,7 @@ export function createArticleHandlers({ store, responses, records, config }: Art
         };
         return andThen(articles.change(id, change), (saved) => {
           getFound(saved, route.noun);
-          return emptyResponse(204);
+          return noContent;
         });
       });
     },

@@ -26,7 +26,8 @@ export function taggedResponse(body: string | Buffer, version?: string): HttpRes
  * tag is computed.
  */
 export function checkConditions(request: Headers, toEtag: () => string): boolean {
-  const isConditional = hasConditions(request);
+  const isConditional =
+    request.header('if-match') !== undefined || request.header('if-none-match') !== undefined;
   if (isConditional && matchesNone(request, toEtag())) throw preconditionFailed();
   return isConditional;
 }
@@ -34,7 +35,7 @@ export function checkConditions(request: Headers, toEtag: () => string): boolean
 /** The response to a GET or HEAD: 304 if the client has it. Throws `precondition_failed`. */
 export function toConditional(response: HttpResponse, request: Headers): HttpResponse {
   const { etag, headers, body } = response;
-  if (etag === undefined || !hasConditions(request) || !matchesNone(request, etag)) return response;
+  if (etag === undefined || !matchesNone(request, etag)) return response;
   if (body instanceof Readable) body.destroy();
   const isKept = (at: number): boolean => !ofContent.has(headers[at - (at % 2)] ?? '');
   return emptyResponse(
@@ -46,18 +47,14 @@ export function toConditional(response: HttpResponse, request: Headers): HttpRes
 /** Headers that describe the content, which a 304 does not have (RFC 9110 §15.4.5). */
 const ofContent: ReadonlySet<string> = new Set(['Content-Type', 'Content-Encoding']);
 
-function hasConditions(request: Headers): boolean {
-  return request.header('if-match') !== undefined || request.header('if-none-match') !== undefined;
-}
-
 /**
  * True if `If-None-Match` contains the tag, by weak comparison (RFC 9110 §13.1.2). Throws if
  * `If-Match` does not, by strong comparison (RFC 9110 §13.1.1).
  */
 function matchesNone(request: Headers, etag: string): boolean {
   const ifMatch = request.header('if-match');
-  if (ifMatch !== undefined && !includesTag(ifMatch, etag, (tag) => tag))
-    throw preconditionFailed();
+  const isMatch = ifMatch === undefined || includesTag(ifMatch, etag, (tag) => tag);
+  if (!isMatch) throw preconditionFailed();
   const ifNoneMatch = request.header('if-none-match');
   return ifNoneMatch !== undefined && includesTag(ifNoneMatch, etag, withoutWeakness);
 }

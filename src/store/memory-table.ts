@@ -33,26 +33,27 @@ export function createTable<N extends Listed>(
   type T = RecordOf[N];
   const kind: Kind<T> = kinds[area];
   const records = new Map<string | number, T>();
-  const lists = createLists(kind);
+  /** By value; oldest first, articles by id. A list without records has no entry. */
+  const lists = new Map<string, T[]>();
 
+  const set = (id: string | number, after: T | undefined): void => {
+    versions[area] += 1;
+    changeLists(lists, kind, { id, before: records.get(id), after });
+    if (after === undefined) records.delete(id);
+    else records.set(id, after);
+  };
   /** Stores all of them or, if there is no room, throws `storage_full` and stores none. */
   const put = (changed: readonly T[]): void => {
-    let growth = 0;
+    let bytes = 0;
     for (const after of changed) {
-      growth += bytesOf(after, kind) - bytesOf(records.get(after.id), kind);
+      bytes += bytesOf(after, kind) - bytesOf(records.get(after.id), kind);
     }
-    take(growth);
-    for (const after of changed) {
-      lists.set(after.id, records.get(after.id), after);
-      records.set(after.id, after);
-    }
-    versions[area] += changed.length;
+    take(bytes);
+    for (const after of changed) set(after.id, after);
   };
   const drop = (record: T): void => {
     take(-bytesOf(record, kind));
-    lists.set(record.id, record, undefined);
-    records.delete(record.id);
-    versions[area] += 1;
+    set(record.id, undefined);
   };
   const add = (given: T): T => {
     const record = toOwn({}, given, kind);
@@ -69,7 +70,7 @@ export function createTable<N extends Listed>(
   return {
     find,
     list: (name: ListName<T>, value: string = name) => ({
-      read: (range?: Range) => readPage(lists.get(value), kind.order, range),
+      read: (range?: Range) => readPage(lists.get(value) ?? [], kind.order, range),
     }),
     add,
     put,
@@ -83,52 +84,49 @@ export function createTable<N extends Listed>(
       if (record !== undefined) drop(record);
       return record !== undefined;
     },
-    /** Removes all records of a list. */
+    /** Removes all records of a list, which is emptied before they are looked for in it. */
     removeAll(value: string): void {
-      for (const record of lists.take(value)) drop(record);
-    },
-  };
-}
-
-function createLists<T extends Identified>(kind: Kind<T>) {
-  /** By value; oldest first, articles by id. A list without records has no entry. */
-  const lists = new Map<string, T[]>();
-  return {
-    get: (value: string): readonly T[] => lists.get(value) ?? [],
-    /** Empties a list at once, so that none of its records is looked for in it, and returns it. */
-    take(value: string): readonly T[] {
       const list = lists.get(value) ?? [];
       lists.delete(value);
-      return list;
-    },
-    /** Adds, changes or removes a record. */
-    set(id: string | number, before: T | undefined, after: T | undefined): void {
-      const from = listsOf(before, kind);
-      const to = listsOf(after, kind);
-      const isLast = before === undefined && typeof id === 'string';
-      for (const value of before ? new Set([...from, ...to]) : to) {
-        const list = lists.get(value) ?? [];
-        if (after && isLast) list.push(after);
-        else {
-          const isListed = from.includes(value);
-          const at = isListed ? indexOfId(list, id) : countBelow(list, id);
-          list.splice(at, isListed ? 1 : 0, ...(after && to.includes(value) ? [after] : []));
-        }
-        if (list.length === 0) lists.delete(value);
-        else lists.set(value, list);
-      }
+      list.forEach(drop);
     },
   };
 }
 
-/** The values of the lists that contain a record. */
-function listsOf<T extends object>(record: T | undefined, { lists }: Kind<T>): readonly string[] {
-  const values: string[] = [];
-  for (const name of record ? lists : []) {
-    const value = name === 'all' ? name : record?.[name];
-    if (value !== null) values.push(String(value));
+interface Change<T> {
+  readonly id: string | number;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+/** Adds, changes or removes a record in the lists of its kind. */
+function changeLists<T extends Identified>(
+  lists: Map<string, T[]>,
+  kind: Kind<T>,
+  { id, before, after }: Change<T>,
+): void {
+  for (const name of kind.lists) {
+    const from = valueOf(before, name);
+    const to = valueOf(after, name);
+    if (from !== undefined) {
+      const list = lists.get(from) ?? [];
+      const at = indexOfId(list, id);
+      if (at >= 0) list.splice(at, 1, ...(after && from === to ? [after] : []));
+      if (list.length === 0) lists.delete(from);
+    }
+    if (after && to !== undefined && from !== to) {
+      const list = lists.get(to) ?? [];
+      const isLast = before === undefined && typeof id === 'string';
+      list.splice(isLast ? list.length : countBelow(list, id), 0, after);
+      lists.set(to, list);
+    }
   }
-  return values;
+}
+
+/** The value of the list that has a record; undefined if none has it. */
+function valueOf<T extends object>(record: T | undefined, name: ListName<T>): string | undefined {
+  if (record === undefined || name === 'all') return record && name;
+  return (record[name] as string | null) ?? undefined; // ids and words
 }
 
 /** The members of both, with copies of the client's texts that are given. */

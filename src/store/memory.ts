@@ -66,10 +66,9 @@ function createArticles(articles: MemoryTable<'articles'>): Articles {
     },
     change(id, change) {
       const article = articles.find(id);
-      if (article === undefined) return undefined;
-      const changed = change(article);
-      articles.put([changed]);
-      return changed;
+      const after = article && change(article);
+      if (after) articles.put([after]);
+      return after;
     },
     changeAll(change) {
       const { records } = all.read({ limit: Infinity });
