@@ -108,15 +108,6 @@ describe('what event streams carry', { concurrency: 4 }, () => {
 });
 
 describe('a client', { concurrency: 4 }, () => {
-  test('that leaves takes its place in the group with it', async (t) => {
-    const endpoint = await startEndpoint(t);
-    const reader = await subscribe(endpoint);
-    assert.deepEqual(endpoint.subscriptions.count(), { groups: 1, subscribers: 1 });
-    reader.leave();
-    await until(() => endpoint.streams.size <= 0);
-    assert.deepEqual(endpoint.subscriptions.count(), none);
-  });
-
   test('that leaves while its response is made takes its place with it', async (t) => {
     let answer: (() => void) | undefined;
     const placed = () => new Promise<void>((resolve) => (answer = resolve));

@@ -85,6 +85,8 @@ describe('clients of graphql-transport-ws', () => {
 
 const sha256Hash = createHash('sha256').update(typename).digest('hex');
 const extensions = { persistedQuery: { version: 1, sha256Hash } };
+/** The hash of no text. */
+const others = { persistedQuery: { version: 1, sha256Hash: 'ab'.repeat(32) } };
 const data = { data: { __typename: 'Query' } };
 
 for (const [verb, protocol, result] of [
@@ -109,8 +111,11 @@ for (const [verb, protocol, result] of [
 
     test('a hash that is not that of the text is refused, and the socket stays open', async () => {
       const client = await connectReady(endpoint().port, { protocols: [protocol] });
-      client.send({ id: '1', type: verb, payload: { query: '{ allPosts { id } }', extensions } });
+      client.send({ id: '1', type: verb, payload: { query: typename, extensions: others } });
       assert.match(JSON.stringify((await client.next()).payload), /BAD_USER_INPUT/);
+      // That of another text is not kept.
+      client.send({ id: '1', type: verb, payload: { extensions: others } });
+      assert.match(JSON.stringify((await client.next()).payload), /PERSISTED_QUERY_NOT_FOUND/);
       client.send({ id: '2', type: verb, payload: { query: typename } });
       assert.equal((await client.next()).type, result);
     });

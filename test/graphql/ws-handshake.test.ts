@@ -103,16 +103,3 @@ test('one socket more than the limit is refused with 503, and let in once one is
   await until(() => sockets.size <= 5);
   assert.equal((await askUpgrade(port, upgradeLines())).status, 101);
 });
-
-test('a socket that is reset in the middle of its handshake harms nobody', async (t) => {
-  const { port } = await startEndpoint(t);
-  const { connect } = await import('node:net');
-  for (let count = 0; count < 20; count += 1) {
-    const socket = connect(port, '127.0.0.1');
-    socket.on('error', () => undefined);
-    await new Promise((resolve) => socket.once('connect', resolve));
-    socket.write(`${upgradeLines().join('\r\n')}\r\n\r\n`);
-    socket.resetAndDestroy();
-  }
-  await connectByHand(port);
-});

@@ -33,7 +33,7 @@ test('a comment by REST, by GraphQL and over a socket reaches both protocols in 
     assert.equal((await client.next()).type, 'pong');
   }
   const add = (content: string): string =>
-    `mutation { addComment(commentInput: {postId: "${postId}", content: "${content}"}) }`;
+    `mutation { addComment(commentInput: {postId: "${postId.toUpperCase()}", content: "${content}"}) }`;
 
   await server.send('POST', `/posts/${postId}/comments`, { content: 'by REST' });
   await server.send('POST', '/graphql', { query: add('by GraphQL') });

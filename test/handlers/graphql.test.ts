@@ -21,14 +21,15 @@ const start = (context: TestContext, env: Record<string, string> = {}): Promise<
 
 test('the query of the specification is answered', async (context) => {
   const server = await start(context);
-  const query = '{ allPosts { id title content author { name } comments { content } } }';
+  const query = '{ allPosts { id title createdAt author { name } comments { content } } }';
   const { status, type, body } = await post(server, { query });
   assert.equal(status, 200);
   assert.equal(type, json);
-  const { data } = body as { data: { allPosts: { title: string; author: unknown }[] } };
+  const { data } = body as { data: { allPosts: Record<string, unknown>[] } };
   assert.equal(data.allPosts.length, 3);
-  assert.equal(data.allPosts[2]?.title, 'HELLO, WORLD');
-  assert.deepEqual(data.allPosts[2]?.author, { name: 'Ada Lovelace' });
+  const { title, createdAt, author } = data.allPosts[2] ?? {};
+  assert.deepEqual([title, author], ['HELLO, WORLD', { name: 'Ada Lovelace' }]);
+  assert.match(String(createdAt), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/);
 });
 
 test('the account of a token is the author, a bad token is refused', async (context) => {
