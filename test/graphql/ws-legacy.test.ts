@@ -61,11 +61,6 @@ describe('the older protocol', { concurrency: 2 }, () => {
       const connect = (): Promise<HandClient> => connectByHand(endpoint().port, { protocols });
       const ready = (): Promise<HandClient> => connectReady(endpoint().port, { protocols });
 
-      test('the response names the sub-protocol where one was asked for', async () => {
-        const client = await connect();
-        assert.equal(client.socket.protocol, protocols[0] ?? '');
-      });
-
       for (const [what, sent, due] of dialogues) {
         test(what, async () => {
           const client = await connect();
