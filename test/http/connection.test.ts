@@ -115,19 +115,18 @@ test('a stop waits for a response under way, then ends its connection at once', 
       'GET /stream': () => ({ status: 200, headers: [], body }),
     },
   });
-  const [idle, half, silent, streaming, waiting] = await Promise.all(
-    Array.from({ length: 5 }, () => connectRaw(t, port)),
+  const [idle, streaming, waiting] = await Promise.all(
+    Array.from({ length: 3 }, () => connectRaw(t, port)),
   );
-  assert.ok(idle && half && silent && streaming && waiting);
+  assert.ok(idle && streaming && waiting);
   await idle.ask(get('/hello'));
-  half.send('GET /hello HTTP/1.1\r\nHo');
   body.push('first ');
   streaming.send(get('/stream'));
   waiting.send(get('/slow'));
   await asked.opened;
   const started = performance.now();
   const stopped = stop();
-  await Promise.all([idle.ended(), half.ended(), silent.ended()]);
+  await idle.ended();
   slow.open();
   const response = await waiting.response();
   assert.deepEqual([response.status, response.headers.get('connection')], [200, 'close']);
