@@ -8,6 +8,7 @@ import {
   DEPRECATED_GRAPHQL_WS_PROTOCOL,
   GRAPHQL_TRANSPORT_WS_PROTOCOL,
   MessageType,
+  validateMessage,
 } from 'graphql-ws';
 import { AppError } from '../../errors.ts';
 import { isObject } from '../../http/json.ts';
@@ -105,23 +106,45 @@ export const transportWs: Protocol = {
 };
 
 /** Decodes a message of the newer protocol; undefined if it is invalid. */
-function decodeTransport(message: unknown): Act | undefined {
-  if (!isObject(message)) return undefined;
-  const { type, id, payload } = message;
-  if (type === MessageType.Subscribe) {
-    const act = decodeOperation(message, 'start', 'newer');
-    return act.kind === 'start' ? act : undefined;
+function decodeTransport(value: unknown): Act | undefined {
+  try {
+    const message = validateMessage(withQuery(value));
+    switch (message.type) {
+      case MessageType.ConnectionInit:
+        return { kind: 'init', id: undefined, payload: message.payload };
+      case MessageType.Subscribe: {
+        if (message.id.length > idLengthMax) return undefined;
+        const request = decodeRequest((value as typeof message).payload);
+        return { kind: 'start', id: message.id, request, dialect: 'newer' };
+      }
+      case MessageType.Complete:
+        return { kind: 'stop', id: message.id };
+      case MessageType.Ping: {
+        const pong = { type: MessageType.Pong };
+        const text = JSON.stringify({ ...pong, payload: message.payload });
+        return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
+      }
+      case MessageType.Pong:
+        return { kind: 'nothing' };
+      case MessageType.ConnectionAck:
+      case MessageType.Next:
+      case MessageType.Error:
+      default:
+        return undefined;
+    }
+  } catch {
+    // The library's error can repeat the whole message, so it is not passed on.
+    return undefined;
   }
-  if (type === MessageType.Complete) {
-    return typeof id === 'string' && id !== '' ? { kind: 'stop', id } : undefined;
-  }
-  if (payload != null && !isObject(payload)) return undefined;
-  if (type === MessageType.ConnectionInit) return { kind: 'init', id: undefined, payload };
-  if (type === MessageType.Pong) return { kind: 'nothing' };
-  if (type !== MessageType.Ping) return undefined;
-  const pong = { type: MessageType.Pong };
-  const text = JSON.stringify({ ...pong, payload });
-  return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
+}
+
+/** The library requires a query, which a persisted operation sent by its hash does not have. */
+function withQuery(value: unknown): unknown {
+  if (!isObject(value) || value['type'] !== MessageType.Subscribe) return value;
+  const { payload } = value;
+  return isObject(payload)
+    ? { ...value, payload: { ...payload, query: payload['query'] ?? '' } }
+    : value;
 }
 
 function invalid(reason: string): Act {
@@ -142,7 +165,7 @@ export const legacyWs: Protocol = {
         return { kind: 'init', id: idOf(message), payload: message['payload'] };
       case 'start':
       case 'stop':
-        return decodeOperation(message, message['type'], 'older');
+        return decodeOperation(message, message['type']);
       case 'connection_terminate':
         return { kind: 'close', closing: { code: 1000, reason: '' } };
       default:
@@ -161,8 +184,7 @@ export const legacyWs: Protocol = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns the refusal of the older protocol for a message that is invalid. */
-function decodeOperation(message: Fields, type: 'start' | 'stop', dialect: Dialect): Act {
+function decodeOperation(message: Fields, type: 'start' | 'stop'): Act {
   const id = idOf(message);
   if (id === undefined) {
     return unreadable(
@@ -171,7 +193,7 @@ function decodeOperation(message: Fields, type: 'start' | 'stop', dialect: Diale
   }
   if (type === 'stop') return { kind: 'stop', id };
   try {
-    return { kind: 'start', id, request: decodeRequest(message['payload']), dialect };
+    return { kind: 'start', id, request: decodeRequest(message['payload']), dialect: 'older' };
   } catch (error) {
     if (error instanceof AppError) return refuse(message, error.message);
     throw error;
