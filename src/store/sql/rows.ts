@@ -45,6 +45,14 @@ const columnOf: Readonly<Record<string, string>> = {
 const memberOf: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(columnOf).map(([member, column]) => [column, member]),
 );
+/** The columns and their members, by table: listed once, because rows are read by the hundred. */
+const membersOf: Readonly<Record<string, readonly (readonly [string, string])[]>> =
+  Object.fromEntries(
+    Object.entries(columnsOf).map(([table, columns]) => [
+      table,
+      columns.split(', ').map((column) => [column, memberOf[column] ?? column]),
+    ]),
+  );
 
 export function toColumn(member: string): string {
   return columnOf[member] ?? member;
@@ -63,9 +71,9 @@ export function toRow(record: object): NewRow {
 /** The record of a row that `toRow` made, with the members whose columns were read. */
 export function toRecord<N extends Table>(table: N, row: Row): RecordOf[N] {
   const record: Record<string, unknown> = {};
-  for (const column of namesOf(table)) {
+  for (const [column, member] of membersOf[table] ?? []) {
     const value = row[column];
-    if (value !== undefined) record[memberOf[column] ?? column] = toValue(table, column, value);
+    if (value !== undefined) record[member] = toValue(table, column, value);
   }
   return record as unknown as RecordOf[N]; // as it was stored
 }
