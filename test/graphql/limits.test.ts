@@ -190,26 +190,21 @@ test('fragments that spread each other twice are judged quickly', async () => {
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 
 test('the cycle of the schema is cut by the budget, as a whole and quickly', async () => {
-  const { run, logged } = startGraphql({ posts: 100, authors: 2 });
-  await assertSoon(1_000, async () => {
-    const result = await run(cyclic);
-    assert.equal('data' in result, false);
-    assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
-  });
-  assert.deepEqual(logged, []);
-});
-
-test('the cycle is cut too where the store answers with promises', async () => {
   const later = <T>(list: List<T>): List<T> => ({ read: async (range) => list.read(range) });
-  const wrap = ({ posts, authors, ...store }: Store): Store => ({
+  const withPromises = ({ posts, authors, ...store }: Store): Store => ({
     ...store,
     authors: { find: async (id) => authors.find(id) },
     posts: { ...posts, all: later(posts.all), ofAuthor: (id) => later(posts.ofAuthor(id)) },
   });
-  const { run } = startGraphql({ posts: 100, authors: 2, wrap });
-  await assertSoon(2_000, async () => {
-    assert.deepEqual(codesOf(await run(cyclic)), ['PAYLOAD_TOO_LARGE']);
-  });
+  for (const wrap of [(store: Store): Store => store, withPromises]) {
+    const { run, logged } = startGraphql({ posts: 100, authors: 2, wrap });
+    await assertSoon(2_000, async () => {
+      const result = await run(cyclic);
+      assert.equal('data' in result, false);
+      assert.deepEqual(codesOf(result), ['PAYLOAD_TOO_LARGE']);
+    });
+    assert.deepEqual(logged, []);
+  }
 });
 
 test('the budget counts objects: one more than it holds is refused', async () => {
@@ -237,6 +232,20 @@ test('a quarter of WAITING_BYTES_MAX: texts and fields count, aliases and fragme
   assert.deepEqual(codesOf(await many.run(`{ allPosts { ${fields} } }`)), ['PAYLOAD_TOO_LARGE']);
   const hidden = `{ allPosts { ...F } } fragment F on Post { ${fields} }`;
   assert.deepEqual(codesOf(await many.run(hidden)), ['PAYLOAD_TOO_LARGE']);
+});
+
+test('16 MiB of records of a database are read, one character more is refused', async () => {
+  const wrap = (store: Store): Store => ({ ...store, keepsObjects: false });
+  const { run, store, posts } = startGraphql({ posts: 1, wrap });
+  const others = Object.values({ ...posts[0], title: 'a', content: '' }).join('').length;
+  for (const [length, expected] of [
+    [16 * 1024 * 1024, []],
+    [16 * 1024 * 1024 + 1, ['PAYLOAD_TOO_LARGE']],
+  ] as const) {
+    const content = 'x'.repeat(length - others);
+    await store.posts.update(posts[0]?.id ?? '', { title: 'a', content });
+    assert.deepEqual(codesOf(await run('{ allPosts { id } }')), expected);
+  }
 });
 
 test('titles in upper case count as long as they become', async () => {

@@ -97,14 +97,6 @@ describe('the older protocol', { concurrency: 2 }, () => {
         await client.settle();
       });
 
-      test('binary frames are read as text', async () => {
-        const client = await connect();
-        client.sendBinary('{"type":"connection_init","payload":{}}');
-        assert.deepEqual(await client.next(), { type: 'connection_ack' });
-        client.sendBinary(JSON.stringify(start('1', typename)));
-        assert.equal((await client.next()).type, 'data');
-      });
-
       for (const [value, message] of [
         ['no entry', 'no entry'],
         [null, 'null'],

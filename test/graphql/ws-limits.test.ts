@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Engine } from '../../dist/graphql/engine.js';
+import { operationBytes } from '../../dist/graphql/ws/operation.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
 import { connectByHand, connectReady, type HandClient, subscribe } from '../support/ws-clients.js';
 import { keepOthersServed } from '../support/prober.js';
@@ -118,8 +119,11 @@ describe('operations', { concurrency: 4 }, () => {
 
   test('what waits for the acknowledgement is bounded in bytes', async (t) => {
     const client = await connectByHand(startEndpoint(t), { protocols: ['graphql-ws'] });
-    const query = `{ __typename }${' '.repeat(60_000)}`;
-    for (let id = 0; id < 9; id += 1) client.send(subscribe(`${id}`, query));
+    // Eight of an eighth of the bound: two bytes for each character, and those of an operation.
+    const length = (1_048_576 / 8 - operationBytes) / 2;
+    for (let id = 0; id < 9; id += 1) {
+      client.sendText(JSON.stringify(subscribe(`${id}`, '{ __typename }')).padEnd(length));
+    }
     assert.equal((await client.ask({ type: 'connection_init' })).id, '8');
     assert.equal((await client.next()).type, 'connection_ack');
     const ids = [(await client.next()).id, (await client.next()).id];

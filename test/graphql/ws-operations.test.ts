@@ -50,21 +50,6 @@ describe('operations over graphql-transport-ws', () => {
       assert.equal((await client.ask(subscribe('1', introspection, nulls))).type, 'next');
     });
 
-    test('a mutation runs, and its comment reaches a subscription made just before', async () => {
-      const client = await ready();
-      const add = 'mutation ($i: CommentInput!) { addComment(commentInput: $i) }';
-      client.send(subscribe('events', subscription));
-      client.send(
-        subscribe('add', add, { variables: { i: { postId: endpoint().postId, content: 'x' } } }),
-      );
-      const types = new Set<string>();
-      for (let count = 0; count < 3; count += 1) {
-        const { id, type } = await client.next();
-        types.add(`${id} ${type}`);
-      }
-      assert.deepEqual([...types].toSorted(), ['add complete', 'add next', 'events next']);
-    });
-
     test('operations sent before the acknowledgement run after it, in their order', async () => {
       const client = await connect();
       client.send({ type: 'connection_init' });

@@ -94,19 +94,6 @@ for (const [what, first, rest] of [
   });
 }
 
-test('a body that came with its head is read as a value, any other as a promise', async (t) => {
-  const { client } = await startHandler(t, async (request) => {
-    const reading = request.readBody(4);
-    return textResponse(200, `${Buffer.isBuffer(reading)} ${String(await reading)}`);
-  });
-  const head = 'POST / HTTP/1.1\r\nHost: a\r\n';
-  client.send(`${head}Content-Length: 4\r\n\r\nbody`);
-  assert.equal((await client.response()).body.toString(), 'true body');
-  client.send(`${head}Content-Length: 4\r\nExpect: 100-continue\r\n\r\n`);
-  assert.equal((await client.response()).status, 100);
-  assert.equal((await client.ask('body')).body.toString(), 'false body');
-});
-
 test('a body of no bytes is read, however its length is written', async (t) => {
   const { client } = await startHandler(t, async (request) =>
     textResponse(200, `${(await request.readBody(4)).length}`),
