@@ -11,11 +11,10 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createClient } from 'graphql-ws';
-import { WebSocket } from 'ws';
 import { skipPostgres } from './support/postgres.js';
 import { runProgram } from './support/program.js';
 import { sharePostgres } from './support/shared-postgres.js';
+import { connectReady, subscribe } from './support/ws-clients.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** `--permission` has a stable name since Node 24. */
@@ -37,53 +36,37 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }));
 
 async function useAllOf(base: string): Promise<void> {
-  const hello = await fetch(`${base}/hello`);
-  assert.equal(hello.status, 200);
-
-  const json = { 'content-type': 'application/json' };
+  const send = async (path: string, init: RequestInit): Promise<Response> => {
+    const response = await fetch(base + path, init);
+    assert.ok(response.ok, `${path} ${response.status}`);
+    return response;
+  };
+  const json = (value: unknown, method = 'POST', type = 'json'): RequestInit => {
+    const headers = { 'content-type': `application/${type}` };
+    return { method, headers, body: JSON.stringify(value) };
+  };
+  await send('/hello', {});
   const query = '{ allPosts { id comments { id } author { name } } }';
-  const asked = await fetch(`${base}/graphql`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify({ query }),
-  });
+  const asked = await send('/graphql', json({ query }));
   const { data } = (await asked.json()) as { data: { allPosts: { id: string }[] } };
-  const post = data.allPosts[0]?.id;
-  assert.ok(post !== undefined);
-
-  const patched = await fetch(`${base}/api/articles/1`, {
-    method: 'PATCH',
-    headers: { 'content-type': 'application/json-patch+json' },
-    body: '[{"op":"replace","path":"/title","value":"patched"}]',
+  const post = data.allPosts[0]?.id ?? '';
+  const operations = [{ op: 'replace', path: '/title', value: 'patched' }];
+  await send('/api/articles/1', json(operations, 'PATCH', 'json-patch+json'));
+  const body = new FormData();
+  body.append('name', 'note.txt');
+  body.append('part', new Blob(['bytes']), 'note.txt');
+  await send('/api/multiparts/simple', { method: 'POST', body });
+  const client = await connectReady(Number(new URL(base).port));
+  client.send(subscribe('s', 'subscription { commentAdded { content } }'));
+  await client.settle();
+  await send(`/posts/${post}/comments`, json({ content: 'hello' }));
+  const commentAdded = { content: 'hello' };
+  assert.deepEqual(await client.next(), {
+    id: 's',
+    type: 'next',
+    payload: { data: { commentAdded } },
   });
-  assert.ok(patched.ok, `${patched.status}`);
-
-  const form = new FormData();
-  form.append('name', 'note.txt');
-  form.append('part', new Blob(['bytes']), 'note.txt');
-  const stored = await fetch(`${base}/api/multiparts/simple`, { method: 'POST', body: form });
-  assert.ok(stored.ok, `${stored.status}`);
-
-  const client = createClient({
-    url: `${base.replace('http', 'ws')}/graphql`,
-    webSocketImpl: WebSocket,
-  });
-  const events = client.iterate({ query: 'subscription { commentAdded { content } }' });
-  const first = events.next();
-  for (let seen = false; !seen;) {
-    // A subscription has no response of its own that says that it runs: comments until one arrives.
-    const made = await fetch(`${base}/posts/${post}/comments`, {
-      method: 'POST',
-      headers: json,
-      body: JSON.stringify({ content: 'hello', name: 'Ann' }),
-    });
-    assert.ok(made.ok, await made.text());
-    seen = await Promise.race([
-      first.then(() => true),
-      new Promise<false>((r) => setTimeout(r, 50, false)),
-    ]);
-  }
-  await client.dispose();
+  await client.close();
 }
 
 describe('the bundle', () => {

@@ -7,7 +7,8 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -66,26 +67,50 @@ function post(path: string, body: string, type = 'application/json'): string {
   return `POST ${path} HTTP/1.1\r\nHost: a\r\n${length}\r\n\r\n${body}`;
 }
 
-/** Connections that send `bytes` and read nothing, `count` at a time, made anew when they end. */
-function silent(count: number, bytes: (target: Target) => string | Buffer): Attack {
+/** So many connections, each made anew some time after it has ended. */
+function held(count: number, open: (target: Target, number: number) => Duplex | WebSocket): Attack {
   return async (target, signal) => {
-    const open = new Set<Socket>();
-    const sent = bytes(target);
-    const begin = (): void => {
+    const all = new Set<ReturnType<typeof open>>();
+    const begin = (number: number): void => {
       if (signal.aborted) return;
-      const socket = connect(target.port, '127.0.0.1');
-      open.add(socket);
-      socket.pause().on('error', () => undefined);
-      socket.once('connect', () => socket.write(sent));
-      socket.once('close', () => {
-        open.delete(socket);
-        setTimeout(begin, 100).unref();
+      const socket = open(target, number);
+      all.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        all.delete(socket);
+        setTimeout(begin, 200, number).unref();
       });
     };
-    for (let number = 0; number < count; number += 1) begin();
+    for (let number = 0; number < count; number += 1) begin(number);
     while (!signal.aborted) await delay(200);
-    for (const socket of open) socket.destroy();
+    for (const socket of all)
+      void (socket instanceof WebSocket ? socket.terminate() : socket.destroy());
   };
+}
+
+/** Connections that send `bytes` and read nothing. */
+function silent(count: number, make: () => string): Attack {
+  let bytes: string | undefined;
+  return held(count, (target) => {
+    const sent = (bytes ??= make());
+    const socket = connect(target.port, '127.0.0.1').pause();
+    return socket.once('connect', () => socket.write(sent));
+  });
+}
+
+/** WebSockets that send these messages and read nothing. */
+function sockets(
+  count: number,
+  protocol: string,
+  messages: (number: number) => readonly string[],
+): Attack {
+  return held(count, ({ port }, number) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, [protocol]);
+    return socket.on('open', () => {
+      for (const message of messages(number)) socket.send(message);
+      socket.pause();
+    });
+  });
 }
 
 interface Repeated {
@@ -105,34 +130,6 @@ function repeated(method: string, request: Repeated): Attack {
         .then((response) => response.arrayBuffer())
         .catch(() => undefined);
     }
-  };
-}
-
-/** WebSockets that send these messages and read nothing, made anew when they end. */
-function sockets(
-  count: number,
-  protocol: string,
-  messages: (number: number) => readonly string[],
-): Attack {
-  return async ({ port }, signal) => {
-    const open = new Set<WebSocket>();
-    const begin = (number: number): void => {
-      if (signal.aborted) return;
-      const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, [protocol]);
-      open.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('open', () => {
-        for (const message of messages(number)) socket.send(message);
-        socket.pause();
-      });
-      socket.on('close', () => {
-        open.delete(socket);
-        setTimeout(begin, 500, number).unref();
-      });
-    };
-    for (let number = 0; number < count; number += 1) begin(number);
-    while (!signal.aborted) await delay(200);
-    for (const socket of open) socket.terminate();
   };
 }
 

@@ -1,7 +1,7 @@
 /** An engine over a small store, without HTTP: for tests of what GraphQL does by itself. */
 
 import { type Config, readConfig } from '../../dist/config.js';
-import { createAddComment, createTopic, type Topic } from '../../dist/domain/comments.js';
+import { createAddComment, createTopic } from '../../dist/domain/comments.js';
 import { createIdSource } from '../../dist/domain/scalars.js';
 import { createEngine } from '../../dist/graphql/engine.js';
 import { type GraphqlError, toErrors } from '../../dist/graphql/errors.js';
@@ -35,8 +35,6 @@ export interface TestGraphqlOptions {
   readonly constants?: Partial<Config> | undefined;
   readonly viewer?: () => MaybePromise<Account | undefined>;
   readonly trustedDocuments?: TrustedDocuments;
-  /** In the place of the topic, for the engine. */
-  readonly commentAdded?: Pick<Topic<Comment>, 'subscribe'>;
   readonly log?: Log;
   /** Values that may wait for a subscriber of the topic. */
   readonly queueMax?: number;
@@ -80,7 +78,7 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
   const engine = createEngine({
     store,
     addComment,
-    commentAdded: options.commentAdded ?? topic,
+    commentAdded: topic,
     log,
     writesNeedToken: config.requireAuth !== 'none',
     readsNeedToken: config.requireAuth === 'members',

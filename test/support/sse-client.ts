@@ -6,12 +6,7 @@ import type { GraphqlEndpoint } from './graphql-endpoint.js';
 
 export type EventReader = Awaited<ReturnType<typeof askEvents>>;
 
-/** Asks for the query; `body` is sent in its place where it is given. */
-export async function askEvents(
-  { port }: Pick<GraphqlEndpoint, 'port'>,
-  query: string,
-  body: string | Buffer = JSON.stringify({ query }),
-) {
+export async function askEvents({ port }: Pick<GraphqlEndpoint, 'port'>, query: string) {
   const asking = request({
     port,
     path: '/graphql',
@@ -19,7 +14,7 @@ export async function askEvents(
     headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
   });
   asking.on('error', () => undefined);
-  asking.end(body);
+  asking.end(JSON.stringify({ query }));
   const [response] = (await once(asking, 'response')) as [IncomingMessage];
   response.setEncoding('utf8');
   const chunks = response[Symbol.asyncIterator]();
