@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { readdir } from 'node:fs/promises';
 import { describe, test } from 'node:test';
+import { newSpaceBytes } from '../dist/memory-plan.js';
 import { runProgram as run } from './support/program.js';
 import { connectRaw, get } from './support/raw-client.js';
 import { assertWithin } from './support/pace.js';
@@ -224,4 +225,12 @@ test('the first line names what the limits allow, with a warning where that is t
     fitting - 48 + 1_024,
     true,
   ]);
+});
+
+test('the new space is planned as V8 has it since version 13, and before', () => {
+  const found = ['11.3.244.8', '12.4.254.21', '13.6.233.10', '14.1.146.11'].map(newSpaceBytes);
+  assert.deepEqual(
+    found,
+    [48, 48, 192, 192].map((mebibytes) => mebibytes * 1_048_576),
+  );
 });
