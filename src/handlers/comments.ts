@@ -49,10 +49,15 @@ export function createCommentHandlers(deps: CommentDeps) {
       });
     },
     add: async (request) => {
-      const post = await getRecord(store, request, postRoute);
-      const { content } = await readJson(request, config.bodyBytesMax, decodeContent);
-      // The post may have been deleted while the body was received.
-      const comment = getFound(await addComment(post.id, content), postRoute.noun);
+      const id = getId(request, postRoute);
+      const refuse = async (error: unknown): Promise<never> => {
+        // That there is no such post is said first.
+        await getRecord(store, request, postRoute);
+        throw error;
+      };
+      const body = readJson(request, config.bodyBytesMax, decodeContent);
+      const { content } = await body.catch(refuse);
+      const comment = getFound(await addComment(id, content), postRoute.noun);
       const response = jsonTextResponse(201, '[]');
       return { ...response, headers: [...response.headers, 'Location', `/comments/${comment.id}`] };
     },
