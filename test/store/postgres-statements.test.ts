@@ -53,6 +53,20 @@ describe('statements that are joined', { skip }, () => {
   const stored = async ({ comments }: Store, id: string): Promise<readonly string[]> =>
     pluck(await allOf(comments.ofPost(id)), 'content');
 
+  it('give each its own page, also beyond what one statement reads', async (t) => {
+    const { store, session } = await open(t);
+    const made = await Promise.all(times(12).map(async () => store.posts.create(draft)));
+    await session`INSERT INTO inkwell.comments (id, post_id, content, created_at)
+      SELECT gen_random_uuid(), id, n::text, '2024-01-01T00:00:00'
+      FROM generate_series(1, 600) AS n, inkwell.posts`;
+    const read = async ({ id }: { readonly id: string }) => store.comments.ofPost(id).read();
+    const first = times(500).map((n) => `${n + 1}`);
+    for (const { records, next } of await Promise.all(made.map(read))) {
+      assert.deepEqual(pluck(records, 'content'), first);
+      assert.equal((await next?.())?.records.length, 100);
+    }
+  });
+
   it('are few, however many ask for records, pages or lists', async (t) => {
     const { store, statements } = await open(t);
     // One, and a few of the node itself, which follows and announces comments.

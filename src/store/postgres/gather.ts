@@ -47,7 +47,7 @@ class Entry<Item, Result> {
 
 export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Item, Result> {
   /** What was not sent yet, by its key. */
-  let waiting = new Map<unknown, Entry<Item, Result>>();
+  const waiting = new Map<unknown, Entry<Item, Result>>();
   /** What was sent together, and has to be sent alone. */
   const single: Entry<Item, Result>[] = [];
   let running = 0;
@@ -63,9 +63,6 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
     for (; running < runningMax && waiting.size + single.length > 0; running += 1) {
       const entry = single.shift();
       void (entry === undefined ? sendTogether(takeBatch(waiting, kind)) : sendAlone(entry));
-      // V8 links each table that a map outgrows to the next. In one map that is always in use, old
-      // results would survive by these links: a tenth of the CPU time went into moving them.
-      if (waiting.size === 0) waiting = new Map();
     }
   };
   const end = (): void => {

@@ -35,9 +35,9 @@ const insertTextMin = 10_485;
 /** The rows of joined pages, and the texts of each. */
 const pageRowsMax = 1_010;
 const pageTextMax = 10_380;
-/** The same for pages of owners, most of which have few and short records. */
-const ownedMax = 50;
-const ownedRowsMax = 100 * ownedMax;
+/** The same for pages of owners, most of which have few and short records: each counts as some. */
+const ownedRows = 50;
+const ownedRowsMax = 100 * ownedRows;
 const ownedTextMax = 2_048;
 
 /** Where the id is in `{"id":"…"`. */
@@ -126,9 +126,8 @@ function readPages(
   const isByStatus = owner?.[0] === 'status';
   // A status has more rows than an author or a post.
   const isOwned = owner !== undefined && !isByStatus;
-  const toRows = ({ query }: Page): number =>
-    isOwned ? Math.min(query.limit, ownedMax + 1) : query.limit;
   const textMax = isOwned ? ownedTextMax : pageTextMax;
+  const rowsMax = isOwned ? ownedRowsMax : pageRowsMax;
   const parameters = pageParameters(owner !== undefined);
   const whole = toText(columnsOf[table], parameters);
   const start = { owner: 'start.owner', after: 'start.after', limit: 'start.rows' };
@@ -141,16 +140,20 @@ function readPages(
   const text = `SELECT start.at, page.* FROM
     unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
       WITH ORDINALITY AS start (owner, after, rows, at)
-    CROSS JOIN LATERAL (${page}) AS page`;
+    CROSS JOIN LATERAL (${page}) AS page LIMIT ${rowsMax + 1}`;
   return {
     keyOf: ({ query }) => toPageValues(query).join(' '),
-    weightMax: isOwned ? ownedRowsMax : pageRowsMax,
-    weightOf: toRows,
+    weightMax: rowsMax,
+    weightOf: ({ query }) => (isOwned && members === undefined ? ownedRows : query.limit),
     async together(pages, askedAt) {
       const owners = pages.map(({ query }) => query.owner?.[1] ?? null);
-      const values = [owners, pages.map(({ query }) => query.after), pages.map(toRows)];
+      const limits = pages.map(({ query }) => query.limit);
+      const values = [owners, pages.map(({ query }) => query.after), limits];
+      const all = await pool.read({ text, values }, askedAt);
+      // Beyond the limit the last page that was begun is cut, and those after it have no rows.
+      const end = all.length > rowsMax ? Number(all.at(-1)?.['at']) - 1 : pages.length;
       const found = new Map<string, Row[]>();
-      for (const row of await pool.read({ text, values }, askedAt)) {
+      for (const row of all) {
         const at = String(row['at']);
         const known = found.get(at);
         if (known === undefined) found.set(at, [row]);
@@ -159,8 +162,7 @@ function readPages(
       return pages.map((asked, at) => {
         const read = found.get(String(at + 1)) ?? [];
         const rows = members ? toTexts(read) : read;
-        const isWhole = rows.length < toRows(asked) || toRows(asked) === asked.query.limit;
-        if (!isWhole || rows.some((row) => isShortened(table, row))) return alone;
+        if (at >= end || rows.some((row) => isShortened(table, row))) return alone;
         return asked.toPage({ rows, isCut: false });
       });
     },
