@@ -26,33 +26,36 @@ for (const { name, skip, isDurable, open } of uploadPlaces) {
         // At length each call fails with each code, else some of them with one of them in turn.
         const step = isLong ? 1 : isDurable ? 24 : 3;
         for (let n = isLong ? 1 : 1 + (at * step) / 3; n <= last; n += step) {
-          const { nodes, list, directory } = await open(t, { filesMax: 10_000 });
-          const uploads = nodes[0] ?? assert.fail();
-          await uploads.sweep();
-          const expected = new Map<string, string>();
-          Object.assign(faults, { code, failAt: n });
-          for (const contents of uploadsInTurn) {
-            const error = await store(uploads, contents).catch((reason: unknown) => reason);
-            if (error === undefined) {
-              for (const [file, content] of Object.entries(contents)) expected.set(file, content);
-            } else {
-              failures += 1;
-              assert.equal((error as { code?: unknown }).code, answer, `call ${n}`);
+          // A test of its own, so that its store is closed before the next one is opened.
+          await t.test(`call ${n}`, async (call) => {
+            const { nodes, list, directory } = await open(call, { filesMax: 10_000 });
+            const uploads = nodes[0] ?? assert.fail();
+            await uploads.sweep();
+            const expected = new Map<string, string>();
+            Object.assign(faults, { code, failAt: n });
+            for (const contents of uploadsInTurn) {
+              const error = await store(uploads, contents).catch((reason: unknown) => reason);
+              if (error === undefined) {
+                for (const [file, content] of Object.entries(contents)) expected.set(file, content);
+              } else {
+                failures += 1;
+                assert.equal((error as { code?: unknown }).code, answer, `call ${n}`);
+              }
+              await readAll(uploads).catch((reason: unknown) => {
+                failures += 1;
+                assert.equal((reason as { code?: unknown }).code, code);
+              });
             }
-            await readAll(uploads).catch((reason: unknown) => {
-              failures += 1;
-              assert.equal((reason as { code?: unknown }).code, code);
-            });
-          }
-          faults.failAt = 0;
-          assert.deepEqual(await readAll(uploads), [...expected], `call ${n}`);
-          await store(uploads, { last: '5' });
-          if (isDurable) await ageAll(directory);
-          await uploads.sweep();
-          assert.equal((await list()).length, expected.size + 1, `call ${n}`);
-          assert.equal((await readAll(uploads)).length, expected.size + 1);
-          await uploads.close();
-          if (!isDurable) assert.deepEqual(await readdir(directory), []);
+            faults.failAt = 0;
+            assert.deepEqual(await readAll(uploads), [...expected], `call ${n}`);
+            await store(uploads, { last: '5' });
+            if (isDurable) await ageAll(directory);
+            await uploads.sweep();
+            assert.equal((await list()).length, expected.size + 1, `call ${n}`);
+            assert.equal((await readAll(uploads)).length, expected.size + 1);
+            await uploads.close();
+            if (!isDurable) assert.deepEqual(await readdir(directory), []);
+          });
         }
         const failuresMin = isDurable ? 1 : 8;
         assert.ok(failures >= (isLong ? 21 : failuresMin), `${failures} calls failed`);
