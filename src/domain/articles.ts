@@ -3,7 +3,7 @@
  */
 
 import { AppError, invalidBody, type FieldError } from '../errors.ts';
-import { isObject, jsonValuesMax } from '../http/json.ts';
+import { isObject, jsonValuesMax, parseText } from '../http/json.ts';
 import type { Article, ArticleDraft, Json } from '../store/model.ts';
 import { countValues, toDocumentText } from './json-value.ts';
 import { isBlank, parseLocalDateTime } from './scalars.ts';
@@ -28,7 +28,7 @@ export function decodeArticleDraft(body: unknown, bytesMax: number): ArticleDraf
 
 /** Applies a patch, which must leave an article with the same id (R16). */
 export function patchArticle({ id, json }: Article, patch: Patch, bytesMax: number): Article {
-  const value = patch.apply(JSON.parse(json) as Json);
+  const value = patch.apply(parseText(json) as Json);
   checkAll([{ value, at: '', id }]);
   return { id, json: toDocumentText(value, bytesMax) };
 }
@@ -43,7 +43,7 @@ export function patchArticles(articles: readonly Article[], patch: Patch, bytesM
   let values = 0;
   const documents = articles.map(({ json }, index) => {
     if (!isUsed(index)) return null;
-    const document = JSON.parse(json) as Json;
+    const document = parseText(json) as Json;
     values += countValues(document);
     if (values <= patchedValuesMax) return document;
     throw new AppError('content_too_large', 'The articles to be patched have too many values.');

@@ -1,7 +1,7 @@
 /** JSON values: size, copies and equality within limits, and pointers into them (RFC 6901). */
 
 import { AppError, invalidBody } from '../errors.ts';
-import { jsonDepthMax, jsonValuesMax } from '../http/json.ts';
+import { jsonDepthMax, jsonValuesMax, parseText } from '../http/json.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
 /**
@@ -52,7 +52,7 @@ export function copyJson(value: Json, budget = { left: Infinity }): Json {
   const text = JSON.stringify(value);
   budget.left -= Math.max(text.length, copiedValueLength * values);
   if (budget.left < 0) throw new AppError('content_too_large', 'The patch copies too much.');
-  return JSON.parse(text) as Json;
+  return parseText(text) as Json;
 }
 
 /**

@@ -8,7 +8,8 @@
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import mergePatch from 'json-merge-patch';
 import { AppError } from '../errors.ts';
-import { isObject } from '../http/json.ts';
+import { isObject, parseText } from '../http/json.ts';
+import { replaceNames } from '../http/json-names.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 import {
   copyJson,
@@ -201,13 +202,7 @@ export function toMergePatch(body: unknown): Patch {
   return { apply, itemsUsed: () => undefined };
 }
 
-/** A string of a JSON text. In a text without white space, a colon follows a name and no other. */
-const strings = /"[^"\\]*(?:\\.[^"\\]*)*"(:?)/g;
-
 /** A copy with other names of members. `toName` gets and returns the JSON text of a name. */
 function withNames(value: unknown, toName: (name: string) => string): Json {
-  const text = JSON.stringify(value).replaceAll(strings, (found: string, colon: string) =>
-    colon === '' ? found : toName(found),
-  );
-  return JSON.parse(text) as Json;
+  return parseText(replaceNames(JSON.stringify(value), toName)) as Json;
 }

@@ -6,6 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
+import { endOfString, parseWithNames } from './json-names.ts';
 import { hasUtf8Charset, parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
@@ -53,13 +54,18 @@ export function parseJson(source: Buffer | string): unknown {
   checkTokens(json);
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseText(json);
   } catch {
     throw invalid('it is not JSON');
   }
   // Both faults need an escape or this name in the text, so other texts are not walked.
   if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value);
   return value;
+}
+
+/** `JSON.parse` for names that anybody chose. */
+export function parseText(json: string): unknown {
+  return json.includes('\\') ? parseWithNames(json) : JSON.parse(json);
 }
 
 /** Checks depth, numbers and the count of values, before they take memory. */
@@ -70,7 +76,9 @@ function checkTokens(json: string): void {
     const code = json.charCodeAt(at);
     if (code === 0x22) {
       values += 1;
-      at = endOfString(json, at);
+      const quote = json.indexOf('"', at + 1);
+      const isShort = quote !== -1 && json.charCodeAt(quote - 1) !== 0x5c;
+      at = isShort ? quote : endOfString(json, at);
     } else if (code === 0x7b || code === 0x5b) {
       values += 1;
       depth += 1;
@@ -85,17 +93,6 @@ function checkTokens(json: string): void {
       values += 1;
     }
     if (values > jsonValuesMax) throw tooManyValues();
-  }
-}
-
-/** Returns the index of the closing quote, which follows an even number of backslashes. */
-function endOfString(json: string, start: number): number {
-  for (let quote = start; ;) {
-    quote = json.indexOf('"', quote + 1);
-    if (quote === -1) return json.length; // It is not JSON, as the parser will say.
-    let backslashes = 0;
-    while (json.charCodeAt(quote - 1 - backslashes) === 0x5c) backslashes += 1;
-    if (backslashes % 2 === 0) return quote;
   }
 }
 

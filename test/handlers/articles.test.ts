@@ -40,6 +40,33 @@ test('a new article takes the next free id, and its link can be followed', async
   assert.equal(await refusal(await server.fetch('/articles/03')), '404 not_found');
 });
 
+test('an article keeps its own names, whatever others are called (R10)', async (t) => {
+  const server = await start(t);
+  const post = async (names: string, value: number): Promise<string> => {
+    const body = `{"title":"a","${names}":${value}}`;
+    const headers = { 'Content-Type': 'application/json' };
+    const created = await server.fetch('/api/articles', { method: 'POST', headers, body });
+    return `/api${created.headers.get('location')}`;
+  };
+  const read = async (path: string): Promise<string> => (await server.fetch(path)).text();
+  // Node 24 reads the names of the second as those of the first.
+  for (const [before, name, written] of [
+    ['\\\\', '"', '\\"'],
+    ['\\\\u0', 'été', '\\u00e9t\\u00e9'],
+  ] as const) {
+    const theirs = await post(before, 1);
+    const mine = await post(written, 1);
+    const text = JSON.stringify(name);
+    assert.ok((await read(mine)).includes(`{"title":"a",${text}:1,`));
+    await server.patch(theirs, mergePatch, `{"title":"b","${before}":2}`);
+    await server.patch(mine, mergePatch, `{"title":"b","${written}":2}`);
+    assert.ok((await read(mine)).includes(`{"title":"b",${text}:2,`));
+    await server.patch(theirs, jsonPatch, [{ op: 'copy', from: '', path: '/of' }]);
+    await server.patch(mine, jsonPatch, [{ op: 'copy', from: '', path: '/of' }]);
+    assert.ok((await read(mine)).includes(`"of":{"title":"b",${text}:2,`));
+  }
+});
+
 test('an article with an id is stored under it, and the counter steps over it', async (t) => {
   const server = await start(t);
   const stored = { id: 3, title: 'Mine', extra: [1] };
