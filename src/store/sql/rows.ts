@@ -48,9 +48,9 @@ const memberOf: Readonly<Record<string, string>> = Object.fromEntries(
 /** The columns and their members, by table: listed once, because rows are read by the hundred. */
 const membersOf: Readonly<Record<string, readonly (readonly [string, string])[]>> =
   Object.fromEntries(
-    Object.entries(columnsOf).map(([table, columns]) => [
+    (Object.keys(columnsOf) as Table[]).map((table) => [
       table,
-      columns.split(', ').map((column) => [column, memberOf[column] ?? column]),
+      namesOf(table).map((column) => [column, memberOf[column] ?? column]),
     ]),
   );
 
@@ -153,7 +153,7 @@ export function toShort(table: Table, bytesMax: string): string {
 /** The JSON of a row with these members, which have texts; if these have more bytes, empty. */
 export function toJson(table: Table, members: readonly string[], bytesMax: string): string {
   const pairs = members.map((member) => {
-    const column = columnOf[member] ?? member;
+    const column = toColumn(member);
     // Ids, dates and words need no escapes, which take the database half of the time.
     const isText = textsOf[table]?.includes(column) === true;
     return `"${member}":${isText ? `' || to_json(${column}) || '` : `"' || ${column} || '"`}`;
