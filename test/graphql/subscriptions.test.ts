@@ -140,7 +140,17 @@ for (const [what, refused, code] of [
     '($x: Boolean!) { commentAdded { id @skip(if: $x) } }',
     'BAD_USER_INPUT',
   ],
-  ['of nothing', '{ commentAdded @skip(if: true) { id } }', '"code"'],
+  ['of nothing', '{ commentAdded @skip(if: true) { id } }', 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'of nothing by a fragment and a variable',
+    '($x: Boolean = false) { ...f @include(if: $x) } fragment f on Subscription { commentAdded { id } }',
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'of nothing within a fragment',
+    '{ ...f } fragment f on Subscription { ... { commentAdded @skip(if: true) { id } } }',
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
   [
     'of two root fields',
     '{ a: commentAdded { id } b: commentAdded { id } }',
@@ -157,6 +167,7 @@ for (const [what, refused, code] of [
       assert.match(JSON.stringify(message.payload), new RegExp(code));
     }
     assert.deepEqual(endpoint.subscriptions.count(), none);
+    assert.deepEqual(endpoint.logged, []);
   });
 }
 

@@ -6,12 +6,15 @@
 
 import { hash } from 'node:crypto';
 import {
+  type ASTVisitor,
   type DocumentNode,
   GraphQLError,
   type GraphQLSchema,
   parse,
+  specifiedRules,
   TokenKind,
   validate,
+  type ValidationContext,
 } from 'graphql';
 import { BoundedMap } from '../../bounded-map.ts';
 import { type Config, documentsBytesMax, persistedTextsBytesMax } from '../../config.ts';
@@ -112,6 +115,19 @@ export function bytesOfDocument({ loc }: DocumentNode): number {
   return bytes;
 }
 
+/** GraphQL (September 2025) §5.2.4.1; graphql-js 16 fails at a subscription that selects nothing. */
+function refuseConditionalSubscriptions(context: ValidationContext): ASTVisitor {
+  return {
+    Directive(node) {
+      if (context.getParentType() !== context.getSchema().getSubscriptionType()) return;
+      const message = 'The field of a subscription must not be skipped or included.';
+      context.reportError(new GraphQLError(message, { nodes: node }));
+    },
+  };
+}
+
+const rules = [...specifiedRules, refuseConditionalSubscriptions];
+
 function readDocument(text: string, schema: GraphQLSchema, limits: Config): ValidDocument {
   let code: 'GRAPHQL_PARSE_FAILED' | 'GRAPHQL_VALIDATION_FAILED' = 'GRAPHQL_PARSE_FAILED';
   try {
@@ -120,7 +136,7 @@ function readDocument(text: string, schema: GraphQLSchema, limits: Config): Vali
     code = 'GRAPHQL_VALIDATION_FAILED';
     checkDocument(document, limits);
     const options = { maxErrors: errorsMax, hideSuggestions: true };
-    const errors = validate(schema, document, undefined, options);
+    const errors = validate(schema, document, rules, options);
     if (errors.length > 0)
       throw new RequestError(errors.map((error) => toRequestError(error, code)));
     const introspectionObjects = countIntrospection(schema, document, limits.graphqlObjectsMax);
