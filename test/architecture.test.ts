@@ -34,7 +34,10 @@ const rooms: Readonly<Record<string, Room>> = {
   store: { uses: ground, types: ['config', 'log'] },
   records: { uses: [...ground, 'http'], types: ['store'] },
   watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
-  domain: { uses: [...ground, 'http/json.ts'], types: ['store', 'config', 'log'] },
+  domain: {
+    uses: [...ground, 'http/json.ts', 'http/json-names.ts'],
+    types: ['store', 'config', 'log'],
+  },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },
   graphql: {
     uses: [...ground, 'config', 'http', 'records', 'domain', 'auth'],

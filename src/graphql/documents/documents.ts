@@ -115,7 +115,7 @@ export function bytesOfDocument({ loc }: DocumentNode): number {
   return bytes;
 }
 
-/** GraphQL (September 2025) §5.2.4.1; graphql-js 16 fails at a subscription that selects nothing. */
+/** GraphQL §5.2.4.1 (September 2025); graphql-js 16 throws where a subscription selects nothing. */
 function refuseConditionalSubscriptions(context: ValidationContext): ASTVisitor {
   return {
     Directive(node) {
