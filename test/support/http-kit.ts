@@ -64,11 +64,14 @@ export async function startHttp(
   const announceStop = announce(context, `http://127.0.0.1:${port}`);
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    if (stopped === undefined) announceStop();
+    announceStop();
     return (stopped ??= server.close(() => Promise.resolve()));
   };
   context.after(stop);
-  const settle = (millisecondsMax: number): Promise<void> => server.settle(millisecondsMax);
+  const settle = (millisecondsMax: number): Promise<void> => {
+    announceStop(); // it takes no more connections
+    return server.settle(millisecondsMax);
+  };
   /** How many answers are under way. */
   const active = (): number => due.size;
   return { port, logged, pool, active, settle, stop };
