@@ -225,6 +225,25 @@ describe('requests that wait', () => {
     assert.equal((await client.response()).body.toString(), '1');
   });
 
+  for (const [what, head, end] of [
+    ['whole', 'Content-Length: 40000', ''],
+    ['of an unknown length', 'Transfer-Encoding: chunked', ''],
+    ['with invalid bytes at the end', 'Transfer-Encoding: chunked', 'zz\r\n'],
+  ] as const) {
+    test(`give back the memory of a body ${what} when the connection ends`, async (t) => {
+      const { client, slow, pool } = await startCounting(t);
+      const chunk = 'x'.repeat(40_000);
+      const body = head.startsWith('T') ? `9c40\r\n${chunk}\r\n` : chunk;
+      client.send(`${get('/slow')}POST /echo HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n${body}${end}`);
+      await until(() => pool.bytes >= chunk.length);
+      client.socket.resetAndDestroy();
+      await until(() => pool.bytes === 0);
+      slow.open();
+      await turn();
+      assert.equal(pool.bytes, 0);
+    });
+  }
+
   test('do not hold up another connection', async (t) => {
     const { client, port } = await startCounting(t);
     client.send(get('/count').repeat(2_000));

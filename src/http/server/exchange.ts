@@ -35,8 +35,8 @@ const waitingRequestsMax = 4_096;
  */
 export class Connection {
   readonly socket: Socket;
-  /** The memory of the requests that wait; released when the socket is closed. */
-  readonly room: Reservation;
+  /** The memory of the requests that wait, without their bodies. */
+  readonly #room: Reservation;
   /** True when the socket no longer carries HTTP. */
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
@@ -46,13 +46,13 @@ export class Connection {
   #body: RequestBody | undefined;
   /** The response to the request that is running. */
   #current: ServerResponse | undefined;
-  /** The number of requests that wait. */
-  #waiting = 0;
+  /** What ends the wait of each request that waits. */
+  readonly #waiting = new Set<() => void>();
   readonly #patience = new Patience();
 
   constructor(socket: Socket, pool: MemoryPool) {
     this.socket = socket;
-    this.room = pool.open();
+    this.#room = pool.open();
   }
 
   /** The last response, unless it was written completely. Its request may still wait. */
@@ -89,9 +89,15 @@ export class Connection {
     return isComing && this.#body?.isAwaited === true ? 'body' : 'response';
   }
 
+  /** Call it when the socket is closed. */
+  end(): void {
+    this.#room.release();
+    for (const end of this.#waiting) end();
+  }
+
   /**
-   * Returns undefined if the request may start now, or a promise of its turn, which is never
-   * fulfilled if the connection ends before. `body`: of the request.
+   * Returns undefined if the request may start now, or a promise that is fulfilled at its turn, or
+   * when the socket is closed before. `body`: of the request.
    */
   turn(outgoing: ServerResponse, body: RequestBody | undefined): Promise<void> | undefined {
     this.#last = outgoing;
@@ -140,14 +146,14 @@ export class Connection {
     const { req } = outgoing;
     const headerBytes = (req.rawHeaders.length / 2) * waitingHeaderBytes;
     const bytes = waitingRequestBytes + headerBytes + (hasBody(req) ? waitingBodyBytes : 0);
-    this.#waiting += 1;
-    if (this.#waiting <= waitingRequestsMax && this.room.grow(bytes)) this.socket.pause();
+    if (this.#waiting.size < waitingRequestsMax && this.#room.grow(bytes)) this.socket.pause();
     else this.socket.destroy();
     return new Promise((resolve) => {
+      this.#waiting.add(resolve);
       this.#runAtTurn(outgoing, () => {
-        this.#waiting -= 1;
-        this.room.set(this.room.bytes - bytes);
-        if (this.#waiting === 0) this.socket.resume();
+        this.#waiting.delete(resolve);
+        this.#room.set(this.#room.bytes - bytes);
+        if (this.#waiting.size === 0) this.socket.resume();
         resolve();
       });
     });
@@ -206,7 +212,7 @@ export function createListener(deps: ExchangeDeps) {
         body.begin();
       }
       if (turn !== undefined) await turn;
-      if (incoming.socket.destroyed) return;
+      if (incoming.socket.destroyed) return body?.room?.release();
       const request = new HttpRequest(nextId(), message, { body, pool });
       observer?.begin();
       let response: HttpResponse;

@@ -68,7 +68,7 @@ export class HttpServer {
       socket.on('error', ignoreReset);
       socket.once('close', () => {
         connections.delete(socket);
-        connection.room.release();
+        connection.end();
       });
     });
     // Node can still emit the other events for a connection that is closed.
