@@ -10,9 +10,7 @@ const escapeInName = /\\.[^"\\]*"[\t\n\r ]*:/;
 /** Parses JSON. Throws `SyntaxError`, or `URIError` for a lone surrogate in a name. */
 export function parseWithNames(json: string): unknown {
   if (!escapeInName.test(json)) return JSON.parse(json);
-  const value: unknown = JSON.parse(replaceNames(json, toCode));
-  decodeNames(value);
-  return value;
+  return decodeNames(JSON.parse(replaceNames(json, toCode)));
 }
 
 const colon = /[\t\n\r ]*:/y;
@@ -49,19 +47,39 @@ function toCode(json: string): string {
   return text.includes('\\') || name.startsWith('~') ? `"~${encodeURIComponent(name)}"` : text;
 }
 
-/** Changes the value itself, and keeps the order of its members. */
-function decodeNames(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return;
-  for (const member of Object.values(value)) decodeNames(member);
-  if (!Object.keys(value).some((name) => name.startsWith('~'))) return;
-  // Adding a member with an index for a name can take the memory of 1,500: they are left alone.
-  const members = Object.entries(value).filter(([name]) => !/^(?:0|[1-9]\d{0,9})$/.test(name));
-  // All at once: a name may be the code of another.
-  for (const [name] of members) Reflect.deleteProperty(value, name);
-  const plain = { configurable: true, enumerable: true, writable: true };
-  for (const [name, member] of members) {
-    const decoded = name.startsWith('~') ? decodeURIComponent(name.slice(1)) : name;
-    // Also `__proto__`, which an assignment would not add.
-    Object.defineProperty(value, decoded, { ...plain, value: member as unknown });
+type Members = Record<string, unknown>;
+
+/** Returns the value with its names decoded, in their order. Changes the value itself. */
+function decodeNames(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const members = value as Members; // or an array
+  let hasCodes = false;
+  for (const name in members) {
+    if (typeof members[name] === 'object') members[name] = decodeNames(members[name]);
+    hasCodes ||= name.startsWith('~');
   }
+  return hasCodes ? rename(members) : members;
+}
+
+function rename(members: Members): Members {
+  const all = Object.entries(members);
+  const named = all.filter(([name]) => !isIndex(name));
+  // Adding an index to an object can take the memory of 1,500: what has some is changed itself.
+  const renamed = named.length < all.length ? members : {};
+  // All at once: a name may be the code of another.
+  if (renamed === members) for (const [name] of named) Reflect.deleteProperty(members, name);
+  for (const [name, value] of named) {
+    const decoded = name.startsWith('~') ? decodeURIComponent(name.slice(1)) : name;
+    if (decoded !== '__proto__') renamed[decoded] = value;
+    else Object.defineProperty(renamed, decoded, { ...plain, value });
+  }
+  return renamed;
+}
+
+/** A member as parsing makes it. */
+const plain = { configurable: true, enumerable: true, writable: true };
+
+/** True for a name that JavaScript puts in front of others. */
+function isIndex(name: string): boolean {
+  return /^(?:0|[1-9]\d{0,9})$/.test(name) && Number(name) < 2 ** 32 - 1;
 }

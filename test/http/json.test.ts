@@ -45,6 +45,10 @@ test('a name with an escape is read as it is, whatever names were read before', 
     parseJson(`{"h":[],"${before}":0}`);
     assert.deepEqual(Object.keys(parseJson(`{"h":1,"${json}" :2}`) as object), ['h', name]);
   }
+  // What JavaScript orders, and a name that looks like it.
+  for (const names of ['"\\n":1,"5000000000":2,"b":3', '"7":0,"\\n":1,"4294967295":2,"b":3']) {
+    assert.equal(JSON.stringify(parseJson(`{${names}}`)), `{${names}}`);
+  }
   const name = fc.string({
     unit: fc.constantFrom(...'\\ " ~ 0 1 u \n k é'.split(' ')),
     maxLength: 4,
