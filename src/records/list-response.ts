@@ -8,15 +8,13 @@ import { Readable } from 'node:stream';
 import { overloaded } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import { type HttpResponse, jsonTextResponse } from '../http/message.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import { createScheduler } from '../scheduler.ts';
 import type { Page } from '../store/store.ts';
 import { toJsonBody } from './response-cache.ts';
 
 export interface JsonList<T> {
-  /** Reads the first page. Called again for a list that turns out to be long. */
-  readonly read: () => MaybePromise<Page<T>>;
+  readonly first: Page<T>;
   /** Returns the JSON text of one record. */
   readonly toJson: (record: T) => string;
   /** As in a reading. */
@@ -34,34 +32,36 @@ const pieceLength = 65_536;
 export function createToListResponse(pool: MemoryPool, pageBytes: number) {
   const scheduler = createScheduler();
   /**
-   * The last response with a page that is the whole list. A store without versions gives equal
-   * reads of the same moment one array, which nobody changes, and they are answered one after the
-   * other in one turn of the event loop. A WeakMap of all pages would cost the garbage collector
-   * more than twice the time.
+   * The last short list that is one page. A store without versions gives equal reads of the same
+   * moment one array, which nobody changes, and they are answered one after the other in one turn
+   * of the event loop. A WeakMap of all pages would cost the garbage collector more than twice the
+   * time.
    */
-  let last: { records: readonly unknown[]; response: Promise<HttpResponse> } | undefined;
+  let last:
+    { records: readonly unknown[]; response: Promise<HttpResponse | undefined> } | undefined;
 
   /** Rejects with `overloaded` if the pool has no room for the list. */
   return async <T>(list: JsonList<T>): Promise<HttpResponse> => {
-    const page = await list.read();
-    const { records, next } = page;
-    if (list.version !== undefined || next !== undefined) return toResponse(list, page);
-    if (last?.records !== records) {
-      last = { records, response: toResponse(list, page) };
+    const { records, next } = list.first;
+    const isShared = list.version === undefined && next === undefined;
+    if (isShared && last?.records !== records) {
+      last = { records, response: toBuffered(list) };
       setImmediate(() => (last = undefined));
     }
-    return last.response;
+    const buffered = isShared ? last?.response : toBuffered(list);
+    return (await buffered) ?? toStream(list);
   };
 
-  async function toResponse<T>(list: JsonList<T>, first: Page<T>): Promise<HttpResponse> {
+  /** Undefined for a list that is too long. */
+  async function toBuffered<T>(list: JsonList<T>): Promise<HttpResponse | undefined> {
     const text = new ListText();
     // Accounts for the memory that is held while other requests run between two pages.
     const room = pool.open();
     try {
-      for (let page = first; ; page = await page.next()) {
+      for (let page = list.first; ; page = await page.next()) {
         for (const record of page.records) {
           text.add(list.toJson(record));
-          if (text.length > bufferedLengthMax) return toStream(list);
+          if (text.length > bufferedLengthMax) return undefined;
         }
         if (page.next === undefined) return taggedResponse(text.end(), list.version);
         text.encode();
@@ -82,7 +82,7 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number) {
       room.set(pageBytes + pieceBytes);
       return scheduler.yield();
     };
-    const pieces = Readable.from(toPieces(list, turn), { highWaterMark: 1 });
+    const pieces = Readable.from(toPieces([list.first], list.toJson, turn), { highWaterMark: 1 });
     const body = pieces.once('close', () => room.release());
     return { ...jsonTextResponse(200, ''), body };
   }
@@ -90,11 +90,13 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number) {
 
 /** `turn` counts a piece, and lets other requests run before it, also if the client reads fast. */
 async function* toPieces<T>(
-  { read, toJson }: JsonList<T>,
+  pages: Page<T>[],
+  toJson: (record: T) => string,
   turn: (pieceBytes: number) => Promise<void>,
 ): AsyncGenerator<Buffer> {
   const text = new ListText();
-  for (let page = await read(); ; page = await page.next()) {
+  // Taken out: a page is not kept after it was sent.
+  for (let page = pages.pop(); page !== undefined; page = await page.next?.()) {
     for (const record of page.records) {
       text.add(toJson(record));
       for (const piece of text.take()) {
@@ -102,7 +104,6 @@ async function* toPieces<T>(
         yield piece;
       }
     }
-    if (page.next === undefined) break;
   }
   yield Buffer.from(text.end());
 }

@@ -89,22 +89,18 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
     if (cached !== undefined) return cached;
     const records = responses.read();
     const found = await list(records, status);
-    let link: readonly string[] = [];
+    const page: Page<T | RecordText> = await (range.limit && members && found.readJson
+      ? found.readJson(range, members)
+      : found.read(range));
+    const last = range.limit && page.next ? page.records.at(-1) : undefined;
     const response = await toListResponse({
+      first: last === undefined ? page : { records: page.records, next: undefined },
       version: records.version,
       toJson: (record) => ('json' in record ? record.json : toText(record, toJson)),
-      async read() {
-        const page: Page<T | RecordText> = await (range.limit && members && found.readJson
-          ? found.readJson(range, members)
-          : found.read(range));
-        const last = page.records.at(-1);
-        if (range.limit === undefined || page.next === undefined || !last) return page;
-        const next = toTarget(key, { status, limit: range.limit, after: last.id });
-        link = ['Link', `<${next}>; rel="next"`];
-        return { records: page.records, next: undefined };
-      },
     });
-    const headers = [...response.headers, ...link];
+    if (last === undefined) return responses.store(target, records, response);
+    const next = toTarget(key, { status, limit: range.limit, after: last.id });
+    const headers = [...response.headers, 'Link', `<${next}>; rel="next"`];
     return responses.store(target, records, { ...response, headers });
   }
 }

@@ -177,8 +177,7 @@ function readPage<T extends Identified>(
   }
   const start = isReversed ? Math.max(0, place - limit) : place;
   const end = isReversed ? place : Math.min(records.length, place + limit);
-  const isWhole = start === 0 && end === records.length;
-  const page = isWhole && !isReversed ? records : records.slice(start, end);
+  const page = records.slice(start, end);
   const last = isReversed ? records[start] : records[end - 1];
   const isLast = last === undefined || (isReversed ? start === 0 : end === records.length);
   // By id, because records may be removed before the next page is read.

@@ -118,3 +118,22 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     ]);
   });
 }
+
+/** `open` gives a store that holds nothing of what is listed. */
+export function testPages(open: (context: TestContext) => Promise<Store>): void {
+  test('a page stays as it was read, whatever is written meanwhile', async (t) => {
+    const { posts, comments, articles, todos } = await open(t);
+    const { id } = await posts.create(text('post'));
+    for (const count of times(3)) await comments.add(id, `${count}`);
+    const lists = [posts.all, comments.ofPost(id), articles.all, todos.all];
+    const pages = await Promise.all(lists.map(async (list) => (await list.read()).records));
+    const before = structuredClone(pages);
+    assert.equal(before[1]?.length, 3);
+    await comments.remove(before[1]?.[0]?.id as string);
+    await comments.add(id, 'later');
+    await articles.save({ id: 0, json: '{"id":0,"title":"in front"}' });
+    await todos.create({ title: 'later', completed: false });
+    await posts.create(text('later'));
+    assert.deepEqual(pages, before);
+  });
+}

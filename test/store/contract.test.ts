@@ -15,7 +15,7 @@ import { ann, driverOptions } from '../support/driver-options.js';
 import { openOn, stores } from '../support/stores.js';
 import { anyCharacter, anyCodeUnit } from '../support/texts.js';
 import { testArticles } from './contract-articles.js';
-import { testLists } from './contract-lists.js';
+import { testLists, testPages } from './contract-lists.js';
 import { testComments, testPosts, text } from './contract-posts.js';
 
 /** A store that holds these records and no others, and ends with the test. */
@@ -48,6 +48,7 @@ for (const { name, skip, newUrl } of stores) {
   describe(`the store ${name}`, { skip }, () => {
     describe('initial data', () => testInitial(open));
     describe('lists', () => testLists(open));
+    describe('pages', () => testPages(open));
     describe('changes', () => testChanges(open));
     describe('posts', () => testPosts(open));
     describe('comments', () => testComments(open));
