@@ -25,7 +25,9 @@ export interface Kind<Item, Result> {
 export type Gather<Item, Result> = (item: Item) => Promise<Result>;
 
 /** Statements of a kind at the same time: what is slow or locked leaves connections for others. */
-const runningMax = 2;
+const runningMax = 3;
+/** Of these, at most so many are of items together, and so many of items alone: none waits long. */
+const sameMax = 2;
 /** Limit for the items that wait: far more than one request may ask for. */
 const waitingMax = 100_000;
 
@@ -50,7 +52,7 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
   const waiting = new Map<unknown, Entry<Item, Result>>();
   /** What was sent together, and has to be sent alone. */
   const single: Entry<Item, Result>[] = [];
-  let running = 0;
+  const running = { together: 0, alone: 0 };
   let isScheduled = false;
 
   const schedule = (): void => {
@@ -58,19 +60,23 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
     isScheduled = true;
     setImmediate(send);
   };
+  const isFree = (how: 'together' | 'alone'): boolean =>
+    running[how] < sameMax && running.together + running.alone < runningMax;
   const send = (): void => {
     isScheduled = false;
-    for (; running < runningMax && waiting.size + single.length > 0; running += 1) {
-      const entry = single.shift();
-      void (entry === undefined ? sendTogether(takeBatch(waiting, kind)) : sendAlone(entry));
+    while (isFree('alone') && single.length > 0) void run('alone', sendAlone(single.shift()));
+    while (isFree('together') && waiting.size > 0) {
+      void run('together', sendTogether(takeBatch(waiting, kind)));
     }
   };
-  const end = (): void => {
-    running -= 1;
+  const run = async (how: 'together' | 'alone', sent: Promise<void> | undefined): Promise<void> => {
+    running[how] += 1;
+    await sent;
+    running[how] -= 1;
     schedule();
   };
-  const sendAlone = ({ item, askedAt, resolve, reject }: Entry<Item, Result>): Promise<void> =>
-    kind.alone(item, askedAt).then(resolve, reject).finally(end);
+  const sendAlone = (entry: Entry<Item, Result> | undefined): Promise<void> | undefined =>
+    entry && kind.alone(entry.item, entry.askedAt).then(entry.resolve, entry.reject);
   const sendTogether = async (batch: readonly Entry<Item, Result>[]): Promise<void> => {
     try {
       const items = batch.map(({ item }) => item);
@@ -83,7 +89,6 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-    end();
   };
 
   return (item) => {
