@@ -51,14 +51,14 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
   /** The time since which another connection has held the lock. */
   let lockedAt: number | undefined;
 
-  /** Returns false if the lock is held, and throws if it has been for too long. */
+  /** Returns false if the lock is held, after 10 ms; throws if it has been for too long. */
   const begins = (patienceMilliseconds: number): boolean => {
     try {
       begin.run();
     } catch (error) {
       lockedAt ??= performance.now();
       const patience = patienceMilliseconds - (performance.now() - lockedAt);
-      if (isKind(error, sqliteBusy) && (isDeferred || patience > 0)) return false;
+      if (isKind(error, sqliteBusy) && patience > 0) return false;
       lockedAt = undefined;
       throw error;
     }
@@ -73,7 +73,7 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
     const startedAt = performance.now();
     let settled: (() => void)[];
     try {
-      if (!begins(patienceMilliseconds)) {
+      if (isDeferred || !begins(patienceMilliseconds)) {
         waiting = batch;
         setTimeout(flush, retryMilliseconds, patienceMilliseconds);
         return;
