@@ -5,6 +5,7 @@ import type { RecordDeps } from '../sql/records.ts';
 import {
   columnsOf,
   isShortened,
+  namesOf,
   type NewRow,
   type Row,
   sizeOf,
@@ -137,7 +138,9 @@ function readPages(
     ? `SELECT string_agg(json, E'\\n') AS json
       FROM (${toText(toJson(table, members, bytesMax), start)}) AS row`
     : toText(toShort(table, bytesMax), start);
-  const text = `SELECT start.at, page.* FROM
+  const columns = namesOf(table).filter((column) => column !== owner?.[0]);
+  const rowText = members ? 'page.json' : `page.place, page.${columns.join(', page.')}`;
+  const text = `SELECT start.at, ${rowText} FROM
     unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
       WITH ORDINALITY AS start (owner, after, rows, at)
     CROSS JOIN LATERAL (${page}) AS page LIMIT ${rowsMax + 1}`;
@@ -161,7 +164,7 @@ function readPages(
       }
       return pages.map((asked, at) => {
         const read = found.get(String(at + 1)) ?? [];
-        const rows = members ? toTexts(read) : read;
+        const rows = members ? toTexts(read) : withOwner(read, asked.query.owner);
         if (at >= end || rows.some((row) => isShortened(table, row))) return alone;
         return asked.toPage({ rows, isCut: false });
       });
@@ -172,6 +175,14 @@ function readPages(
       return toPage(await readBounded(pool, bounded, askedAt));
     },
   };
+}
+
+/** Adds to the rows what all rows of an owner have, and is not read with each of them. */
+function withOwner(rows: readonly Row[], owner: PageQuery['owner']): readonly Row[] {
+  if (owner !== undefined) {
+    for (const row of rows as Record<string, unknown>[]) row[owner[0]] = owner[1];
+  }
+  return rows;
 }
 
 /** JSON has no line feeds. A page with an escaped text (see `rows.ts`) is an empty one. */
