@@ -76,6 +76,7 @@ function checkTokens(json: string): void {
     const code = json.charCodeAt(at);
     if (code === 0x22) {
       values += 1;
+      // Most strings have no backslash before their first quote.
       const quote = json.indexOf('"', at + 1);
       const isShort = quote !== -1 && json.charCodeAt(quote - 1) !== 0x5c;
       at = isShort ? quote : endOfString(json, at);

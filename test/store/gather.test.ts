@@ -26,40 +26,36 @@ function createSlow() {
       ),
     alone: async (item) => wait('alone', item),
   });
-  return { gates, running, ask };
+  /** Asks for eight items, and expects each to get its own result. */
+  const askAll = async (kind: string): Promise<void> => {
+    const items = times(8).map((at) => `${kind} ${at}`);
+    assert.deepEqual(await Promise.all(items.map(ask)), items);
+  };
+  return { gates, running, ask, askAll };
 }
 
 test('items that are asked for alone hold up no others', async () => {
-  const { gates, running, ask } = createSlow();
+  const { gates, running, askAll } = createSlow();
   gates.together.open();
-  const long = times(8).map(async (at) => ask(`long ${at}`));
+  const long = askAll('long');
   await until(() => running.alone === 2);
-  assert.deepEqual(
-    await Promise.all(times(8).map(async (at) => ask(`short ${at}`))).then((found) => found.length),
-    8,
-  );
+  await askAll('short');
   assert.deepEqual(running, { together: 0, alone: 2, max: 3 });
   gates.alone.open();
-  assert.deepEqual(
-    await Promise.all(long),
-    times(8).map((at) => `long ${at}`),
-  );
+  await long;
 });
 
 test('items that are asked for together hold up none that is alone', async () => {
-  const { gates, running, ask } = createSlow();
+  const { gates, running, ask, askAll } = createSlow();
   gates.together.open();
   const long = ask('long');
   await until(() => running.alone === 1);
   gates.together = gate();
-  const short = times(8).map(async (at) => ask(`short ${at}`));
+  const short = askAll('short');
   await until(() => running.together === 2);
   gates.alone.open();
   assert.equal(await long, 'long');
   assert.equal(running.max, 3);
   gates.together.open();
-  assert.deepEqual(
-    await Promise.all(short),
-    times(8).map((at) => `short ${at}`),
-  );
+  await short;
 });
