@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
-import type { ResponseCache } from '../records/response-cache.ts';
+import type { Reading, ResponseCache } from '../records/response-cache.ts';
 import type { RequestContext } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
@@ -88,7 +88,7 @@ interface HttpDeps
 const keyBytesMax = 65_536;
 
 export function createHttpEndpoint(deps: HttpDeps) {
-  const { findCached, run } = createRunner(deps);
+  const run = createRunner(deps);
   return {
     /** Runs one operation or a batch, given as JSON. */
     async post(request: HttpRequest): Promise<HttpResponse> {
@@ -98,14 +98,14 @@ export function createHttpEndpoint(deps: HttpDeps) {
       const key = isCacheable
         ? `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`
         : undefined;
-      return findCached(key) ?? run(request, () => decodeBody(parseJson(body)), key);
+      return run({ request, read: () => decodeBody(parseJson(body)), key });
     },
     /** Runs one operation or a batch with files, given as a multipart request. */
     async postMultipart(request: HttpRequest): Promise<HttpResponse> {
       const upload = deps.uploads.begin();
       try {
         const requests = await readOperations(request, upload, deps);
-        return await run(request, () => requests);
+        return await run({ request, read: () => requests });
       } catch (error) {
         return refusalResponse(error, negotiateType(request));
       } finally {
@@ -114,7 +114,7 @@ export function createHttpEndpoint(deps: HttpDeps) {
     },
     /** Runs a query, given as a query string. */
     async get(request: HttpRequest): Promise<HttpResponse> {
-      const response = await run(request, () => decodeQuery(request));
+      const response = await run({ request, read: () => decodeQuery(request) });
       // The response to a GET can be cached, and depends on `Accept`.
       return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
     },
@@ -133,32 +133,20 @@ async function mayRead(
   }
 }
 
+interface Asked {
+  readonly request: HttpRequest;
+  /** Decodes the request when its turn has come: until then it waits as bytes. */
+  readonly read: () => Requests;
+  /** Requests with equal keys have equal responses until something is written. */
+  readonly key?: string | undefined;
+}
+
+/** Runs requests. */
 function createRunner(deps: HttpDeps) {
   const { engine, responses } = deps;
 
-  const findCached = (key: string | undefined): HttpResponse | undefined => {
-    const cached = responses.find(key);
-    if (cached !== undefined) deps.metrics?.responseFromCache();
-    return cached;
-  };
-  /**
-   * Runs a request. `read` decodes it when its turn has come: until then it waits as bytes.
-   * Requests with equal keys have equal responses until something is written.
-   */
-  const run = async (
-    request: HttpRequest,
-    read: () => Requests,
-    key?: string,
-  ): Promise<HttpResponse> => {
-    const turn = engine.scheduler.turn();
-    if (turn !== undefined) {
-      await turn;
-      // Another request may have made the same response meanwhile.
-      const cached = findCached(key);
-      if (cached !== undefined) return cached;
-    }
+  const runNow = async ({ request, read, key }: Asked, records: Reading): Promise<HttpResponse> => {
     const type = negotiateType(request);
-    const records = responses.read();
     const context = engine.createContext({
       requestId: request.id,
       viewer: () => deps.viewerOf(request),
@@ -180,7 +168,21 @@ function createRunner(deps: HttpDeps) {
       context.release();
     }
   };
-  return { findCached, run };
+  return async (asked: Asked): Promise<HttpResponse> => {
+    const { key } = asked;
+    let isOwn = false;
+    const make = (records: Reading): Promise<HttpResponse> => {
+      isOwn = true;
+      return runNow(asked, records);
+    };
+    const response = await responses.respond(key, (records) => {
+      const turn = engine.scheduler.turn();
+      // Another request may make the same response meanwhile.
+      return turn ? turn.then(() => responses.respond(key, make)) : make(records);
+    });
+    if (!isOwn) deps.metrics?.responseFromCache();
+    return response;
+  };
 }
 
 function decodeQuery(request: HttpRequest): GraphqlRequest {

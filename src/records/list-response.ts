@@ -31,26 +31,9 @@ const pieceLength = 65_536;
 /** `pageBytes`: what a page of records takes that is read for this list alone. */
 export function createToListResponse(pool: MemoryPool, pageBytes: number) {
   const scheduler = createScheduler();
-  /**
-   * The last short list that is one page. A store without versions gives equal reads of the same
-   * moment one array, which nobody changes, and they are answered one after the other in one turn
-   * of the event loop. A WeakMap of all pages would cost the garbage collector more than twice the
-   * time.
-   */
-  let last:
-    { records: readonly unknown[]; response: Promise<HttpResponse | undefined> } | undefined;
-
   /** Rejects with `overloaded` if the pool has no room for the list. */
-  return async <T>(list: JsonList<T>): Promise<HttpResponse> => {
-    const { records, next } = list.first;
-    const isShared = list.version === undefined && next === undefined;
-    if (isShared && last?.records !== records) {
-      last = { records, response: toBuffered(list) };
-      setImmediate(() => (last = undefined));
-    }
-    const buffered = isShared ? last?.response : toBuffered(list);
-    return (await buffered) ?? toStream(list);
-  };
+  return async <T>(list: JsonList<T>): Promise<HttpResponse> =>
+    (await toBuffered(list)) ?? toStream(list);
 
   /** Undefined for a list that is too long. */
   async function toBuffered<T>(list: JsonList<T>): Promise<HttpResponse | undefined> {

@@ -50,7 +50,8 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
   return {
     /** The handler for `GET` of one record, with its entity tag. */
     find: <I extends Id, T>(route: RecordRoute<I, T>): Handler => {
-      return (request) => responses.find(request.path) ?? readOne(request, route);
+      return (request) =>
+        responses.respond(request.path, (records) => readOne(request, route, records));
     },
     /**
      * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
@@ -61,15 +62,22 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       route: ListRoute<T>,
     ): MaybePromise<HttpResponse> {
       const { path, query } = request;
-      return responses.find(query === '' ? path : `${path}?${query}`) ?? readList(request, route);
+      const target = query === '' ? path : `${path}?${query}`;
+      return responses.respond(target, (records) => {
+        const asked = toListQuery(query, route);
+        const usual = toTarget(route.key, asked);
+        const make = (reading: Reading): Promise<HttpResponse> => readList(asked, route, reading);
+        // A target can spell a page in several ways: only the usual one is cached.
+        return target === usual ? make(records) : responses.respond(usual, make);
+      });
     },
   };
 
   async function readOne<I extends Id, T>(
     request: HttpRequest,
     route: RecordRoute<I, T>,
+    records: Reading,
   ): Promise<HttpResponse> {
-    const records = responses.read();
     const id = getId(request, route);
     const record = getFound(await route.find(records, id), route.noun);
     const response = taggedResponse(route.toJson(record));
@@ -79,15 +87,11 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
   }
 
   async function readList<T extends { readonly id: Id }>(
-    request: HttpRequest,
-    route: ListRoute<T>,
+    { status, ...range }: ListQuery,
+    { key, list, toJson, members }: ListRoute<T>,
+    records: Reading,
   ): Promise<HttpResponse> {
-    const { key, list, toJson, members } = route;
-    const { status, ...range } = toListQuery(request.query, route);
     const target = toTarget(key, { status, ...range });
-    const cached = responses.find(target);
-    if (cached !== undefined) return cached;
-    const records = responses.read();
     const found = await list(records, status);
     const page: Page<T | RecordText> = await (range.limit && members && found.readJson
       ? found.readJson(range, members)

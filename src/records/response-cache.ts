@@ -3,9 +3,12 @@
  * tells whether anything that it read has been written to since; and the JSON texts of records.
  */
 
+import { Readable } from 'node:stream';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { BoundedMap } from '../bounded-map.ts';
 import type { HttpResponse } from '../http/message.ts';
-import type { Area, Records, Store } from '../store/store.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+import type { Area, Records, Store, Versions } from '../store/store.ts';
 
 /**
  * Records as one response reads them. Using the property of an area notes its version before
@@ -14,12 +17,14 @@ import type { Area, Records, Store } from '../store/store.ts';
 export class Reading implements Records {
   readonly #store: Store;
   readonly #run: string;
-  readonly #seen: Partial<Record<Area, number | undefined>> = {};
+  readonly #fault: Error | undefined;
+  readonly #seen: Partial<Versions> = {};
 
-  /** `run` identifies this process. */
-  constructor(store: Store, run: string) {
+  /** `run` identifies this process. `fault`: with what everything that is read fails. */
+  constructor(store: Store, run: string, fault?: Error) {
     this.#store = store;
     this.#run = run;
+    this.#fault = fault;
   }
 
   get posts() {
@@ -39,30 +44,37 @@ export class Reading implements Records {
     return this.#open('articles');
   }
 
-  /** True while nothing that was read has been written to, as far as the store can tell. */
-  isCurrent(): boolean {
-    const now = this.#store.versions();
-    if (now === undefined) return false;
+  /** True if nothing that was read had been written to when the store had these versions. */
+  isCurrent(now: Readonly<Versions> = this.#store.versions()): boolean {
     for (const area in this.#seen) {
       if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #open
     }
     return true;
   }
 
-  /** Identifies the state that was read; undefined if the store cannot tell. */
+  /** Identifies the state that was read; undefined if other processes may have changed it. */
   get version(): string | undefined {
-    if (this.#store.versions() === undefined) return undefined;
+    if (this.#store.readVersions !== undefined) return undefined;
     return `${this.#run}-${Object.values(this.#seen).join('-')}`;
   }
 
   #open<A extends Area>(area: A): Store[A] {
-    if (!(area in this.#seen)) this.#seen[area] = this.#store.versions()?.[area];
+    if (this.#fault !== undefined) throw this.#fault;
+    if (!(area in this.#seen)) this.#seen[area] = this.#store.versions()[area];
     return this.#store[area];
   }
 }
 
 /** Approximate memory of a cached response without key and body, in bytes. */
 const entryBytes = 500;
+
+interface Entry {
+  readonly response: HttpResponse;
+  readonly records: Reading;
+}
+
+/** Makes a response of nothing but `records`. */
+type Make = (records: Reading) => MaybePromise<HttpResponse>;
 
 interface ResponseCacheOptions {
   readonly store: Store;
@@ -75,19 +87,47 @@ interface ResponseCacheOptions {
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptions) {
-  const entries = new BoundedMap<{ readonly response: HttpResponse; readonly records: Reading }>(
-    bytesMax,
-  );
+  const entries = new BoundedMap<Entry>(bytesMax);
+  /** What is made anew at the end of this turn of the event loop, for all who ask in it. */
+  const asked = new Map<string, Promise<HttpResponse>>();
+  /** Opens a reading of the present records, for one response. */
+  const read = (): Reading => new Reading(store, run);
+
+  /** For a store that has to be asked whether a response is current. */
+  const respondConfirmed = async (key: string, entry: Entry, make: Make): Promise<HttpResponse> => {
+    try {
+      if (entry.records.isCurrent() && entry.records.isCurrent(await store.readVersions?.())) {
+        return entry.response;
+      }
+    } catch (error) {
+      return make(new Reading(store, run, error as Error)); // a store rejects with errors
+    }
+    const shared = asked.get(key);
+    if (shared === undefined) {
+      const made = endOfTurn().then(() => {
+        asked.delete(key);
+        return make(read());
+      });
+      asked.set(key, made);
+      return made;
+    }
+    const response = await shared;
+    // A stream has one reader.
+    return response.body instanceof Readable ? make(read()) : response;
+  };
+
   return {
-    /** Opens a reading of the present records, for one response. */
-    read: () => new Reading(store, run),
+    read,
     /**
      * Returns the cached response for `key` (Latin-1 text), if nothing that it read has been
-     * written to since.
+     * written to since; otherwise what `make` returns. If the store has to be asked, requests of
+     * the same turn of the event loop share that; if it does not answer, what `make` reads fails.
      */
-    find(key: string | undefined): HttpResponse | undefined {
+    respond(key: string | undefined, make: Make): MaybePromise<HttpResponse> {
       const entry = key === undefined ? undefined : entries.get(key);
-      return entry?.records.isCurrent() === true ? entry.response : undefined;
+      if (key === undefined || entry === undefined) return make(read());
+      if (store.readVersions !== undefined) return respondConfirmed(key, entry, make);
+      return entry.records.isCurrent() ? entry.response : make(read());
     },
     /**
      * Caches a response that depends on nothing but `records`, unless its body is a stream. Returns

@@ -163,10 +163,15 @@ export interface Store {
   readonly todos: Todos;
   readonly articles: Articles;
   /**
-   * The present versions: while those of some areas are unchanged, so is their content. Undefined
-   * if the driver cannot tell, because other processes write too.
+   * The present versions: while those of some areas are unchanged, so is their content. With
+   * `readVersions`, those that were read last: what is read from the store later is not older.
    */
-  versions(): Readonly<Versions> | undefined;
+  versions(): Readonly<Versions>;
+  /**
+   * Reads the versions of a moment after the call; rejects as a read does. Present only if other
+   * processes write too, and the driver has to ask.
+   */
+  readonly readVersions?: () => Promise<Readonly<Versions>>;
   /**
    * Undefined, or settles when all who watch comments hear of what any node stores from then on;
    * rejects as a read does. Present only if `comments.watch` is.

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { it } from 'node:test';
 import { createIdSource } from '../../dist/domain/scalars.js';
-import { jsonTextResponse } from '../../dist/http/message.js';
+import { type HttpResponse, jsonTextResponse } from '../../dist/http/message.js';
+import { isPromise } from '../../dist/maybe-promise.js';
 import {
   createRecordTexts,
   createResponseCache,
@@ -14,14 +16,16 @@ import type { Store } from '../../dist/store/store.js';
 function open(bytesMax = 10_000, store = newStore()) {
   const responses = createResponseCache({ store, run: 'run', bytesMax });
   /** Begins a response that reads todos; the result makes and caches it. */
-  const begin = (key: string): ((body: string) => unknown) => {
-    const records = responses.read();
+  const begin = (key: string, records = responses.read()): ((body: string) => HttpResponse) => {
     void records.todos;
-    return (body) => responses.store(key, records, jsonTextResponse(200, body)).body;
+    return (body) => responses.store(key, records, jsonTextResponse(200, body));
   };
   /** What is responded: `body`, where that was made now. */
-  const ask = (key: string, body: string): unknown => responses.find(key)?.body ?? begin(key)(body);
-  return { store, ask, begin };
+  const ask = (key: string, body: string): unknown => {
+    const response = responses.respond(key, (records) => begin(key, records)(body));
+    return isPromise(response) ? response.then((made) => made.body) : response.body;
+  };
+  return { store, ask, begin, responses };
 }
 
 function newStore(): Store {
@@ -51,7 +55,7 @@ it('a write that comes while a response is made keeps it from being cached', asy
   const { store, ask, begin } = open();
   const finish = begin('a');
   await store.todos.create(todo);
-  assert.equal(finish('old'), 'old');
+  assert.equal(finish('old').body, 'old');
   assert.equal(ask('a', 'new'), 'new');
 });
 
@@ -69,11 +73,67 @@ it('keys and responses stay within their bytes, and the oldest give way', async 
   assert.equal(ask('too large', 'again'), 'again');
 });
 
-it('nothing is cached without bytes for it, or where the store has no versions', () => {
-  const other = { ...newStore(), versions: () => undefined };
-  for (const { ask } of [open(0), open(10_000, other)]) {
-    assert.deepEqual([ask('a', 'one'), ask('a', 'two')], ['one', 'two']);
-  }
+it('nothing is cached without bytes for it', () => {
+  const { ask } = open(0);
+  assert.deepEqual([ask('a', 'one'), ask('a', 'two')], ['one', 'two']);
+});
+
+/** A store that others write to, as a database server is; `fault` ends what it is asked. */
+function newSharedStore() {
+  const state = { number: 0, asked: 0, fault: undefined as Error | undefined };
+  const toVersions = (number: number) => ({ ...newStore().versions(), todos: number });
+  let last = toVersions(0);
+  const store: Store = {
+    ...newStore(),
+    versions: () => last,
+    async readVersions() {
+      state.asked += 1;
+      await Promise.resolve();
+      if (state.fault) throw state.fault;
+      last = toVersions(state.number);
+      return last;
+    },
+  };
+  return { state, store };
+}
+
+it('a store that others write to is asked before a cached response is sent', async () => {
+  const { state, store } = newSharedStore();
+  const { ask } = open(10_000, store);
+  const read = async (...bodies: string[]): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for (const body of bodies) found.push(await ask('a', body));
+    return found;
+  };
+  assert.deepEqual(await read('one', 'two', 'three'), ['one', 'one', 'one']);
+  assert.equal(state.asked, 2);
+  state.number += 1;
+  assert.deepEqual(await read('four', 'five'), ['four', 'four']);
+  assert.equal(state.asked, 4);
+  // What is known to be out of date is not asked for again.
+  await ask('b', 'other');
+  state.number += 1;
+  await ask('b', 'other');
+  assert.equal(state.asked, 5);
+  assert.deepEqual(await read('six'), ['six']);
+  assert.equal(state.asked, 5);
+});
+
+it('requests of one turn share what is made anew, but no stream and no failure to ask', async () => {
+  const { state, store } = newSharedStore();
+  const { ask, responses } = open(10_000, store);
+  await ask('a', 'one');
+  state.number += 1;
+  const both = [ask('a', 'two'), ask('a', 'three')];
+  assert.deepEqual(await Promise.all(both), ['two', 'two']);
+  state.number += 1;
+  const toStream = () => ({ ...jsonTextResponse(200, ''), body: Readable.from(['x']) });
+  const [one, other] = await Promise.all([1, 2].map(async () => responses.respond('a', toStream)));
+  assert.ok(one?.body instanceof Readable && other?.body instanceof Readable);
+  assert.notEqual(one.body, other.body);
+  await ask('b', 'one');
+  state.fault = new Error('Away.');
+  await assert.rejects(async () => ask('b', 'two'), state.fault);
 });
 
 it('a short response is text, a long one bytes', () => {

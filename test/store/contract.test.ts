@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
 import { readConfig } from '../../dist/config.js';
-import type { Area, InitialData, Store, Versions } from '../../dist/store/store.js';
+import type { Area, InitialData, Store } from '../../dist/store/store.js';
 import type { Account, Author } from '../../dist/store/model.js';
 import { openStore } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';
@@ -108,13 +108,13 @@ function testChanges(open: Open): void {
     for (const { update } of [posts, todos]) assert.equal(await update(nobody, {}), false);
   });
 
-  test('every write moves the versions of what it changes and no others', async (t) => {
+  test('every write moves the versions of what it changes', async (t) => {
     const store = await open(t);
-    if (store.versions() === undefined) return;
+    const read = async () => ({ ...((await store.readVersions?.()) ?? store.versions()) });
     const movedBy = async (write: () => unknown): Promise<readonly string[]> => {
-      const before = { ...store.versions() };
+      const before = await read();
       await write();
-      const after: Partial<Versions> = store.versions() ?? {};
+      const after = await read();
       return Object.keys(after).filter((area) => after[area as Area] !== before[area as Area]);
     };
     const { posts, comments, todos, articles } = store;
@@ -129,7 +129,12 @@ function testChanges(open: Open): void {
       ['articles', () => articles.change(1, retitle)],
       ['articles', () => articles.changeAll((all) => all.map(retitle))],
     ];
-    for (const [area, write] of writes) assert.deepEqual(await movedBy(write), [area]);
+    for (const [area, write] of writes) {
+      const moved = await movedBy(write);
+      assert.ok(moved.includes(area));
+      // A store that has to be asked cannot tell where there was a write.
+      if (store.readVersions === undefined) assert.deepEqual(moved, [area]);
+    }
     // Its comments go with it; what reads comments reads whether the post is there.
     assert.ok((await movedBy(() => posts.remove(id))).includes('posts'));
   });

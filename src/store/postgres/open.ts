@@ -17,6 +17,7 @@ import { createStatements, type PostgresContext } from './statements.ts';
 import { createFileIndex } from './files.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
+import { createSnapshots } from './snapshots.ts';
 import { migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
 
 type StartOptions = Pick<CheckOptions, 'log' | 'startSeconds'>;
@@ -48,8 +49,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     storedAccounts,
     comments: createComments(context, feed),
     articles: createArticles(context),
-    // Other nodes write too, so that a cached response could be out of date at any time.
-    versions: () => undefined,
+    ...createSnapshots(pool),
     placed: () => feed.placed(),
     async ping() {
       await pool.read(sql`SELECT 1`);
