@@ -104,6 +104,41 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.deepEqual(new Set(await Promise.all(seen)), new Set([before + 1]));
   });
 
+  it('shows one state in an iteration of the event loop, and the next one after it', async (t) => {
+    const { path, store } = await openNew(t);
+    const { id } = await store.posts.create(draft);
+    const before = store.versions().posts;
+    assert.notEqual(await store.posts.find(id), undefined);
+    // Its removal is seen by the read and by the versions, or by neither.
+    const isThere = (): boolean => store.posts.find(id) !== undefined;
+    inSqlite(path, (database) => database.exec('DELETE FROM posts'));
+    assert.deepEqual([isThere(), store.versions().posts], [true, before]);
+    await nextTurn();
+    assert.deepEqual([isThere(), store.versions().posts], [false, before + 1]);
+  });
+
+  it('shows what was written in the same iteration as a read before it', async (t) => {
+    const { store } = await openNew(t);
+    const created = store.posts.create(draft);
+    assert.equal(store.posts.find('none'), undefined);
+    const { id } = await created;
+    assert.notEqual(store.posts.find(id), undefined);
+  });
+
+  it('shows a post with many comments as removed, once it is, to reads beside it', async (t) => {
+    const { store } = await openNew(t);
+    const { id } = await store.posts.create(draft);
+    await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
+    const removal = { isDone: false };
+    const reading = (async () => {
+      for (; !removal.isDone; await nextTurn()) assert.notEqual(store.posts.find(id), undefined);
+    })();
+    await store.posts.remove(id);
+    removal.isDone = true;
+    assert.equal(store.posts.find(id), undefined);
+    await reading;
+  });
+
   const refusals: Readonly<Record<string, (path: string) => unknown>> = {
     'the file was written by a newer version': (path) =>
       inSqlite(path, (database) => database.exec('PRAGMA user_version = 1000')),

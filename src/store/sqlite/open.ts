@@ -21,13 +21,13 @@ import { checkSqlite, createFileCheck, openDatabase, prepareDatabase } from './d
 import { createArticles, createComments, createFileIndex } from './records.ts';
 import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
-import { createWrites } from './writes.ts';
+import { createTransactions } from './transactions.ts';
 
 export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
   const { initial, log } = options;
   const path = toPath(url);
   const context = await open(path, options);
-  const { database, writes } = context;
+  const { database, transactions } = context;
   const versions = createVersionsWithForeign(context);
   const storedAccounts = createStored(context);
   const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
@@ -47,7 +47,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     openFileIndex: (limits) => createFileIndex(context, limits),
     close() {
       if (!database.isOpen) return;
-      writes.flush();
+      transactions.flush();
       database.close();
     },
   };
@@ -71,10 +71,12 @@ function toPath(url: string): string {
 }
 
 /** Another process may have changed any table: SQLite tells that there was a write, not where. */
-function createVersionsWithForeign({ database, versions }: SqliteContext): Store['versions'] {
+function createVersionsWithForeign(context: SqliteContext): Store['versions'] {
+  const { database, transactions, versions } = context;
   const statement = database.prepare('PRAGMA data_version');
   let foreign = statement.get()?.['data_version'];
   return () => {
+    transactions.read();
     const found = statement.get()?.['data_version'];
     if (found !== foreign) for (const area of Object.keys(versions)) versions[area as Area] += 1;
     foreign = found;
@@ -86,8 +88,8 @@ async function open(path: string, options: DatabaseOptions): Promise<SqliteConte
   const { log, initial, timed, mayCreate, createId, now } = options;
   const database = await openDatabase(path, mayCreate);
   try {
-    const writes = createWrites(database, timed);
-    const opened = { database, versions: createVersions(), writes };
+    const transactions = createTransactions(database, timed);
+    const opened = { database, versions: createVersions(), transactions };
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
@@ -120,9 +122,9 @@ function fill(sql: SqliteContext['sql'], initial: InitialData): void {
   }
 }
 
-function createStored({ sql, writes, now }: SqliteContext): StoredAccounts {
+function createStored({ sql, transactions, now }: SqliteContext): StoredAccounts {
   return createStoredAccounts(sql, (account) =>
-    writes.run(() => {
+    transactions.write(() => {
       if (sql.put('accounts', toRow(account), unlessThere).length === 0) return false;
       const { id, username: name, email } = account;
       keepAuthor(sql, { id, name, email, createdAt: now() });

@@ -11,11 +11,11 @@ import type { SqliteContext } from './statements.ts';
 
 /** The transaction that stores a comment also checks that the post exists. */
 export function createComments(context: SqliteContext): Comments {
-  const { sql, writes, createId, now } = context;
+  const { sql, transactions, createId, now } = context;
   return {
     ...createShared(createTable(sql, 'comments')),
     add: (postId, content) =>
-      writes.run(() => {
+      transactions.write(() => {
         if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;
         const comment: Comment = { id: createId(), content, createdAt: now(), postId };
         sql.put('comments', toRow(comment));
@@ -25,7 +25,7 @@ export function createComments(context: SqliteContext): Comments {
 }
 
 /** JSON documents as sent (R14), by id. */
-export function createArticles({ writes, sql }: SqliteContext): Articles {
+export function createArticles({ transactions, sql }: SqliteContext): Articles {
   const toArticle = (row: Row): Article => toRecord('articles', row);
   const find = (id: number): Article | undefined => {
     const row = sql.find(['articles', 'id'], id);
@@ -41,17 +41,17 @@ export function createArticles({ writes, sql }: SqliteContext): Articles {
     all: createList(sql, 'articles'),
     find,
     save: (draft) =>
-      writes.run(() => {
+      transactions.write(() => {
         const { id, json } = draft;
         return save(id === undefined ? withId(draft, nextId()) : { id, json });
       }),
     change: (id, change) =>
-      writes.run(() => {
+      transactions.write(() => {
         const article = find(id);
         return article && save(change(article));
       }),
     changeAll: (change) =>
-      writes.run(() => {
+      transactions.write(() => {
         const before = wholeOf(sql.readArticles('id, document')).map(toArticle);
         // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
@@ -61,7 +61,7 @@ export function createArticles({ writes, sql }: SqliteContext): Articles {
 }
 
 export function createFileIndex(
-  { sql, writes }: Pick<SqliteContext, 'sql' | 'writes'>,
+  { sql, transactions }: Pick<SqliteContext, 'sql' | 'transactions'>,
   limits: FileLimits,
 ): DurableFileIndex {
   const total = 'SELECT count(*) AS n, coalesce(sum(size), 0) AS bytes FROM files';
@@ -72,7 +72,7 @@ export function createFileIndex(
   return {
     ...createFileStatements(sql),
     commit: (files) =>
-      writes.run(() => {
+      transactions.write(() => {
         const replaced = files.flatMap(({ storedName }) =>
           sql.read(find, [escapeText(storedName)]).map(toFile),
         );

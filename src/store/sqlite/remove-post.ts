@@ -9,7 +9,7 @@ import type { Posts } from '../store.ts';
 import { createTable } from '../sql/records.ts';
 import { openConnection, rollBack } from './database.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
-import { toStoreError } from './writes.ts';
+import { toStoreError } from './transactions.ts';
 
 const commentsPerStep = 500;
 
@@ -18,7 +18,7 @@ export function createRemovePost(
   context: SqliteContext,
   posts: Pick<Posts, 'remove'>,
 ): Posts['remove'] {
-  const { sql, versions, writes } = context;
+  const { sql, versions, transactions } = context;
   const ofPost = 'FROM comments INDEXED BY comments_of_post WHERE post_id = $1';
   const removeSome = `DELETE FROM comments WHERE seq IN
     (SELECT seq ${ofPost} LIMIT ${commentsPerStep}) RETURNING 1`;
@@ -28,7 +28,7 @@ export function createRemovePost(
   const removeInSteps = async (...args: Parameters<Posts['remove']>): Promise<boolean> => {
     const database = await openConnection(path);
     try {
-      const own = createStatements({ database, versions, writes });
+      const own = createStatements({ database, versions, transactions });
       const write: typeof sql.write = (...statement) => Promise.resolve(own.run(...statement));
       database.exec('BEGIN IMMEDIATE');
       while (own.run('comments', removeSome, [args[0]]).length > 0) await nextIteration();
@@ -46,7 +46,7 @@ export function createRemovePost(
   return (...args) => {
     const [more] = sql.read(`SELECT 1 ${ofPost} LIMIT 1 OFFSET ${commentsPerStep}`, [args[0]]);
     if (more === undefined) return posts.remove(...args);
-    const removed = last.then(() => writes.defer(() => removeInSteps(...args)));
+    const removed = last.then(() => transactions.defer(() => removeInSteps(...args)));
     last = removed.catch(() => undefined);
     return removed;
   };

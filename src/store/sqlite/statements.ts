@@ -24,7 +24,7 @@ import {
   type Write,
 } from '../sql/sql.ts';
 import type { Database, SqliteValue, Statement } from './database.ts';
-import type { Writes } from './writes.ts';
+import type { Transactions } from './transactions.ts';
 
 interface SqliteStatements extends Sql {
   find(key: Key, value: string | number): Row | undefined;
@@ -42,18 +42,18 @@ export interface SqliteContext extends RecordDeps {
   readonly database: Database;
   /** Each statement that writes to a table of these increments its number. */
   readonly versions: Versions;
-  readonly writes: Writes;
+  readonly transactions: Transactions;
   readonly sql: SqliteStatements;
 }
 
-interface StatementsDeps extends Pick<SqliteContext, 'database' | 'versions' | 'writes'> {
+interface StatementsDeps extends Pick<SqliteContext, 'database' | 'versions' | 'transactions'> {
   readonly timed?: TimeStatement | undefined;
 }
 
 export function createStatements({
   database,
   versions,
-  writes,
+  transactions,
   timed,
 }: StatementsDeps): SqliteStatements {
   const prepared = new Map<string, Statement>();
@@ -70,6 +70,7 @@ export function createStatements({
   const measured = <T>(work: () => T): T => {
     const startedAt = performance.now();
     try {
+      transactions.read();
       return work();
     } finally {
       timed?.('read', performance.now() - startedAt);
@@ -90,8 +91,8 @@ export function createStatements({
     read: (text, values) => measured(() => ask(text, values)),
     run,
     put,
-    insert: (table, row) => writes.run(() => put(table, row)),
-    write: (...statement) => writes.run(() => run(...statement)),
+    insert: (table, row) => transactions.write(() => put(table, row)),
+    write: (...statement) => transactions.write(() => run(...statement)),
     readPage(query, toPage) {
       const { name, table, toText, owner, limit } = query;
       const at = pageParameters(owner !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Group commit: writes that arrive in one iteration of the event loop share a transaction, and wait
- * for the disk together. Each is acknowledged after the commit.
+ * What arrives in one iteration of the event loop shares a transaction. Reads lock the file once,
+ * and find one state. Writes wait for the disk together, and each is acknowledged after the commit.
  */
 
 import { AppError, overloaded } from '../../errors.ts';
@@ -14,14 +14,19 @@ import {
   sqliteFull,
 } from './database.ts';
 
-export interface Writes {
+export interface Transactions {
+  /** Call it before a read: it opens the transaction of the reads, unless one is open. */
+  read(): void;
   /**
    * Runs `write` in a transaction and resolves with its value after the commit. If `write` throws
    * before its first statement, only it is rejected. If a statement fails, the whole transaction is
    * rolled back, and every write in it is rejected.
    */
-  run<T>(write: () => T): Promise<T>;
-  /** Writes wait for this work, which takes the write lock on another connection. */
+  write<T>(write: () => T): Promise<T>;
+  /**
+   * Writes wait for this work, which takes the write lock on another connection. Reads that follow
+   * it find what it wrote.
+   */
   defer<T>(work: () => Promise<T>): Promise<T>;
   /** Commits waiting writes now. They fail if another process holds the write lock. */
   flush(): void;
@@ -43,41 +48,34 @@ const lockedMilliseconds = 2_000;
 const retryMilliseconds = 20;
 
 /** `timed` is called with the duration of each transaction. */
-export function createWrites(database: Database, timed?: TimeStatement): Writes {
-  const begin = database.prepare('BEGIN IMMEDIATE');
+export function createTransactions(database: Database, timed?: TimeStatement): Transactions {
+  const beginReading = database.prepare('BEGIN');
+  const lock = createLock(database);
   const commit = database.prepare('COMMIT');
+  /** Whether there is a transaction: of reads, or the one in `flush`. */
+  let isOpen = false;
   let waiting: Waiting[] = [];
   let isDeferred = false;
-  /** The time since which another connection has held the lock. */
-  let lockedAt: number | undefined;
 
-  /** Returns false if the lock is held, after 10 ms; throws if it has been for too long. */
-  const begins = (patienceMilliseconds: number): boolean => {
-    try {
-      begin.run();
-    } catch (error) {
-      lockedAt ??= performance.now();
-      const patience = patienceMilliseconds - (performance.now() - lockedAt);
-      if (isKind(error, sqliteBusy) && patience > 0) return false;
-      lockedAt = undefined;
-      throw error;
-    }
-    lockedAt = undefined;
-    return true;
+  const endReading = (): void => {
+    if (isOpen) rollBack(database);
+    isOpen = false;
   };
 
   const flush = (patienceMilliseconds: number): void => {
+    endReading();
     const batch = waiting;
     waiting = [];
     if (batch.length === 0) return;
     const startedAt = performance.now();
     let settled: (() => void)[];
     try {
-      if (isDeferred || !begins(patienceMilliseconds)) {
+      if (isDeferred || !lock.take(patienceMilliseconds)) {
         waiting = batch;
         setTimeout(flush, retryMilliseconds, patienceMilliseconds);
         return;
       }
+      isOpen = true;
       settled = batch.map(attempt);
       commit.run();
     } catch (error) {
@@ -86,29 +84,64 @@ export function createWrites(database: Database, timed?: TimeStatement): Writes 
       for (const { reject } of batch) reject(fault);
       return;
     } finally {
+      isOpen = false;
       timed?.('write', performance.now() - startedAt);
     }
     for (const settle of settled) settle();
   };
 
   return {
+    read() {
+      if (isOpen) return;
+      beginReading.run();
+      isOpen = true;
+      setImmediate(endReading);
+    },
     flush: () => flush(0),
     async defer(work) {
       isDeferred = true;
       try {
         return await work();
       } finally {
+        endReading();
         isDeferred = false;
-        lockedAt = undefined;
+        lock.waitAnew();
       }
     },
-    run<T>(write: () => T) {
+    write<T>(write: () => T) {
       if (waiting.length >= waitingMax) return Promise.reject(busy());
       // `setImmediate` runs after the phase of the event loop in which requests are read.
       if (waiting.length === 0) setImmediate(flush, lockedMilliseconds);
       return new Promise<T>((resolve, reject) => {
         waiting.push({ write, resolve: resolve as Waiting['resolve'], reject });
       });
+    },
+  };
+}
+
+/** The write lock of the file, which another connection may hold. */
+function createLock(database: Database) {
+  const begin = database.prepare('BEGIN IMMEDIATE');
+  /** The time since which another connection has held it. */
+  let heldAt: number | undefined;
+  return {
+    /** Returns false if it is held, after 10 ms; throws if it has been for too long. */
+    take(patienceMilliseconds: number): boolean {
+      try {
+        begin.run();
+      } catch (error) {
+        heldAt ??= performance.now();
+        const patience = patienceMilliseconds - (performance.now() - heldAt);
+        if (isKind(error, sqliteBusy) && patience > 0) return false;
+        heldAt = undefined;
+        throw error;
+      }
+      heldAt = undefined;
+      return true;
+    },
+    /** From now on, waiting for it counts anew. */
+    waitAnew(): void {
+      heldAt = undefined;
     },
   };
 }
