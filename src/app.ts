@@ -47,7 +47,7 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /** The share of WAITING_BYTES_MAX for comments that are queued before they become events. */
 const commentShare = 1 / 8;
 
-/** The share of ANSWER_CACHE_BYTES_MAX for whole responses; texts of records get the rest. */
+/** The share of ANSWER_CACHE_BYTES_MAX for whole responses, if records are kept, as texts too. */
 const responseShare = 1 / 2;
 
 /** The memory of a page that is read from a database. */
@@ -125,11 +125,11 @@ export async function createApp(config: Config, deps: AppDeps) {
 /** The cache of responses, and how responses with records are made. */
 function createResponses({ answerCacheBytesMax }: Config, store: Store, pool: MemoryPool) {
   const run = randomBytes(9).toString('base64url');
-  const bytesMax = answerCacheBytesMax * responseShare;
-  const responses = createResponseCache({ store, run, bytesMax });
   const { keepsObjects } = store;
+  const bytesMax = answerCacheBytesMax * (keepsObjects ? responseShare : 1);
+  const responses = createResponseCache({ store, run, bytesMax });
   const toListResponse = createToListResponse(pool, keepsObjects ? 0 : readPageBytes);
-  const toText = createRecordTexts(keepsObjects ? answerCacheBytesMax - bytesMax : 0);
+  const toText = createRecordTexts(answerCacheBytesMax - bytesMax);
   return { responses, records: createRecordResponses({ responses, toListResponse, toText }) };
 }
 
