@@ -50,7 +50,7 @@ const retryMilliseconds = 20;
 /** `timed` is called with the duration of each transaction. */
 export function createTransactions(database: Database, timed?: TimeStatement): Transactions {
   const beginReading = database.prepare('BEGIN');
-  const lock = createLock(database);
+  const takeLock = createLock(database);
   const commit = database.prepare('COMMIT');
   /** Whether there is a transaction: of reads, or the one in `flush`. */
   let isOpen = false;
@@ -70,7 +70,7 @@ export function createTransactions(database: Database, timed?: TimeStatement): T
     const startedAt = performance.now();
     let settled: (() => void)[];
     try {
-      if (isDeferred || !lock.take(patienceMilliseconds)) {
+      if (isDeferred || !takeLock(patienceMilliseconds)) {
         waiting = batch;
         setTimeout(flush, retryMilliseconds, patienceMilliseconds);
         return;
@@ -105,7 +105,6 @@ export function createTransactions(database: Database, timed?: TimeStatement): T
       } finally {
         endReading();
         isDeferred = false;
-        lock.waitAnew();
       }
     },
     write<T>(write: () => T) {
@@ -119,30 +118,26 @@ export function createTransactions(database: Database, timed?: TimeStatement): T
   };
 }
 
-/** The write lock of the file, which another connection may hold. */
-function createLock(database: Database) {
+/**
+ * Takes the write lock of the file. The returned function returns false if another connection holds
+ * it, after 10 ms; it throws if one has done so for too long.
+ */
+function createLock(database: Database): (patienceMilliseconds: number) => boolean {
   const begin = database.prepare('BEGIN IMMEDIATE');
-  /** The time since which another connection has held it. */
+  /** The time since which it has been held. */
   let heldAt: number | undefined;
-  return {
-    /** Returns false if it is held, after 10 ms; throws if it has been for too long. */
-    take(patienceMilliseconds: number): boolean {
-      try {
-        begin.run();
-      } catch (error) {
-        heldAt ??= performance.now();
-        const patience = patienceMilliseconds - (performance.now() - heldAt);
-        if (isKind(error, sqliteBusy) && patience > 0) return false;
-        heldAt = undefined;
-        throw error;
-      }
+  return (patienceMilliseconds) => {
+    try {
+      begin.run();
+    } catch (error) {
+      heldAt ??= performance.now();
+      const patience = patienceMilliseconds - (performance.now() - heldAt);
+      if (isKind(error, sqliteBusy) && patience > 0) return false;
       heldAt = undefined;
-      return true;
-    },
-    /** From now on, waiting for it counts anew. */
-    waitAnew(): void {
-      heldAt = undefined;
-    },
+      throw error;
+    }
+    heldAt = undefined;
+    return true;
   };
 }
 
