@@ -224,9 +224,10 @@ test('a body that pauses is handed on as far as it came', async (t) => {
   assert.equal((await client.ask('2')).body.toString(), '12');
 });
 
-const chunks = isLong ? 1_000_000 : 100_000;
+const chunks = 1_000_000;
 const connections = isLong ? 3 : 1;
-const growthMax = 100 * 1024 * 1024;
+/** Kept chunks take 400 MiB of a connection; the garbage of others up to 110, however many come. */
+const growthMax = 200 * 1024 * 1024;
 const form = '--b\r\nContent-Disposition: form-data; name="f"; filename="x"\r\n\r\n';
 
 for (const { path, type, first, last, status } of [
@@ -239,7 +240,7 @@ for (const { path, type, first, last, status } of [
     status: 200,
   },
 ]) {
-  test(`${chunks} chunks of a byte for ${path} take no more memory than a file`, async (t) => {
+  test(`${chunks} chunks of a byte for ${path} are not kept`, async (t) => {
     const program = await runProgram(t, { measured: true });
     const server = await program.listening();
     const start = await program.measure();
