@@ -63,13 +63,14 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
     ): MaybePromise<HttpResponse> {
       const { path, query } = request;
       const target = query === '' ? path : `${path}?${query}`;
-      return responses.respond(target, (records) => {
+      const readTarget = (records: Reading): MaybePromise<HttpResponse> => {
         const asked = toListQuery(query, route);
         const usual = toTarget(route.key, asked);
         const make = (reading: Reading): Promise<HttpResponse> => readList(asked, route, reading);
         // A target can spell a page in several ways: only the usual one is cached.
-        return target === usual ? make(records) : responses.respond(usual, make);
-      });
+        return target === usual ? make(records) : responses.respond(usual, make, true);
+      };
+      return responses.respond(target, readTarget, true);
     },
   };
 

@@ -94,14 +94,19 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
   const read = (): Reading => new Reading(store, run);
 
   /** For a store that has to be asked whether a response is current. */
-  const respondConfirmed = async (key: string, entry: Entry, make: Make): Promise<HttpResponse> => {
+  const respondConfirmed = async (
+    key: string,
+    { records, response }: Entry,
+    make: Make,
+  ): Promise<HttpResponse> => {
     try {
-      if (entry.records.isCurrent() && entry.records.isCurrent(await store.readVersions?.())) {
-        return entry.response;
-      }
+      if (records.isCurrent() && records.isCurrent(await store.readVersions?.())) return response;
     } catch (error) {
       return make(new Reading(store, run, error as Error)); // a store rejects with errors
     }
+    return respondTogether(key, make);
+  };
+  const respondTogether = async (key: string, make: Make): Promise<HttpResponse> => {
     const shared = asked.get(key);
     if (shared === undefined) {
       const made = endOfTurn().then(() => {
@@ -122,12 +127,16 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
      * Returns the cached response for `key` (Latin-1 text), if nothing that it read has been
      * written to since; otherwise what `make` returns. If the store has to be asked, requests of
      * the same turn of the event loop share that; if it does not answer, what `make` reads fails.
+     * With `isRead` they share the first response for a key too; without, it may be to a mutation.
      */
-    respond(key: string | undefined, make: Make): MaybePromise<HttpResponse> {
+    respond(key: string | undefined, make: Make, isRead = false): MaybePromise<HttpResponse> {
+      const isShared = store.readVersions !== undefined;
       const entry = key === undefined ? undefined : entries.get(key);
-      if (key === undefined || entry === undefined) return make(read());
-      if (store.readVersions !== undefined) return respondConfirmed(key, entry, make);
-      return entry.records.isCurrent() ? entry.response : make(read());
+      if (key !== undefined && entry !== undefined) {
+        if (isShared) return respondConfirmed(key, entry, make);
+        if (entry.records.isCurrent()) return entry.response;
+      } else if (key !== undefined && isRead && isShared) return respondTogether(key, make);
+      return make(read());
     },
     /**
      * Caches a response that depends on nothing but `records`, unless its body is a stream. Returns

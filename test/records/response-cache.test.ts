@@ -136,6 +136,21 @@ it('requests of one turn share what is made anew, but no stream and no failure t
   await assert.rejects(async () => ask('b', 'two'), state.fault);
 });
 
+it('equal reads of one turn share their first response, and what may be a mutation does not', async () => {
+  const { responses } = open(10_000, newSharedStore().store);
+  let made = 0;
+  const make = (): HttpResponse => jsonTextResponse(200, String((made += 1)));
+  for (const [isRead, expected] of [
+    [true, ['1', '1']],
+    [false, ['2', '3']],
+  ] as const) {
+    const both = [1, 2].map(async () => responses.respond('a', make, isRead));
+    const bodies = (await Promise.all(both)).map(({ body }) => body);
+    assert.deepEqual(bodies, expected);
+  }
+  assert.equal((await responses.respond('a', make, true)).body, '4');
+});
+
 it('a short response is text, a long one bytes', () => {
   const long = `"${'é'.repeat(3_000)}"`;
   assert.deepEqual([toJsonBody('{}'), toJsonBody(long)], ['{}', Buffer.from(long)]);

@@ -52,6 +52,24 @@ test('a response is cached while nobody commits', { skip }, async (t) => {
   assert.equal(made, before + 1);
 });
 
+test('equal mutations that arrive together are carried out one by one', { skip }, async (t) => {
+  const server = await startServer(t, { env: { STORE_URL: await database.emptyDatabase() } });
+  const body = JSON.stringify({
+    query: 'mutation { createPost(createPostInput: { title: "same", content: "same" }) }',
+  });
+  const create = async (): Promise<string> => {
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await server.fetch('/graphql', { method: 'POST', headers, body });
+    const { data } = (await response.json()) as { data: { createPost: string } };
+    return data.createPost;
+  };
+  // The first ones open connections, so that the others arrive in the same iterations.
+  for (const count of [50, 50, 50]) {
+    const ids = await Promise.all(times(count).map(create));
+    assert.equal(new Set(ids).size, count);
+  }
+});
+
 test('a database that does not answer is no reason to send what is cached', { skip }, async (t) => {
   const store = await openOn(t, await database.emptyDatabase());
   const responses = createResponseCache({ store, run: 'run', bytesMax: 10_000 });
