@@ -94,19 +94,12 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
   const read = (): Reading => new Reading(store, run);
 
   /** For a store that has to be asked whether a response is current. */
-  const respondConfirmed = async (
-    key: string,
-    { records, response }: Entry,
-    make: Make,
-  ): Promise<HttpResponse> => {
+  const respondShared = async (key: string, entry: Entry | undefined, make: Make) => {
     try {
-      if (records.isCurrent() && records.isCurrent(await store.readVersions?.())) return response;
+      if (entry?.records.isCurrent(await store.readVersions?.()) === true) return entry.response;
     } catch (error) {
       return make(new Reading(store, run, error as Error)); // a store rejects with errors
     }
-    return respondTogether(key, make);
-  };
-  const respondTogether = async (key: string, make: Make): Promise<HttpResponse> => {
     const shared = asked.get(key);
     if (shared === undefined) {
       const made = endOfTurn().then(() => {
@@ -130,13 +123,11 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
      * With `isRead` they share the first response for a key too; without, it may be to a mutation.
      */
     respond(key: string | undefined, make: Make, isRead = false): MaybePromise<HttpResponse> {
-      const isShared = store.readVersions !== undefined;
       const entry = key === undefined ? undefined : entries.get(key);
-      if (key !== undefined && entry !== undefined) {
-        if (isShared) return respondConfirmed(key, entry, make);
-        if (entry.records.isCurrent()) return entry.response;
-      } else if (key !== undefined && isRead && isShared) return respondTogether(key, make);
-      return make(read());
+      if (key === undefined || (entry === undefined && !isRead)) return make(read());
+      const current = entry?.records.isCurrent() === true ? entry : undefined;
+      if (store.readVersions !== undefined) return respondShared(key, current, make);
+      return current?.response ?? make(read());
     },
     /**
      * Caches a response that depends on nothing but `records`, unless its body is a stream. Returns
