@@ -5,7 +5,6 @@ import type { RecordDeps } from '../sql/records.ts';
 import {
   columnsOf,
   isShortened,
-  namesOf,
   type NewRow,
   type Row,
   sizeOf,
@@ -122,7 +121,7 @@ interface Page {
 /** Pages of one list. What is too long for a joined statement is read alone. */
 function readPages(
   pool: Pool,
-  { table, order, toText, owner, after, members }: PageQuery,
+  { table, order, toText, owner, after, columns, members }: PageQuery,
 ): Kind<Page, unknown> {
   const isByStatus = owner?.[0] === 'status';
   // A status has more rows than an author or a post.
@@ -137,8 +136,7 @@ function readPages(
   const page = members
     ? `SELECT string_agg(json, E'\\n') AS json
       FROM (${toText(toJson(table, members, bytesMax), start)}) AS row`
-    : toText(toShort(table, bytesMax), start);
-  const columns = namesOf(table).filter((column) => column !== owner?.[0]);
+    : toText(toShort(table, bytesMax, columns), start);
   const rowText = members ? 'page.json' : `page.place, page.${columns.join(', page.')}`;
   const text = `SELECT start.at, ${rowText} FROM
     unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
@@ -164,7 +162,7 @@ function readPages(
       }
       return pages.map((asked, at) => {
         const read = found.get(String(at + 1)) ?? [];
-        const rows = members ? toTexts(read) : withOwner(read, asked.query.owner);
+        const rows = members ? toTexts(read) : read;
         if (at >= end || rows.some((row) => isShortened(table, row))) return alone;
         return asked.toPage({ rows, isCut: false });
       });
@@ -175,14 +173,6 @@ function readPages(
       return toPage(await readBounded(pool, bounded, askedAt));
     },
   };
-}
-
-/** Adds to the rows what all rows of an owner have, and is not read with each of them. */
-function withOwner(rows: readonly Row[], owner: PageQuery['owner']): readonly Row[] {
-  if (owner !== undefined) {
-    for (const row of rows as Record<string, unknown>[]) row[owner[0]] = owner[1];
-  }
-  return rows;
 }
 
 /** JSON has no line feeds. A page with an escaped text (see `rows.ts`) is an empty one. */

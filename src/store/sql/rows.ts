@@ -141,13 +141,13 @@ export function sizeOf(table: Table): string {
   return textsOf[table]?.map((column) => `octet_length(${column})`).join(' + ') ?? '0';
 }
 
-/** The columns of a table; texts of more bytes together are null. */
-export function toShort(table: Table, bytesMax: string): string {
+/** These columns of a table; texts of more bytes together are null. */
+export function toShort(table: Table, bytesMax: string, columns = namesOf(table)): string {
   const toShortColumn = (column: string): string =>
     textsOf[table]?.includes(column) === true
       ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
       : column;
-  return namesOf(table).map(toShortColumn).join(', ');
+  return columns.map(toShortColumn).join(', ');
 }
 
 /** The JSON of a row with these members, which have texts; if these have more bytes, empty. */

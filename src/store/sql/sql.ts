@@ -5,7 +5,7 @@
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import { kinds, type Listed, type Order, type RecordOf, tooLongToChange } from '../drivers.ts';
-import { type NewRow, type Row, type Table, toRecord, type Value } from './rows.ts';
+import { namesOf, type NewRow, type Row, type Table, toRecord, type Value } from './rows.ts';
 import { type List, type Page, pageRecordsMax, type RecordText } from '../store.ts';
 
 export interface Sql {
@@ -49,6 +49,8 @@ export interface PageQuery {
   /** Maximum number of rows. */
   readonly limit: number;
   readonly owner?: Owner | undefined;
+  /** What has to be read: the rows of an owner have it in common. */
+  readonly columns: readonly string[];
   /** A driver may return rows as JSON with these members. */
   readonly members?: readonly string[] | undefined;
 }
@@ -116,6 +118,8 @@ export function wholeOf({ rows, isCut }: RowPage): readonly Row[] {
 export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner): List<RecordOf[N]> {
   const { order } = kinds[table];
   const name = `${sql.schema}${table}`;
+  const columns = namesOf(table).filter((column) => column !== owner?.[0]);
+  const common = owner && { [owner[0]]: owner[1] };
   // Articles are ordered by id, other records by the order in which they were stored (R2).
   const key = table === 'articles' ? 'id' : 'seq';
   const [beyond, start] = order === 'ASC' ? ['>', 0] : ['<', Number.MAX_SAFE_INTEGER];
@@ -136,17 +140,18 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
         name: `${table} ${owner?.[0] ?? ''} ${kind} ${members?.join() ?? ''}`,
         table,
         order,
-        toText(columns, { owner: value, after: from, limit: rowsMax }) {
+        toText(selected, { owner: value, after: from, limit: rowsMax }) {
           const place = kind === 'number' ? from : placeOf(from);
           const rows = owner
             ? sql.ofOne(table, order, { column: owner[0], owner: value, place, limit: rowsMax })
             : `${name} WHERE ${key} ${beyond} ${place} ORDER BY ${key} ${order} LIMIT ${rowsMax}`;
-          return `SELECT ${key} AS place, ${columns} FROM ${rows}`;
+          return `SELECT ${key} AS place, ${selected} FROM ${rows}`;
         },
         after,
         // One more row is read, to know whether there is a next page.
         limit: limit + 1,
         owner,
+        columns,
         members,
       },
       ({ rows, isCut }) => {
@@ -156,7 +161,9 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
         const next = isLast
           ? undefined
           : () => readFrom(isText(last) ? last.id : Number(last['place']), limit, members);
-        return { records: read.map((row) => (isText(row) ? row : toRecord(table, row))), next };
+        const toFound = (row: Row): RecordOf[N] | RecordText =>
+          isText(row) ? row : toRecord(table, Object.assign(row, common));
+        return { records: read.map(toFound), next };
       },
     );
   };

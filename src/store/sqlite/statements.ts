@@ -94,7 +94,7 @@ export function createStatements({
     insert: (table, row) => transactions.write(() => put(table, row)),
     write: (...statement) => transactions.write(() => run(...statement)),
     readPage(query, toPage) {
-      const { name, table, toText, owner, limit } = query;
+      const { name, table, toText, owner, columns, limit } = query;
       const at = pageParameters(owner !== undefined);
       // SQLite would plan the statement again for each value of a parameter behind LIMIT, which
       // takes longer than reading a few rows.
@@ -105,9 +105,9 @@ export function createStatements({
       const textMax = String(pageBytesMax / rowsMax);
       return measured(() => {
         const short = prepare(`${name} ${rowsMax}`, () =>
-          toText(toShort(table, textMax), parameters),
+          toText(toShort(table, textMax, columns), parameters),
         );
-        const rows = readRows(short, values, ['place', ...namesOf(table)]);
+        const rows = readRows(short, values, ['place', ...columns]);
         if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
         const whole = prepare(name, () => toText(columnsOf[table], parameters));
         return toPage(readBounded(whole.iterate(...values), pageBytesMax));
