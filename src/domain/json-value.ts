@@ -1,7 +1,8 @@
 /** JSON values: size, copies and equality within limits, and pointers into them (RFC 6901). */
 
 import { AppError, invalidBody } from '../errors.ts';
-import { jsonDepthMax, jsonValuesMax, parseText } from '../http/json.ts';
+import { jsonDepthMax, jsonValuesMax } from '../http/json.ts';
+import { parseText } from '../http/json-names.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
 /**

@@ -8,8 +8,8 @@
 import jsonPatch, { type Operation } from 'fast-json-patch';
 import mergePatch from 'json-merge-patch';
 import { AppError } from '../errors.ts';
-import { isObject, parseText } from '../http/json.ts';
-import { replaceNames } from '../http/json-names.ts';
+import { isObject } from '../http/json.ts';
+import { parseText, replaceNames } from '../http/json-names.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 import {
   copyJson,

@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { endOfString, parseWithNames } from './json-names.ts';
+import { endOfString, parseText } from './json-names.ts';
 import { hasUtf8Charset, parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 
@@ -61,11 +61,6 @@ export function parseJson(source: Buffer | string): unknown {
   // Both faults need an escape or this name in the text, so other texts are not walked.
   if (json.includes('\\u') || json.includes('__proto__')) checkStrings(value);
   return value;
-}
-
-/** `JSON.parse` for names that anybody chose. */
-export function parseText(json: string): unknown {
-  return json.includes('\\') ? parseWithNames(json) : JSON.parse(json);
 }
 
 /** Checks depth, numbers and the count of values, before they take memory. */

@@ -59,3 +59,37 @@ test('items that are asked for together hold up none that is alone', async () =>
   gates.together.open();
   await short;
 });
+
+test('what came a second later is not joined, and so not refused for having waited too long', async (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  const opened = gate();
+  const sent: { items: readonly string[]; askedAt: number }[] = [];
+  const ask = createGather<string, number>({
+    weightMax: 10,
+    weightOf: () => 1,
+    async together(items, askedAt) {
+      sent.push({ items, askedAt });
+      await opened.opened;
+      return items.map(() => askedAt);
+    },
+    alone: () => Promise.reject(new Error('Nothing is asked for alone.')),
+  });
+  const first = ask('first');
+  await until(() => sent.length === 1);
+  const second = ask('second');
+  await until(() => sent.length === 2);
+  const later: Promise<number>[] = [];
+  for (now of [0, 500, 1_000, 1_999, 2_000]) later.push(ask('equal'), ask(`at ${now}`));
+  opened.open();
+  assert.deepEqual(await Promise.all([first, second]), [0, 0]);
+  assert.deepEqual(
+    await Promise.all(later),
+    [0, 0, 0, 0, 1_000, 1_000, 1_000, 1_000, 2_000, 2_000],
+  );
+  assert.deepEqual(sent.slice(2), [
+    { items: ['equal', 'at 0', 'at 500'], askedAt: 0 },
+    { items: ['equal', 'at 1000', 'at 1999'], askedAt: 1_000 },
+    { items: ['equal', 'at 2000'], askedAt: 2_000 },
+  ]);
+});

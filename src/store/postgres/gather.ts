@@ -28,18 +28,23 @@ export type Gather<Item, Result> = (item: Item) => Promise<Result>;
 const runningMax = 3;
 /** Of these, at most so many are of items together, and so many of items alone: none waits long. */
 const sameMax = 2;
+/** Only what came within this time is joined: who asks first decides when all are too late. */
+const joinedMilliseconds = 1_000;
 /** Limit for the items that wait: far more than one request may ask for. */
 const waitingMax = 100_000;
 
 class Entry<Item, Result> {
   readonly item: Item;
-  readonly askedAt = performance.now();
+  readonly key: unknown;
+  readonly askedAt: number;
   resolve: (result: Result) => void = () => undefined;
   reject: (error: unknown) => void = () => undefined;
   readonly result: Promise<Result>;
 
-  constructor(item: Item) {
+  constructor(item: Item, key: unknown, askedAt: number) {
     this.item = item;
+    this.key = key;
+    this.askedAt = askedAt;
     this.result = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -48,15 +53,16 @@ class Entry<Item, Result> {
 }
 
 export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Item, Result> {
-  /** What was not sent yet, by its key. */
-  const waiting = new Map<unknown, Entry<Item, Result>>();
+  /** What was not sent yet, and the last of each key. */
+  const waiting: Entry<Item, Result>[] = [];
+  const lastOf = new Map<unknown, Entry<Item, Result>>();
   /** What was sent together, and has to be sent alone. */
   const single: Entry<Item, Result>[] = [];
   const running = { together: 0, alone: 0 };
   let isScheduled = false;
 
   const schedule = (): void => {
-    if (isScheduled || waiting.size + single.length === 0) return;
+    if (isScheduled || waiting.length + single.length === 0) return;
     isScheduled = true;
     setImmediate(send);
   };
@@ -65,8 +71,10 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
   const send = (): void => {
     isScheduled = false;
     while (isFree('alone') && single.length > 0) void run('alone', sendAlone(single.shift()));
-    while (isFree('together') && waiting.size > 0) {
-      void run('together', sendTogether(takeBatch(waiting, kind)));
+    while (isFree('together') && waiting.length > 0) {
+      const batch = waiting.splice(0, countJoined(waiting, kind));
+      for (const entry of batch) if (lastOf.get(entry.key) === entry) lastOf.delete(entry.key);
+      void run('together', sendTogether(batch));
     }
   };
   const run = async (how: 'together' | 'alone', sent: Promise<void> | undefined): Promise<void> => {
@@ -81,10 +89,9 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
     try {
       const items = batch.map(({ item }) => item);
       const results = await kind.together(items, batch[0]?.askedAt ?? 0);
-      for (const [at, entry] of batch.entries()) {
-        const result = results[at] as Result | typeof alone; // there are as many as items
-        if (result === alone) single.push(entry);
-        else entry.resolve(result);
+      for (const [at, result] of results.entries()) {
+        if (result === alone) single.push(batch[at] as Entry<Item, Result>);
+        else batch[at]?.resolve(result);
       }
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -93,28 +100,28 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
 
   return (item) => {
     const key = kind.keyOf?.(item) ?? item;
-    const found = waiting.get(key);
-    if (found !== undefined) return found.result;
-    if (waiting.size >= waitingMax) return Promise.reject(busy());
-    const entry = new Entry<Item, Result>(item);
-    waiting.set(key, entry);
+    const now = performance.now();
+    const last = lastOf.get(key);
+    if (last !== undefined && now - last.askedAt < joinedMilliseconds) return last.result;
+    if (waiting.length >= waitingMax) return Promise.reject(busy());
+    const entry = new Entry<Item, Result>(item, key, now);
+    waiting.push(entry);
+    lastOf.set(key, entry);
     schedule();
     return entry.result;
   };
 }
 
-/** Takes the next entries out of the map: those of one statement. */
-function takeBatch<Item, Result>(
-  waiting: Map<unknown, Entry<Item, Result>>,
+/** Returns how many of the entries, from the first on, go into one statement. */
+function countJoined<Item, Result>(
+  waiting: readonly Entry<Item, Result>[],
   { weightMax, weightOf }: Kind<Item, Result>,
-): readonly Entry<Item, Result>[] {
-  const batch: Entry<Item, Result>[] = [];
+): number {
+  const endsAt = (waiting[0]?.askedAt ?? 0) + joinedMilliseconds;
   let weight = 0;
-  for (const [key, entry] of waiting) {
-    weight += weightOf(entry.item);
-    if (batch.length > 0 && weight > weightMax) break;
-    waiting.delete(key);
-    batch.push(entry);
-  }
-  return batch;
+  const end = waiting.findIndex(({ item, askedAt }, at) => {
+    weight += weightOf(item);
+    return at > 0 && (weight > weightMax || askedAt >= endsAt);
+  });
+  return end === -1 ? waiting.length : end;
 }
