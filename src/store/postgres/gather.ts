@@ -33,29 +33,18 @@ const joinedMilliseconds = 1_000;
 /** Limit for the items that wait: far more than one request may ask for. */
 const waitingMax = 100_000;
 
-class Entry<Item, Result> {
+interface Entry<Item, Result> {
   readonly item: Item;
   readonly key: unknown;
   readonly askedAt: number;
-  resolve: (result: Result) => void = () => undefined;
-  reject: (error: unknown) => void = () => undefined;
-  readonly result: Promise<Result>;
-
-  constructor(item: Item, key: unknown, askedAt: number) {
-    this.item = item;
-    this.key = key;
-    this.askedAt = askedAt;
-    this.result = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-  }
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Item, Result> {
-  /** What was not sent yet, and the last of each key. */
+  /** What was not sent yet, and what the last of each key gets. */
   const waiting: Entry<Item, Result>[] = [];
-  const lastOf = new Map<unknown, Entry<Item, Result>>();
+  const lastOf = new Map<unknown, { askedAt: number; result: Promise<Result> }>();
   /** What was sent together, and has to be sent alone. */
   const single: Entry<Item, Result>[] = [];
   const running = { together: 0, alone: 0 };
@@ -73,7 +62,9 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
     while (isFree('alone') && single.length > 0) void run('alone', sendAlone(single.shift()));
     while (isFree('together') && waiting.length > 0) {
       const batch = waiting.splice(0, countJoined(waiting, kind));
-      for (const entry of batch) if (lastOf.get(entry.key) === entry) lastOf.delete(entry.key);
+      for (const { key, askedAt } of batch) {
+        if (lastOf.get(key)?.askedAt === askedAt) lastOf.delete(key);
+      }
       void run('together', sendTogether(batch));
     }
   };
@@ -89,9 +80,10 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
     try {
       const items = batch.map(({ item }) => item);
       const results = await kind.together(items, batch[0]?.askedAt ?? 0);
-      for (const [at, result] of results.entries()) {
-        if (result === alone) single.push(batch[at] as Entry<Item, Result>);
-        else batch[at]?.resolve(result);
+      for (const [at, entry] of batch.entries()) {
+        const result = results[at] as Result | typeof alone; // there are as many as items
+        if (result === alone) single.push(entry);
+        else entry.resolve(result);
       }
     } catch (error) {
       for (const { reject } of batch) reject(error);
@@ -100,15 +92,16 @@ export function createGather<Item, Result>(kind: Kind<Item, Result>): Gather<Ite
 
   return (item) => {
     const key = kind.keyOf?.(item) ?? item;
-    const now = performance.now();
+    const askedAt = performance.now();
     const last = lastOf.get(key);
-    if (last !== undefined && now - last.askedAt < joinedMilliseconds) return last.result;
+    if (last !== undefined && askedAt - last.askedAt < joinedMilliseconds) return last.result;
     if (waiting.length >= waitingMax) return Promise.reject(busy());
-    const entry = new Entry<Item, Result>(item, key, now);
-    waiting.push(entry);
-    lastOf.set(key, entry);
+    const result = new Promise<Result>((resolve, reject) => {
+      waiting.push({ item, key, askedAt, resolve, reject });
+    });
+    lastOf.set(key, { askedAt, result });
     schedule();
-    return entry.result;
+    return result;
   };
 }
 
