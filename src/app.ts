@@ -22,6 +22,7 @@ import { createToListResponse } from './records/list-response.ts';
 import { createRecordResponses } from './records/records.ts';
 import { createRecordTexts, createResponseCache } from './records/response-cache.ts';
 import { createRouter } from './router.ts';
+import { createScheduler, type RunInTurn } from './scheduler.ts';
 import { openUploads } from './store/files/open.ts';
 import type { Account } from './store/model.ts';
 import { openStore } from './store/open.ts';
@@ -62,6 +63,8 @@ export async function createApp(config: Config, deps: AppDeps) {
   const accounts = await loadAccounts(config);
   const pool = new MemoryPool(config.waitingBytesMax * (1 - commentShare));
   const adminPool = new MemoryPool(adminPoolBytes);
+  const scheduler = createScheduler();
+  const { run } = scheduler;
   const readings = { pool, graphql: () => graphql.count(), uploads: () => uploads };
   const { observer, security, metrics } = createMonitor(config, { ...deps, ...readings });
   const store = await openStore(config.storeUrl, {
@@ -69,6 +72,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     now: createLocalClock(now),
     initial: initialData(accounts, config.demoData),
     log,
+    run,
     timed: metrics?.statement,
     bytesMax: config.memoryStoreBytesMax,
     listenUrl: config.storeListenUrl,
@@ -83,12 +87,13 @@ export async function createApp(config: Config, deps: AppDeps) {
     createName: createUuid,
     log,
   });
-  const shared = { log, config, observer, pool, metrics, store, createUuid, uploads };
+  const shared = { log, config, observer, pool, scheduler, run, metrics, store, createUuid };
   const parts = {
     ...shared,
+    uploads,
     ...createComments(store, config.waitingBytesMax * commentShare),
     ...createLogins(config, store, { ...deps, accounts, security }),
-    ...createResponses(config, store, pool),
+    ...createResponses(config, store, shared),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   };
   const graphql = createGraphqlHandlers(parts);
@@ -101,7 +106,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     listener,
     pool,
     /** Serves ADMIN_PORT. */
-    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
+    adminListener: listenTo(adminRoutes, { log, run, pool: adminPool }),
     adminPool,
     /** False in a build without pages, such as dist/inkwell.mjs alone. */
     hasUi: pages.home !== undefined,
@@ -123,19 +128,23 @@ export async function createApp(config: Config, deps: AppDeps) {
 }
 
 /** The cache of responses, and how responses with records are made. */
-function createResponses({ answerCacheBytesMax }: Config, store: Store, pool: MemoryPool) {
+function createResponses(
+  { answerCacheBytesMax }: Config,
+  store: Store,
+  deps: { readonly pool: MemoryPool; readonly run: RunInTurn },
+) {
   const run = randomBytes(9).toString('base64url');
   const { keepsObjects } = store;
   const bytesMax = answerCacheBytesMax * (keepsObjects ? responseShare : 1);
   const responses = createResponseCache({ store, run, bytesMax });
-  const toListResponse = createToListResponse(pool, keepsObjects ? 0 : readPageBytes);
+  const toListResponse = createToListResponse(deps, keepsObjects ? 0 : readPageBytes);
   const toText = createRecordTexts(answerCacheBytesMax - bytesMax);
   return { responses, records: createRecordResponses({ responses, toListResponse, toText }) };
 }
 
 function listenTo(
   routes: readonly Route[],
-  deps: Pick<ExchangeDeps, 'log' | 'pool' | 'cors' | 'observer'>,
+  deps: Pick<ExchangeDeps, 'log' | 'pool' | 'run' | 'cors' | 'observer'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
   return createListener({ ...createRouter(routes), ...deps, idPrefix });

@@ -1,65 +1,64 @@
 /**
- * Shares the event loop between long tasks: those that wait continue in later turns of the loop, so
- * that other requests are served in between.
+ * Shares the event loop: work that a client can make long runs in turns of one scheduler for the
+ * whole process, so that requests which need nothing are served in between (R47).
+ *
+ * 1. `run(work)` calls `work` at once if the present turn has time and nothing waits.
+ * 2. Otherwise `work` waits, first come, first served, and is called in a later turn.
+ * 3. A turn is one iteration of the event loop. It grants work until `turnMilliseconds` are used:
+ *    the work that crosses this limit is the last, so a turn takes that long and one work longer.
+ *
+ *     iteration 1: A (2 ms), B (9 ms)   C and D came too: they wait
+ *     iteration 2: sockets are read     C (4 ms), D (4 ms)
+ *
+ * There is no promise of a turn: all that await one would continue before any of them has worked.
  */
 
-/** How long tasks may run in one turn of the loop. */
-const turnMilliseconds = 5;
+import type { MaybePromise } from './maybe-promise.ts';
+
+/** How long work is granted in one turn. */
+export const turnMilliseconds = 5;
+
+/** Calls `work` in a turn. Returns what it returns, or a promise of that if it waits. */
+export type RunInTurn = <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
+
+export type Scheduler = ReturnType<typeof createScheduler>;
 
 export function createScheduler() {
-  const waiting: { readonly resolve: () => void; readonly hasYielded: boolean }[] = [];
-  /** When no further operation may start in this turn; undefined if none has started. */
+  const waiting: (() => void)[] = [];
+  /** When the present turn has no more time; undefined before its first work. */
   let end: number | undefined;
-  let isScheduled = false;
   let turns = 0;
 
-  const schedule = (): void => {
-    if (!isScheduled) setImmediate(beginTurn);
-    isScheduled = true;
+  const begin = (): number => {
+    turns += 1;
+    setImmediate(next);
+    return (end = performance.now() + turnMilliseconds);
   };
-  const beginTurn = (): void => {
-    isScheduled = false;
+  const next = (): void => {
     end = undefined;
-    if (waiting.length > 0) resume(open());
+    if (waiting.length === 0) return;
+    const until = begin();
+    do waiting.shift()?.();
+    while (waiting.length > 0 && performance.now() < until);
   };
-  /** One who yielded, or those who wait to start an operation until the time of a turn is used. */
-  const resume = (until: number): void => {
-    const next = waiting.shift();
-    next?.resolve();
-    if (next?.hasYielded !== false) return;
-    // A microtask comes after what the operation does at once.
-    queueMicrotask(() => {
-      if (waiting[0]?.hasYielded === false && performance.now() < until) resume(until);
+  const run: RunInTurn = <T>(work: () => MaybePromise<T>): MaybePromise<T> => {
+    const isFree = waiting.length === 0 && performance.now() < (end ?? begin());
+    if (isFree) return work();
+    return new Promise<T>((resolve, reject) => {
+      waiting.push(() => {
+        try {
+          resolve(work());
+        } catch (error) {
+          reject(error);
+        }
+      });
     });
   };
-  const open = (): number => {
-    end = performance.now() + turnMilliseconds;
-    turns += 1;
-    schedule();
-    return end;
-  };
-  const later = (hasYielded: boolean): Promise<void> => {
-    schedule();
-    return new Promise((resolve) => void waiting.push({ resolve, hasYielded }));
-  };
-
   return {
-    /** The turns in which an operation has started, to tell whether two are in the same one. */
+    run,
+    /** The number of turns so far, to tell whether two works are in the same one. */
     get turns() {
       return turns;
-    },
-    /** Resolves in a later iteration of the loop; one caller in each, first come, first served. */
-    yield: () => later(true),
-    /**
-     * Call it before an operation. Undefined if operations have used less than `turnMilliseconds`
-     * in this turn of the loop, and none waits: the operation may then run at once. Otherwise it
-     * resolves in a later turn, first come, first served.
-     */
-    turn(): Promise<void> | undefined {
-      if (waiting.length > 0) return later(false);
-      if (end === undefined) open();
-      else if (performance.now() >= end) return later(false);
-      return undefined;
     },
   };
 }

@@ -25,6 +25,7 @@ const ground = 'maybe-promise memory-pool bounded-map scheduler errors'.split(' 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
   ...Object.fromEntries(ground.map((file) => [file, { uses: [] }])),
+  scheduler: { uses: [], types: ['maybe-promise'] },
   log: { uses: [] },
   settings: { uses: [] },
   config: { uses: ['settings', 'errors'] },

@@ -1,40 +1,54 @@
-/** How long tasks share the event loop, at times that the test sets. */
+/** How work shares the event loop, at times that the test sets. */
 
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { createScheduler } from '../dist/scheduler.js';
 
-/** A scheduler, and tasks that each take some milliseconds in a turn of their own choice. */
+/** A scheduler, and work of some milliseconds. */
 function open(t: TestContext) {
   let now = 0;
   t.mock.method(performance, 'now', () => now);
   const scheduler = createScheduler();
-  /** The turn of each task, in the order in which they ran. */
+  /** The turn of each work, in the order in which they ran. */
   const turns: number[] = [];
-  const run = async (milliseconds: number, wait = scheduler.turn()): Promise<void> => {
-    await wait;
-    turns.push(scheduler.turns);
-    now += milliseconds;
-  };
+  const run = async (milliseconds: number, value?: unknown): Promise<unknown> =>
+    scheduler.run(() => {
+      turns.push(scheduler.turns);
+      now += milliseconds;
+      return value;
+    });
   return { scheduler, turns, run };
 }
 
-test('tasks that wait continue in one turn until they have used five milliseconds', async (t) => {
+test('work runs at once until a turn has used five milliseconds, the rest in later turns', async (t) => {
   const { turns, run } = open(t);
-  await run(5);
-  await Promise.all([run(2), run(2), run(1), run(9), run(1)]);
-  assert.deepEqual(turns, [1, 2, 2, 2, 3, 4]);
+  const all = [run(2), run(2), run(9), run(2), run(4), run(1), run(1)];
+  assert.deepEqual(turns, [1, 1, 1]);
+  await Promise.all(all);
+  assert.deepEqual(turns, [1, 1, 1, 2, 2, 3, 3]);
 });
 
-test('one who yields continues in each later turn, behind those who waited', async (t) => {
-  const { scheduler, turns, run } = open(t);
-  await run(5);
-  const twice = (): Promise<void> => run(1).then(() => run(1, scheduler.yield()));
-  await Promise.all([twice(), twice(), run(1)]);
-  assert.deepEqual(turns, [1, 2, 2, 2, 3, 4]);
+test('forty that come in one iteration do not all work in it', async (t) => {
+  const { turns, run } = open(t);
+  await Promise.all(Array.from({ length: 40 }, () => run(5)));
+  assert.deepEqual(
+    turns,
+    Array.from({ length: 40 }, (_, at) => at + 1),
+  );
 });
 
-test('nobody starts before those who wait', async (t) => {
+test('between two turns the event loop goes on', async (t) => {
+  const { turns, run } = open(t);
+  const works = Promise.all([run(5), run(5), run(5)]);
+  for (const count of [1, 2, 3]) {
+    assert.equal(turns.length, count);
+    await nextIteration();
+  }
+  await works;
+});
+
+test('nobody works before those who wait', async (t) => {
   const { turns, run } = open(t);
   await run(5);
   const waiting = run(1);
@@ -42,4 +56,39 @@ test('nobody starts before those who wait', async (t) => {
   assert.deepEqual(turns, [1]);
   await Promise.all([waiting, late]);
   assert.deepEqual(turns, [1, 2, 2]);
+});
+
+test('a turn begins with the first work after an iteration without any', async (t) => {
+  const { turns, run } = open(t);
+  await run(5);
+  await nextIteration();
+  await nextIteration();
+  const now = run(1);
+  assert.deepEqual(turns, [1, 2]);
+  await now;
+});
+
+test('values and errors reach who asked, now and later', async (t) => {
+  const { scheduler, run } = open(t);
+  const fail = (): never => {
+    throw new Error('mine');
+  };
+  assert.equal(
+    scheduler.run(() => 1),
+    1,
+  );
+  assert.throws(() => scheduler.run(fail), /mine/);
+  void run(5);
+  const later = [
+    scheduler.run(() => 2),
+    scheduler.run(() => Promise.resolve(3)),
+    scheduler.run(fail),
+    scheduler.run(() => Promise.reject(new Error('late'))),
+    scheduler.run(() => 4),
+  ];
+  const settled = await Promise.allSettled(later.map((one) => Promise.resolve(one)));
+  const seen = settled.map((one) =>
+    one.status === 'fulfilled' ? one.value : (one.reason as Error).message,
+  );
+  assert.deepEqual(seen, [2, 3, 'mine', 'late', 4]);
 });

@@ -9,7 +9,7 @@ import jsonPatch, { type Operation } from 'fast-json-patch';
 import mergePatch from 'json-merge-patch';
 import { AppError } from '../errors.ts';
 import { isObject } from '../http/json.ts';
-import { parseText, replaceNames } from '../http/json-names.ts';
+import { setMembers } from '../http/json-names.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 import {
   copyJson,
@@ -189,20 +189,52 @@ function getValue(document: Json, { tokens }: JsonPointer): Json {
 }
 
 /**
- * Reads a merge patch; every JSON value is a valid one. The library ends silently at some member
- * names, throws at another, and assigns names like indices, for which V8 allocates an array of
- * 1,500 elements. Therefore every name is marked while it merges.
+ * Reads a merge patch; every JSON value is a valid one. The library ends silently at some names of
+ * members, and calls others. Therefore it merges marked names, and only the members that the patch
+ * names, however long the document is:
+ *
+ *     document  {"a": {"b": 1, "c": 2}, "d": 3}     patch  {"a": {"b": null, "constructor": 4}}
+ *     merged    {"~a": {"~b": 1}}        with       {"~a": {"~b": null, "~constructor": 4}}
+ *               = {"~a": {"~constructor": 4}}
+ *     result    {"a": {"c": 2, "constructor": 4}, "d": 3}
  */
 export function toMergePatch(body: unknown): Patch {
-  const mark = (name: string): string => `"~${name.slice(1)}`;
+  const patch = body as Json; // validated by `http/json.ts`
   const apply = (document: Json): Json => {
-    const merged = mergePatch.apply(withNames(document, mark), withNames(body, mark));
-    return withNames(merged, (name) => `"${name.slice(2)}`);
+    const merged = mergePatch.apply(markNamed(document, patch), markAll(patch));
+    return putMembers(document, patch, merged as Json);
   };
   return { apply, itemsUsed: () => undefined };
 }
 
-/** A copy with other names of members. `toName` gets and returns the JSON text of a name. */
-function withNames(value: unknown, toName: (name: string) => string): Json {
-  return parseText(replaceNames(JSON.stringify(value), toName)) as Json;
+/** The patch with marked names. An array is a value: nothing in it is merged. */
+function markAll(patch: Json): Json {
+  if (!isObject(patch)) return patch;
+  const marked: Record<string, Json> = {};
+  for (const name in patch) marked[`~${name}`] = markAll(patch[name] as Json);
+  return marked;
+}
+
+/** The members of a document that the patch names, with marked names. */
+function markNamed(document: Json | undefined, patch: Json): Json {
+  const marked: Record<string, Json> = {};
+  if (!isObject(document) || !isObject(patch)) return marked; // what is replaced may be anything
+  for (const name in patch) {
+    const named = findChild(document, name);
+    if (named !== undefined) marked[`~${name}`] = markNamed(named, patch[name] as Json);
+  }
+  return marked;
+}
+
+/** Puts what was merged in the place of the members that the patch names. Changes the document. */
+function putMembers(document: Json | undefined, patch: Json, merged: Json): Json {
+  if (!isObject(patch) || !isObject(merged)) return merged;
+  const before = isObject(document) ? document : {};
+  const members: [name: string, value: Json][] = [];
+  for (const name in patch) {
+    const value = merged[`~${name}`];
+    if (value === undefined) Reflect.deleteProperty(before, name);
+    else members.push([name, putMembers(findChild(before, name), patch[name] as Json, value)]);
+  }
+  return setMembers(before, members);
 }

@@ -39,6 +39,18 @@ export interface RequestFacts {
   readonly readsOnly?: boolean;
 }
 
+/** Finds the viewer before the turn of an operation: what awaits in a turn has lost it. */
+export async function findBefore(find: RequestFacts['viewer']): Promise<() => Account | undefined> {
+  try {
+    const account = await find();
+    return () => account;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
 /** A result at most (R39), unless a quarter of the memory for all requests is less. */
 const resultBytesMax = 4 * 1024 * 1024;
 /** Records of a result that asks for few of their fields. */

@@ -9,8 +9,9 @@ import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
+import { andThen } from '../maybe-promise.ts';
 import type { Reading, ResponseCache } from '../records/response-cache.ts';
-import type { RequestContext } from './context.ts';
+import { findBefore, type RequestContext, type RequestFacts } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
   createEngine,
@@ -93,19 +94,18 @@ export function createHttpEndpoint(deps: HttpDeps) {
     /** Runs one operation or a batch, given as JSON. */
     async post(request: HttpRequest): Promise<HttpResponse> {
       const body = await request.readBody(deps.config.bodyBytesMax);
-      const isCacheable =
-        body.length <= keyBytesMax && (!deps.readsNeedToken || (await mayRead(request, deps)));
-      const key = isCacheable
-        ? `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`
-        : undefined;
+      const key =
+        body.length <= keyBytesMax
+          ? `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`
+          : undefined;
       return run({ request, read: () => decodeBody(parseJson(body)), key });
     },
     /** Runs one operation or a batch with files, given as a multipart request. */
     async postMultipart(request: HttpRequest): Promise<HttpResponse> {
       const upload = deps.uploads.begin();
       try {
-        const requests = await readOperations(request, upload, deps);
-        return await run({ request, read: () => requests });
+        const read = await readOperations(request, upload, deps);
+        return await run({ request, read });
       } catch (error) {
         return refusalResponse(error, negotiateType(request));
       } finally {
@@ -121,18 +121,6 @@ export function createHttpEndpoint(deps: HttpDeps) {
   };
 }
 
-/** R36: without a token, a request that is in the cache is refused like any other. */
-async function mayRead(
-  request: HttpRequest,
-  { viewerOf }: Pick<HttpDeps, 'viewerOf'>,
-): Promise<boolean> {
-  try {
-    return (await viewerOf(request)) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
 interface Asked {
   readonly request: HttpRequest;
   /** Decodes the request when its turn has come: until then it waits as bytes. */
@@ -141,18 +129,21 @@ interface Asked {
   readonly key?: string | undefined;
 }
 
+type Make = (records: Reading) => Promise<HttpResponse>;
+
 /** Runs requests. */
 function createRunner(deps: HttpDeps) {
-  const { engine, responses } = deps;
+  const { engine, responses, readsNeedToken } = deps;
+  const { run } = engine.scheduler;
 
-  const runNow = async ({ request, read, key }: Asked, records: Reading): Promise<HttpResponse> => {
+  const runNow = async (
+    { request, read, key }: Asked,
+    viewer: RequestFacts['viewer'],
+    records: Reading,
+  ): Promise<HttpResponse> => {
     const type = negotiateType(request);
-    const context = engine.createContext({
-      requestId: request.id,
-      viewer: () => deps.viewerOf(request),
-      records,
-      readsOnly: request.method !== 'POST',
-    });
+    const readsOnly = request.method !== 'POST';
+    const context = engine.createContext({ requestId: request.id, viewer, records, readsOnly });
     try {
       const requests = read();
       const isOne = !isBatch(requests);
@@ -169,20 +160,33 @@ function createRunner(deps: HttpDeps) {
     }
   };
   return async (asked: Asked): Promise<HttpResponse> => {
-    const { key } = asked;
+    const findViewer = () => deps.viewerOf(asked.request);
+    const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
+    // R36: without a token, a request that is in the cache is refused like any other.
+    const key = readsNeedToken && !isKnown(viewer) ? undefined : asked.key;
     let isOwn = false;
-    const make = (records: Reading): Promise<HttpResponse> => {
+    const make: Make = (records) => {
       isOwn = true;
-      return runNow(asked, records);
+      return runNow({ ...asked, key }, viewer, records);
     };
     const response = await responses.respond(key, (records) => {
-      const turn = engine.scheduler.turn();
+      let isLater = false;
       // Another request may make the same response meanwhile.
-      return turn ? turn.then(() => responses.respond(key, make)) : make(records);
+      const made = run(() => (isLater ? responses.respond(key, make) : make(records)));
+      isLater = true;
+      return made;
     });
     if (!isOwn) deps.metrics?.responseFromCache();
     return response;
   };
+}
+
+function isKnown(viewer: RequestFacts['viewer']): boolean {
+  try {
+    return viewer() !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function decodeQuery(request: HttpRequest): GraphqlRequest {
@@ -223,10 +227,11 @@ export async function runBatch(
   const texts: string[] = [];
   let isRepeatable = true;
   for (const request of requests) {
-    await engine.scheduler.turn();
     try {
       if (request instanceof AppError) throw request;
-      const executed = await runOperation(engine, engine.prepare(request), context);
+      const executed = await engine.scheduler.run(() =>
+        runOperation(engine, engine.prepare(request), context),
+      );
       texts.push(executed.json);
       isRepeatable &&= executed.isRepeatable;
     } catch (error) {
@@ -248,8 +253,7 @@ async function respondWithEvents(
     if (operation.type !== 'subscription') {
       return toEvents((await runOperation(engine, operation, context)).json);
     }
-    await engine.authorize(context.facts.viewer);
-    return await streams.open(operation);
+    return await andThen(engine.authorize(context.facts.viewer), () => streams.open(operation));
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return toEvents(JSON.stringify({ errors: error.errors }));

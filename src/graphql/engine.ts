@@ -17,10 +17,11 @@ import {
 } from 'graphql';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
-import { isPromise } from '../maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
-import { createScheduler } from '../scheduler.ts';
+import type { Account, Comment } from '../store/model.ts';
+import type { Scheduler } from '../scheduler.ts';
 import {
   type ContextDeps,
   createContextLimits,
@@ -58,15 +59,16 @@ export interface Executed {
 /** An active subscription. */
 export interface Subscription {
   /** `return()` ends the source at once; `next()` rejects with the error of the source. */
-  readonly events: AsyncIterator<unknown>;
+  readonly events: AsyncIterator<Comment>;
   /** Executes one event, within limits of its own, and returns its JSON. Never rejects. */
-  readonly toJson: (event: unknown) => Promise<string>;
+  readonly toJson: (event: Comment) => Promise<string>;
 }
 
 export interface EngineDeps extends ContextDeps {
   readonly config: Config;
   /** Accounts for the memory of results and events while they are made. */
   readonly pool: MemoryPool;
+  readonly scheduler: Scheduler;
   /** If given, only these documents can run. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
   readonly metrics?: GraphqlMetrics | undefined;
@@ -75,22 +77,21 @@ export interface EngineDeps extends ContextDeps {
 export type Engine = ReturnType<typeof createEngine>;
 
 export function createEngine(deps: EngineDeps) {
-  const { config, log, metrics } = deps;
+  const { config, log, metrics, scheduler, readsNeedToken } = deps;
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
   const { toArgs, run } = createExecution(schema);
   const requestLimits = createContextLimits(config, deps.pool);
   const eventLimits = createContextLimits(config);
 
-  const authorize = async (viewer: RequestFacts['viewer']): Promise<void> => {
-    if (!deps.readsNeedToken || (await viewer()) !== undefined) return;
-    throw new AppError('missing_token', 'This operation needs a bearer token.');
-  };
+  const authorize = (viewer: RequestFacts['viewer']): MaybePromise<void> =>
+    readsNeedToken ? andThen(viewer(), refuseAnonymous) : undefined;
 
   return {
     schema,
-    /** An operation waits for its turn here before it is executed. */
-    scheduler: createScheduler(),
+    /** Operations are prepared and executed in its turns. */
+    scheduler,
+    readsNeedToken,
     /** Creates the context of one request or batch; the caller releases it. */
     createContext: (facts: RequestFacts) => new RequestContext(deps, facts, requestLimits),
     /** Throws only RequestErrors, for a request that cannot run. */
@@ -103,7 +104,7 @@ export function createEngine(deps: EngineDeps) {
         throw new RequestError(toErrors(error, log));
       }
     },
-    /** Rejects if every operation needs a token (R36) and this request has none. */
+    /** Throws, or rejects, if every operation needs a token (R36) and this request has none. */
     authorize,
     /**
      * Executes a query or mutation. Rejects with a RequestError if it has no data, with an AppError
@@ -111,7 +112,9 @@ export function createEngine(deps: EngineDeps) {
      */
     async execute(operation: Operation, context: RequestContext): Promise<Executed> {
       const startedAt = performance.now();
-      if (deps.readsNeedToken) await authorize(context.facts.viewer);
+      // Awaited only where needed: what runs after an `await` is not in the turn any more.
+      const isPending = authorize(context.facts.viewer);
+      if (isPending) await isPending;
       let outcome: Outcome = 'refused';
       try {
         const executed = await run(operation, context);
@@ -128,16 +131,22 @@ export function createEngine(deps: EngineDeps) {
       if (!(Symbol.asyncIterator in source)) {
         throw new RequestError(toFieldErrors(source.errors ?? [], facts.requestId, log));
       }
-      const toJson = async (event: unknown): Promise<string> => {
+      const toJson = async (event: Comment): Promise<string> => {
         try {
           return (await run(operation, openContext(), event)).json;
         } catch (error) {
           return JSON.stringify({ errors: toErrors(error, log) });
         }
       };
-      return { events: source[Symbol.asyncIterator](), toJson };
+      // The schema has one subscription, whose source yields comments.
+      return { events: source[Symbol.asyncIterator]() as AsyncIterator<Comment>, toJson };
     },
   };
+}
+
+function refuseAnonymous(account: Account | undefined): void {
+  if (account !== undefined) return;
+  throw new AppError('missing_token', 'This operation needs a bearer token.');
 }
 
 /** Approximate memory of an object of an introspection result, in bytes. */

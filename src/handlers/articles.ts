@@ -24,32 +24,33 @@ const route: ListRoute<Article> & RecordRoute<number, Article> = {
   toJson: ({ json }) => json,
 };
 
-type ArticleDeps = Pick<HandlerDeps, 'store' | 'responses' | 'records' | 'config'>;
+type ArticleDeps = Pick<HandlerDeps, 'store' | 'responses' | 'records' | 'config' | 'run'>;
 
 /** The parameter `id` is `{id}` of the path. */
-export function createArticleHandlers({ store, responses, records, config }: ArticleDeps) {
+export function createArticleHandlers({ store, responses, records, config, run }: ArticleDeps) {
   const { articles } = store;
   const { bodyBytesMax } = config;
   // Only patches need the two packages, so they are loaded with the first patch.
   let patches: typeof PatchModule | undefined;
 
-  /** Reads a patch whose media type is one of `types`; 415 for any other type. */
-  const readPatch = (
+  const loadPatches = (): MaybePromise<typeof PatchModule> =>
+    patches ?? import('../domain/patch.ts').then((loaded) => (patches = loaded));
+
+  /**
+   * Receives a patch whose media type is one of `types`; 415 for any other type. The patch waits as
+   * bytes for the turn of the change, which parses it.
+   */
+  const receivePatch = (
     request: HttpRequest,
     types: readonly string[],
-  ): MaybePromise<PatchModule.Patch> => {
+  ): MaybePromise<() => PatchModule.Patch> => {
     const type = getPatchType(request, types);
-    if (patches === undefined) {
-      return import('../domain/patch.ts').then((loaded) => {
-        patches = loaded;
-        return readPatch(request, types);
-      });
-    }
-    const { toJsonPatch, toMergePatch } = patches;
-    return andThen(request.readBody(bodyBytesMax), (bytes) => {
-      const body = parseJson(bytes);
-      return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
-    });
+    return andThen(loadPatches(), ({ toJsonPatch, toMergePatch }) =>
+      andThen(request.readBody(bodyBytesMax), (bytes) => () => {
+        const body = parseJson(bytes);
+        return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
+      }),
+    );
   };
 
   return {
@@ -63,8 +64,9 @@ export function createArticleHandlers({ store, responses, records, config }: Art
     },
 
     patchAll: async (request) => {
-      const patch = await readPatch(request, collectionTypes);
+      const parsePatch = await receivePatch(request, collectionTypes);
       await articles.changeAll((all) => {
+        const patch = parsePatch();
         checkConditions(request, () => tagOf(responses, all));
         return patchArticles(all, patch, bodyBytesMax);
       });
@@ -74,14 +76,16 @@ export function createArticleHandlers({ store, responses, records, config }: Art
     // Without a promise if the store needs none: that saves a twentieth of its time.
     patchOne: (request) => {
       const id = getId(request, route);
-      return andThen(readPatch(request, itemTypes), (patch) => {
+      return andThen(receivePatch(request, itemTypes), (parsePatch) => {
         const change = (article: Article): Article => {
+          const patch = parsePatch();
           checkConditions(request, () => createEtag(article.json));
           return patchArticle(article, patch, bodyBytesMax);
         };
         return andThen(articles.change(id, change), (saved) => {
-          getFound(saved, route.noun);
-          return noContent;
+          if (saved !== undefined) return noContent;
+          // What is no patch is 400 also where there is no article.
+          return andThen(run(parsePatch), () => getFound<never>(undefined, route.noun));
         });
       });
     },

@@ -18,6 +18,7 @@ import type { MaybePromise } from '../maybe-promise.ts';
 import type { RecordResponses } from '../records/records.ts';
 import type { ResponseCache } from '../records/response-cache.ts';
 import type { Uploads } from '../store/files/uploads.ts';
+import type { RunInTurn } from '../scheduler.ts';
 import type { Store } from '../store/store.ts';
 
 export interface HandlerDeps extends Access {
@@ -29,6 +30,7 @@ export interface HandlerDeps extends Access {
   readonly addComment: AddComment;
   readonly login: Login;
   readonly log: Log;
+  readonly run: RunInTurn;
   /** Names files that come without a name (Spec §4.4 rule 2). */
   readonly createUuid: () => string;
 }
@@ -90,7 +92,7 @@ export async function readMergePatch<T>(
   decode: (body: unknown) => T,
 ): Promise<T> {
   getPatchType(request, [mergePatchType]);
-  return decode(parseJson(await request.readBody(bytesMax)));
+  return request.decodeBody(bytesMax, (bytes) => decode(parseJson(bytes)));
 }
 
 /** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */

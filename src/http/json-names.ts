@@ -19,7 +19,7 @@ export function parseText(json: string): unknown {
 const colon = /[\t\n\r ]*:/y;
 
 /** A JSON text with other names of members. `replace` gets and returns the JSON text of a name. */
-export function replaceNames(json: string, replace: (name: string) => string): string {
+function replaceNames(json: string, replace: (name: string) => string): string {
   let replaced = '';
   let kept = 0;
   for (let start = json.indexOf('"'), end; start !== -1; start = json.indexOf('"', end)) {
@@ -72,11 +72,33 @@ function rename(members: Members): Members {
   // All at once: a name may be the code of another.
   if (renamed === members) for (const [name] of named) Reflect.deleteProperty(members, name);
   for (const [name, value] of named) {
-    const decoded = name.startsWith('~') ? decodeURIComponent(name.slice(1)) : name;
-    if (decoded !== '__proto__') renamed[decoded] = value;
-    else Object.defineProperty(renamed, decoded, { ...plain, value });
+    setMember(renamed, name.startsWith('~') ? decodeURIComponent(name.slice(1)) : name, value);
   }
   return renamed;
+}
+
+function setMember(members: Members, name: string, value: unknown): void {
+  if (name !== '__proto__') members[name] = value;
+  else Object.defineProperty(members, name, { ...plain, value });
+}
+
+/**
+ * Adds or replaces members. Returns the object itself, or another one if a new name is an index:
+ * only parsing adds such a name without the memory of 1,500.
+ */
+export function setMembers<T extends Members>(
+  members: T,
+  added: readonly (readonly [name: string, value: unknown])[],
+): T {
+  const isNew = (name: string): boolean => isIndex(name) && !Object.hasOwn(members, name);
+  if (!added.some(([name]) => isNew(name))) {
+    for (const [name, value] of added) setMember(members, name, value);
+    return members;
+  }
+  const names = [...Object.keys(members), ...added.map(([name]) => name)];
+  const indices = new Set(names.filter(isIndex));
+  const parsed = JSON.parse(`{${Array.from(indices, (name) => `"${name}":0`).join()}}`) as T;
+  return setMembers(setMembers(parsed, Object.entries(members)), added);
 }
 
 /** A member as parsing makes it. */

@@ -32,7 +32,7 @@ export async function readJson<T>(
       headers: ['Accept', 'application/json'],
     });
   }
-  return decode(parseJson(await request.readBody(bytesMax)));
+  return request.decodeBody(bytesMax, (bytes) => decode(parseJson(bytes)));
 }
 
 /** True for JSON in UTF-8 (R10): `application/json` or `+json`, charset absent or UTF-8. */

@@ -6,13 +6,23 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
+import type { RunInTurn } from '../scheduler.ts';
 import type { RequestBody } from './server/body.ts';
 import type { Incoming } from './server/incoming.ts';
 
 const noBody = Buffer.alloc(0);
+
+/** Decoding a body up to this size takes less time than reading its request. */
+const smallBodyBytes = 512;
+
+interface RequestDeps {
+  readonly body: RequestBody | undefined;
+  readonly pool: MemoryPool;
+  readonly run: RunInTurn;
+}
 
 /** One request. Handlers read it; `http/server/` alone uses the message behind it. */
 export class HttpRequest {
@@ -36,12 +46,13 @@ export class HttpRequest {
   /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
   readonly #pool: MemoryPool;
+  readonly #run: RunInTurn;
   #room: Reservation | undefined;
 
   constructor(
     id: string,
     { incoming, outgoing }: Pick<HttpRequest, 'incoming' | 'outgoing'>,
-    { body, pool }: { readonly body: RequestBody | undefined; readonly pool: MemoryPool },
+    { body, pool, run }: RequestDeps,
   ) {
     this.id = id;
     this.method = incoming.method ?? '';
@@ -49,6 +60,7 @@ export class HttpRequest {
     this.outgoing = outgoing;
     this.body = body;
     this.#pool = pool;
+    this.#run = run;
   }
 
   /** For memory that the handler needs beside the body. Released with the response. */
@@ -74,6 +86,16 @@ export class HttpRequest {
    */
   readBody(bytesMax: number): MaybePromise<Buffer> {
     return this.body?.read(bytesMax) ?? noBody;
+  }
+
+  /**
+   * Reads the whole body as `readBody` does, and returns what `decode` makes of it. A body over
+   * `smallBodyBytes` is decoded in a turn of the scheduler: until then it waits as bytes.
+   */
+  decodeBody<T>(bytesMax: number, decode: (bytes: Buffer) => T): MaybePromise<T> {
+    return andThen(this.readBody(bytesMax), (bytes) =>
+      bytes.length <= smallBodyBytes ? decode(bytes) : this.#run(() => decode(bytes)),
+    );
   }
 
   /**

@@ -9,7 +9,7 @@ import { overloaded } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import { type HttpResponse, jsonTextResponse } from '../http/message.ts';
 import type { MemoryPool } from '../memory-pool.ts';
-import { createScheduler } from '../scheduler.ts';
+import type { RunInTurn } from '../scheduler.ts';
 import type { Page } from '../store/store.ts';
 import { toJsonBody } from './response-cache.ts';
 
@@ -28,9 +28,13 @@ const bufferedLengthMax = 4 * 1024 * 1024;
 /** Minimum length of a piece in characters: smaller pieces cost more than they save. */
 const pieceLength = 65_536;
 
+interface ListDeps {
+  readonly pool: MemoryPool;
+  readonly run: RunInTurn;
+}
+
 /** `pageBytes`: what a page of records takes that is read for this list alone. */
-export function createToListResponse(pool: MemoryPool, pageBytes: number) {
-  const scheduler = createScheduler();
+export function createToListResponse({ pool, run }: ListDeps, pageBytes: number) {
   /** Rejects with `overloaded` if the pool has no room for the list. */
   return async <T>(list: JsonList<T>): Promise<HttpResponse> =>
     (await toBuffered(list)) ?? toStream(list);
@@ -42,15 +46,16 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number) {
     const room = pool.open();
     try {
       for (let page = list.first; ; page = await page.next()) {
-        for (const record of page.records) {
-          text.add(list.toJson(record));
-          if (text.length > bufferedLengthMax) return undefined;
-        }
+        await run(() => {
+          for (const record of page.records) {
+            if (text.length <= bufferedLengthMax) text.add(list.toJson(record));
+          }
+        });
+        if (text.length > bufferedLengthMax) return undefined;
         if (page.next === undefined) return taggedResponse(text.end(), list.version);
         text.encode();
         // The whole response is made while its pieces still exist.
         if (!room.grow(2 * text.bytes - room.bytes)) throw tooManyLists();
-        await scheduler.yield();
       }
     } finally {
       room.release();
@@ -61,31 +66,31 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number) {
   function toStream<T>(list: JsonList<T>): HttpResponse {
     const room = pool.open();
     if (!room.grow(pageBytes + pieceLength)) throw tooManyLists();
-    const turn = (pieceBytes: number): Promise<void> => {
-      room.set(pageBytes + pieceBytes);
-      return scheduler.yield();
-    };
-    const pieces = Readable.from(toPieces([list.first], list.toJson, turn), { highWaterMark: 1 });
-    const body = pieces.once('close', () => room.release());
+    const count = (piece: Buffer): void => room.set(pageBytes + piece.length);
+    const pieces = toPieces([list.first], { toJson: list.toJson, run, count });
+    const body = Readable.from(pieces, { highWaterMark: 1 });
+    body.once('close', () => room.release());
     return { ...jsonTextResponse(200, ''), body };
   }
 }
 
-/** `turn` counts a piece, and lets other requests run before it, also if the client reads fast. */
+interface PieceDeps<T> extends Pick<JsonList<T>, 'toJson'>, Pick<ListDeps, 'run'> {
+  /** Called with each piece before it is sent. */
+  readonly count: (piece: Buffer) => void;
+}
+
 async function* toPieces<T>(
   pages: Page<T>[],
-  toJson: (record: T) => string,
-  turn: (pieceBytes: number) => Promise<void>,
+  { toJson, run, count }: PieceDeps<T>,
 ): AsyncGenerator<Buffer> {
   const text = new ListText();
   // Taken out: a page is not kept after it was sent.
   for (let page = pages.pop(); page !== undefined; page = await page.next?.()) {
-    for (const record of page.records) {
-      text.add(toJson(record));
-      for (const piece of text.take()) {
-        await turn(piece.length);
-        yield piece;
-      }
+    const records = page.records.values();
+    const readOn = () => text.addSome(records, toJson);
+    for (let piece = await run(readOn); piece !== undefined; piece = await run(readOn)) {
+      count(piece);
+      yield piece;
     }
   }
   yield Buffer.from(text.end());
@@ -117,11 +122,13 @@ class ListText {
     this.#text = '';
   }
 
-  /** Removes and returns the encoded pieces. */
-  take(): readonly Buffer[] {
-    const pieces = this.#pieces;
-    if (pieces.length > 0) this.#pieces = [];
-    return pieces;
+  /** Adds records up to the end of a piece, and removes it; undefined if no record is left. */
+  addSome<T>(records: Iterator<T>, toJson: (record: T) => string): Buffer | undefined {
+    for (let next = records.next(); next.done !== true; next = records.next()) {
+      this.add(toJson(next.value));
+      if (this.#pieces.length > 0) break;
+    }
+    return this.#pieces.pop();
   }
 
   /** Returns the rest, with the end of the array. */

@@ -11,6 +11,7 @@ import {
   withId,
 } from './drivers.ts';
 import { createTable, createTake, type MemoryTable, type TableDeps } from './memory-table.ts';
+import type { RunInTurn } from '../scheduler.ts';
 import type { Articles, MemoryStoreOptions, Store } from './store.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
@@ -41,14 +42,14 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     authors: { find: (id) => authors.get(id) },
     accounts: createAccounts(initial.accounts),
     todos: createTodos(todos, options),
-    articles: createArticles(createTable(deps, 'articles', initial.articles)),
+    articles: createArticles(createTable(deps, 'articles', initial.articles), options.run),
     versions: () => deps.versions,
     ping: () => undefined,
     close: () => undefined,
   };
 }
 
-function createArticles(articles: MemoryTable<'articles'>): Articles {
+function createArticles(articles: MemoryTable<'articles'>, run: RunInTurn): Articles {
   const all = articles.list('all');
   /** The highest value that the counter has returned (R15). */
   let counter = 0;
@@ -64,17 +65,19 @@ function createArticles(articles: MemoryTable<'articles'>): Articles {
       counter = next;
       return article;
     },
-    change(id, change) {
-      const article = articles.find(id);
-      const after = article && change(article);
-      if (after) articles.put([after]);
-      return after;
-    },
-    changeAll(change) {
-      const { records } = all.read({ limit: Infinity });
-      const length = records.reduce((sum, { json }) => sum + json.length, 0);
-      if (length > changedLengthMax) throw tooLongToChange();
-      articles.put(change(records).filter((article, at) => article !== records[at]));
-    },
+    change: (id, change) =>
+      run(() => {
+        const article = articles.find(id);
+        const after = article && change(article);
+        if (after) articles.put([after]);
+        return after;
+      }),
+    changeAll: (change) =>
+      run(() => {
+        const { records } = all.read({ limit: Infinity });
+        const length = records.reduce((sum, { json }) => sum + json.length, 0);
+        if (length > changedLengthMax) throw tooLongToChange();
+        articles.put(change(records).filter((article, at) => article !== records[at]));
+      }),
   };
 }

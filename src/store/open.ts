@@ -29,6 +29,7 @@ export async function openAccounts(url: string, options: AccountsOptions) {
     createId: randomUUID,
     listenUrl: '',
     connectionsMax: 1,
+    run: (work) => work(),
   });
   return { accounts: store.storedAccounts, close: () => store.close() };
 }

@@ -6,6 +6,7 @@
 
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { RunInTurn } from '../scheduler.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
@@ -130,8 +131,9 @@ export interface Articles {
   /** A draft without id is stored under the next free value of the counter (R15). */
   save(draft: ArticleDraft): MaybePromise<Article>;
   /**
-   * Reads, changes and saves one article atomically. If `change` throws, the article does not
-   * change. Returns undefined if the article does not exist.
+   * Reads, changes and saves one article atomically. Calls `change` in a turn of the scheduler, and
+   * again if the article was changed meanwhile. If `change` throws, the article does not change.
+   * Returns undefined if the article does not exist.
    */
   change(id: number, change: (article: Article) => Article): MaybePromise<Article | undefined>;
   /**
@@ -201,6 +203,7 @@ export interface MemoryStoreOptions {
   readonly initial: InitialData;
   /** Approximate limit for the memory of the records; `storage_full` beyond it. */
   readonly bytesMax: number;
+  readonly run: RunInTurn;
 }
 
 /** `initial` is the content of a new store; a durable store gets it only once. */

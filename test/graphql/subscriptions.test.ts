@@ -31,7 +31,7 @@ function counting(open?: (real: () => Promise<Subscription>) => Promise<Subscrip
       const real = (): Promise<Subscription> => engine.subscribe(...args);
       counts.opened += 1;
       const { events, toJson } = await (open?.(real) ?? real());
-      const close = async (): Promise<IteratorResult<unknown>> => {
+      const close = async (): ReturnType<NonNullable<Subscription['events']['return']>> => {
         counts.closed += 1;
         return (await events.return?.()) ?? { done: true, value: undefined };
       };

@@ -191,7 +191,7 @@ describe('operations', { concurrency: 4 }, () => {
       const fail = (): never => {
         throw new Error('secret');
       };
-      return { ...engine, scheduler: { ...engine.scheduler, turn: fail } };
+      return Object.defineProperty({ ...engine }, 'readsNeedToken', { get: fail });
     };
     const { port, logged } = await startEndpoint(t, { wrap });
     const other = await connectReady(port);

@@ -259,7 +259,7 @@ test('a login that waits keeps two short texts, whatever was sent', () => {
       const username = count + "€" + "x".repeat(330_000);
       const body = Buffer.from(JSON.stringify({ username, password: username, more: username }));
       const header = (name) => (name === 'content-type' ? 'application/json' : undefined);
-      void handle({ remoteAddress: '192.0.2.1', header, readBody: async () => body });
+      void handle({ remoteAddress: '192.0.2.1', header, decodeBody: async (_, decode) => decode(body) });
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     console.log(lengthMax);`;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { it } from 'node:test';
-import { createIdSource } from '../../dist/domain/scalars.js';
 import { type HttpResponse, jsonTextResponse } from '../../dist/http/message.js';
 import { isPromise } from '../../dist/maybe-promise.js';
 import {
@@ -12,6 +11,7 @@ import {
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
+import { driverOptions } from '../support/driver-options.js';
 
 function open(bytesMax = 10_000, store = newStore()) {
   const responses = createResponseCache({ store, run: 'run', bytesMax });
@@ -29,12 +29,7 @@ function open(bytesMax = 10_000, store = newStore()) {
 }
 
 function newStore(): Store {
-  return createMemoryStore({
-    createId: createIdSource(() => new Date()),
-    now: () => '2026-01-01T00:00:00',
-    initial: initialData([], true),
-    bytesMax: 1_000_000,
-  });
+  return createMemoryStore(driverOptions({ initial: initialData([], true) }));
 }
 
 const todo = { title: 'a', completed: false };

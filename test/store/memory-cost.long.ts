@@ -15,6 +15,7 @@ const start = `
   const now = () => new Date((time += 7));
   const open = () => createMemoryStore({
     createId: createIdSource(now), now: () => formatLocalDateTime(now()), initial: nothing, bytesMax,
+    run: (work) => work(),
   });
   const held = () => { gc(); gc(); const { heapUsed, external } = process.memoryUsage(); return heapUsed + external; };
   let names = 0;

@@ -1,6 +1,7 @@
 /** What a driver of the store is given in tests. */
 
 import { createIdSource } from '../../dist/domain/scalars.js';
+import { createScheduler } from '../../dist/scheduler.js';
 import type { DriverOptions } from '../../dist/store/store.js';
 import { initialData } from '../../dist/store/seed.js';
 
@@ -20,6 +21,7 @@ export function driverOptions(more: Partial<DriverOptions> = {}): DriverOptions 
     initial: initialData([ann], true),
     log: () => undefined,
     bytesMax: Number.MAX_SAFE_INTEGER,
+    run: createScheduler().run,
     listenUrl: '',
     connectionsMax: 8,
     timeoutSeconds: 60,

@@ -147,6 +147,7 @@ async function serve(
     log,
     pool,
     idPrefix: 'test',
+    run: engine.scheduler.run,
   });
   const server = new HttpServer({
     listener,

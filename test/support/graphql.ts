@@ -12,6 +12,7 @@ import type { TrustedDocuments } from '../../dist/graphql/documents/trusted-docu
 import type { Log, LogFacts } from '../../dist/log.js';
 import type { MaybePromise } from '../../dist/maybe-promise.js';
 import { MemoryPool } from '../../dist/memory-pool.js';
+import { createScheduler } from '../../dist/scheduler.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import type { Account, Author, Comment, Post } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
@@ -61,11 +62,13 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
   );
   const initial = { authors, posts, comments, accounts: [], todos: [], articles: [] };
   const config = { ...readConfig(options.env ?? {}), ...options.constants };
+  const scheduler = createScheduler();
   const memory = createMemoryStore({
     createId,
     now: () => createdAt,
     initial,
     bytesMax: config.memoryStoreBytesMax,
+    run: scheduler.run,
   });
   const store = options.wrap?.(memory) ?? memory;
   const topic = createTopic<Comment>({ ...unweighed, queueMax: options.queueMax ?? 100 });
@@ -84,6 +87,7 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
     readsNeedToken: config.requireAuth === 'members',
     trustedDocuments: options.trustedDocuments,
     pool,
+    scheduler,
     config,
   });
   const parts = { store, topic, config, pool, logged, addComment };

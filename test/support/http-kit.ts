@@ -12,6 +12,7 @@ import { MemoryPool } from '../../dist/memory-pool.js';
 import { AppError } from '../../dist/errors.js';
 import type { LogFacts, LogLevel } from '../../dist/log.js';
 import { createRouter } from '../../dist/router.js';
+import { createScheduler } from '../../dist/scheduler.js';
 import { announce } from './announce.js';
 import { connectRaw } from './raw-client.js';
 import type { LogRecord } from './server.js';
@@ -43,7 +44,8 @@ export async function startHttp(
     }),
   );
   const pool = new MemoryPool(config.waitingBytesMax);
-  const listener = createListener({ ...router, pool, log, idPrefix: 'test', observer });
+  const { run } = createScheduler();
+  const listener = createListener({ ...router, pool, run, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();
   const server = new HttpServer({
     listener: {

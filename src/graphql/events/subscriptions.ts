@@ -6,9 +6,11 @@
 
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type DocumentNode, visit } from 'graphql';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
+import type { Comment } from '../../store/model.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
@@ -32,7 +34,7 @@ interface SubscriptionsDeps {
 export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, pool, metrics } = deps;
   const groups = new Map<string, Group>();
-  const queue = createEventQueue(deps);
+  const line = createEventLine(deps);
   let closed = false;
   let opened = 0;
 
@@ -41,7 +43,8 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     if (groups.size >= distinctMax || !reservation.grow(bytes)) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
-    const group = new Group(deps, queue, () => {
+    const weightEach = countFields(operation.document);
+    const group = new Group(deps, { line, weightEach }, () => {
       groups.delete(key);
       reservation.release();
     });
@@ -100,27 +103,38 @@ function toKey({ document, operationName, variables = {} }: Operation) {
   return { key, bytes: bytesOfDocument(document) + parsedBytesPerByte * values.length };
 }
 
-/** Subscribers served before the time slice is checked. */
+/** A comment has no nested objects: a text of it is in the event once a field at most. */
+function countFields(document: DocumentNode): number {
+  let fields = 0;
+  visit(document, { Field: () => void (fields += 1) });
+  return fields;
+}
+
+/** Subscribers served in one work. */
 const subscribersAtOnce = 64;
-/** A group whose last event was larger than this many bytes lets other groups go first. */
-const lightBytesMax = 65_536;
 
 /** Equal subscriptions: reads the source, executes each event once and delivers it. */
 class Group {
   readonly subscribers = new Set<Subscriber>();
   readonly #deps: SubscriptionsDeps;
-  readonly #queue: EventQueue;
+  readonly #line: EventLine;
+  /** The length of an event is at most so many times that of its comment. */
+  readonly #weightEach: number;
   /** Called once, when the group ends. */
   readonly #forget: () => void;
-  #events: AsyncIterator<unknown> | undefined;
-  #isHeavy = false;
+  #events: AsyncIterator<Comment> | undefined;
   /** When the last event was delivered. */
   #turn = 0;
   #ended = false;
 
-  constructor(deps: SubscriptionsDeps, queue: EventQueue, forget: () => void) {
+  constructor(
+    deps: SubscriptionsDeps,
+    { line, weightEach }: { readonly line: EventLine; readonly weightEach: number },
+    forget: () => void,
+  ) {
     this.#deps = deps;
-    this.#queue = queue;
+    this.#line = line;
+    this.#weightEach = weightEach;
     this.#forget = forget;
   }
 
@@ -161,29 +175,29 @@ class Group {
     for (;;) {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
-      const announce = async (): Promise<boolean> =>
-        this.#ended || this.#announce(await toJson(event.value));
-      while (!(await this.#queue(announce, this.#isHeavy)));
+      const { value } = event;
+      await this.#line((value.content.length + fieldLength) * this.#weightEach, async () => {
+        if (this.#ended) return;
+        const json = await this.#deps.engine.scheduler.run(() => toJson(value));
+        await this.#deliver(Buffer.from(json));
+      });
     }
   }
 
-  /**
-   * Delivers an event. Returns false for one that turns out to be heavy, and has to wait for
-   * memory. Subscribers that join meanwhile do not get it.
-   */
-  async #announce(json: string): Promise<boolean> {
+  /** Subscribers that join meanwhile do not get the event. */
+  async #deliver(json: Buffer): Promise<void> {
     const { engine, pool, metrics } = this.#deps;
     const { scheduler } = engine;
-    const wasHeavy = this.#isHeavy;
-    this.#isHeavy = json.length > lightBytesMax;
-    if (this.#isHeavy && !wasHeavy && pool.isOver) return false;
-    const event = new SharedEvent(Buffer.from(json), pool, scheduler.turns === this.#turn);
+    const event = new SharedEvent(json, pool, scheduler.turns === this.#turn);
     this.#turn = scheduler.turns;
-    for (const [at, subscriber] of Array.from(this.subscribers).entries()) {
-      if (at % subscribersAtOnce === subscribersAtOnce - 1) await scheduler.turn();
-      if (!subscriber.next(event)) metrics?.subscriberDropped('behind');
+    const subscribers = Array.from(this.subscribers);
+    for (let at = 0; at < subscribers.length; at += subscribersAtOnce) {
+      await scheduler.run(() => {
+        for (const subscriber of subscribers.slice(at, at + subscribersAtOnce)) {
+          if (!subscriber.next(event)) metrics?.subscriberDropped('behind');
+        }
+      });
     }
-    return true;
   }
 
   /** Not awaited: `return()` settles the pending `next()`, which ends the reading. */
@@ -193,44 +207,56 @@ class Group {
   }
 }
 
-type Work = () => Promise<boolean>;
-/** Resolves when `work` has run after the work queued before it. */
-type EventQueue = (work: Work, isHeavy: boolean) => Promise<boolean>;
+/** Characters of a field beside the content: its name, an id or a date. */
+const fieldLength = 64;
+/** Heavier events wait while memory is short … */
+const lightWeightMax = 65_536;
+/** … which is polled at this interval … */
+const pollMilliseconds = 50;
+/** … so often at most: in ten seconds those who do not read are disconnected. */
+const pollsMax = 200;
 
-/** How often heavy work that waits for memory looks for it … */
-const lookMilliseconds = 50;
-/** … and how often at most: in ten seconds those who do not read are disconnected. */
-const looksMax = 200;
+/** Resolves when `make` has made and delivered an event. `weight`: its length at most. */
+type EventLine = (weight: number, make: () => Promise<void>) => Promise<void>;
 
-/**
- * Makes and delivers the events of all groups one after the other, so that only one is being made,
- * and others are served in between when an iteration of the event loop has had its time.
- */
-function createEventQueue({ engine, pool }: SubscriptionsDeps): EventQueue {
-  const one = createLine();
-  const oneHeavy = createLine();
-  const run = (work: Work): Promise<boolean> =>
-    one(async () => {
-      await engine.scheduler.turn();
-      return work();
-    });
-  const runHeavy = (work: Work): Promise<boolean> =>
-    // Only one waits among the light ones, so that each of them waits for one heavy at most.
-    oneHeavy(async () => {
-      for (let looks = 0; pool.isOver && looks < looksMax; looks += 1) {
-        await delay(lookMilliseconds, undefined, { ref: false });
-      }
-      return run(work);
-    });
-  return (work, isHeavy) => (isHeavy ? runHeavy(work) : run(work));
+interface WaitingEvent {
+  readonly weight: number;
+  readonly make: () => Promise<void>;
+  readonly resolve: (made: Promise<void>) => void;
 }
 
-/** Returns a function that runs one work after the other. */
-function createLine(): (work: Work) => Promise<boolean> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (work) => {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
+/**
+ * Makes the events of all groups one after the other, the lightest of those that wait first: an
+ * event waits for one heavier than itself at most. A group has one event here at a time.
+ */
+function createEventLine({ pool }: Pick<SubscriptionsDeps, 'pool'>): EventLine {
+  const waiting: WaitingEvent[] = [];
+  let isMaking = false;
+  const takeLightest = (): WaitingEvent | undefined => {
+    let found = 0;
+    waiting.forEach(({ weight }, at) => {
+      if (weight < (waiting[found]?.weight ?? weight)) found = at;
+    });
+    return waiting.splice(found, 1)[0];
   };
+  const isHeldUp = (): boolean =>
+    pool.isOver && waiting.every(({ weight }) => weight > lightWeightMax);
+  const makeAll = async (): Promise<void> => {
+    isMaking = true;
+    while (waiting.length > 0) {
+      for (let polls = 0; isHeldUp() && polls < pollsMax; polls += 1) {
+        await delay(pollMilliseconds, undefined, { ref: false });
+      }
+      const next = takeLightest();
+      const made = next?.make() ?? Promise.resolve();
+      next?.resolve(made);
+      await made.catch(() => undefined); // its group has the error
+    }
+    isMaking = false;
+  };
+  return (weight, make) =>
+    new Promise((resolve) => {
+      waiting.push({ weight, make, resolve });
+      if (!isMaking) void makeAll();
+    });
 }

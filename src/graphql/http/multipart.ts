@@ -21,14 +21,14 @@ export interface MultipartDeps {
 }
 
 /**
- * Receives all parts, and returns the operations, in which each file is an UploadedFile; `upload`
- * is closed when they have run. Throws AppErrors for an invalid multipart request.
+ * Receives all parts. Returns what decodes the operations, in which each file is an UploadedFile;
+ * `upload` is closed when they have run. Both throw AppErrors for an invalid multipart request.
  */
 export async function readOperations(
   request: HttpRequest,
   upload: Upload,
   { config, createUuid }: MultipartDeps,
-): Promise<Requests> {
+): Promise<() => Requests> {
   const texts = new Map<string, Buffer>();
   const files = new Map<string, UploadedFile>();
   await readMultipart(request, config, async (head, content) => {
@@ -45,12 +45,13 @@ export async function readOperations(
     let stored: Promise<void> | undefined;
     files.set(name, new UploadedFile(facts, () => (stored ??= upload.commit([written]))));
   });
-  // Nothing is awaited while the parsed parts are in memory.
   const [operations, map] = [texts.get('operations'), texts.get('map')];
   if (operations === undefined) throw invalidRequest('The part operations is missing.');
-  const body = parseJson(operations);
-  placeFiles(body, files, map === undefined ? {} : parseJson(map));
-  return decodeBody(body);
+  return () => {
+    const body = parseJson(operations);
+    placeFiles(body, files, map === undefined ? {} : parseJson(map));
+    return decodeBody(body);
+  };
 }
 
 /**

@@ -68,11 +68,16 @@ export class ClientSocket {
 
   /** Reads no more from a client that does not read: what it asks for would only be queued. */
   pauseIfBacklogged(): void {
-    if (this.isBacklogged()) this.#webSocket.pause();
+    if (this.isBacklogged()) this.pause();
   }
 
-  /** Call it when the queue is empty. */
-  drained(): void {
+  /** Reads no more for now. */
+  pause(): void {
+    this.#webSocket.pause();
+  }
+
+  /** Reads on. Call it also when the queue is empty. */
+  resume(): void {
     if (this.#webSocket.isPaused) this.#webSocket.resume();
   }
 

@@ -2,6 +2,7 @@
 
 import type { Access } from '../../auth/access.ts';
 import type { Log } from '../../log.ts';
+import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { RequestFacts } from '../context.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
@@ -80,16 +81,32 @@ export class SocketOperation implements Subscriber {
     viewer: RequestFacts['viewer'],
   ): Promise<void> {
     this.request = undefined;
+    const { engine, subscriptions } = deps;
     try {
-      const operation = deps.engine.prepare(request);
-      if (operation.type !== 'subscription') return await this.#execute(operation, deps, viewer);
-      // Its message is dropped now, but for what is executed.
-      this.memory.set(operationBytes);
-      await deps.engine.authorize(viewer);
-      if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this);
+      const operation = await engine.scheduler.run(() => {
+        const prepared = engine.prepare(request);
+        const isJoined = prepared.type === 'subscription' && this.#join(prepared, deps, viewer);
+        return andThen(isJoined, () => prepared);
+      });
+      if (operation.type === 'subscription') return;
+      // A comment that it does not find is an event of the subscriptions before it.
+      await subscriptions.running();
+      await this.#execute(operation, deps, viewer);
     } catch (error) {
       this.end({ kind: 'refused', errors: toErrors(error, deps.log) });
     }
+  }
+
+  #join(
+    operation: Operation,
+    { engine, subscriptions }: SocketDeps,
+    viewer: RequestFacts['viewer'],
+  ): MaybePromise<unknown> {
+    // The message is dropped now, but for what is executed.
+    this.memory.set(operationBytes);
+    return andThen(engine.authorize(viewer), () => {
+      if (!this.#isOver) this.#leave = subscriptions.join(operation, this);
+    });
   }
 
   /** From now on nothing is sent for this operation: no event and no `complete`. */
@@ -120,15 +137,12 @@ export class SocketOperation implements Subscriber {
 
   async #execute(
     operation: Operation,
-    { engine, subscriptions, createUuid }: SocketDeps,
+    { engine, createUuid }: SocketDeps,
     viewer: RequestFacts['viewer'],
   ): Promise<void> {
     const context = engine.createContext({ requestId: createUuid(), viewer });
     try {
-      // A comment that it does not find is an event of the subscriptions before it.
-      await subscriptions.running();
-      await engine.scheduler.turn();
-      const { json } = await engine.execute(operation, context);
+      const { json } = await engine.scheduler.run(() => engine.execute(operation, context));
       if (!this.#isOver) this.#owner.client.send(`${this.#prefix}${json}}`);
       this.end({ kind: 'complete' });
     } finally {

@@ -3,6 +3,7 @@
 import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
+import { findBefore, type RequestFacts } from '../context.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { toPlainError } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
@@ -28,6 +29,10 @@ const operationBytesMax = 1_048_576;
 /** Queries and mutations of one socket that may run at the same time; others wait. */
 const executingMax = 10;
 
+/** Longer messages are read in turns of the event loop; until then they wait as bytes. */
+const smallMessageBytes = 512;
+const full: Closing = { code: 1013, reason: 'The server is serving too much at once' };
+
 /** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
 const valueBytes = 64;
 /** The decoder accepts no more (`variableValuesMax`), and each is at least two bytes of JSON. */
@@ -41,6 +46,8 @@ export class Session {
   /** Runs until `connection_init` arrives. */
   #initTimer: NodeJS.Timeout | undefined;
   #executing = 0;
+  /** Messages that wait for their turn. */
+  #unread = 0;
   #isStarting = false;
   #state: 'new' | 'ready' | 'closed' = 'new';
   #authorization: string | undefined;
@@ -62,9 +69,23 @@ export class Session {
     this.#initTimer = setTimeout(() => this.close(late), initTimeoutMilliseconds).unref();
   }
 
-  /** Receives one message of the client, text or binary (R28). Never throws. */
+  /** Receives one message of the client, text or binary (R28), in order. Never throws. */
   receive(bytes: Buffer): void {
     if (this.#state === 'closed' || !this.countMessage()) return;
+    if (bytes.length <= smallMessageBytes && this.#unread === 0) return this.#read(bytes);
+    const memory = this.#deps.pool.open();
+    if (!memory.grow(bytes.length)) return this.close(full);
+    this.#unread += 1;
+    this.client.pause();
+    void this.#deps.engine.scheduler.run(() => {
+      memory.release();
+      this.#unread -= 1;
+      if (this.#unread === 0) this.client.resume();
+      if (this.#state !== 'closed') this.#read(bytes);
+    });
+  }
+
+  #read(bytes: Buffer): void {
     try {
       this.#act(this.#decode(bytes), bytes.length);
     } catch (error) {
@@ -97,7 +118,7 @@ export class Session {
 
   /** Call it when the client has taken all that was queued: operations that wait may start. */
   drained(): void {
-    this.client.drained();
+    this.client.resume();
     this.#startWaiting();
   }
 
@@ -217,27 +238,28 @@ export class Session {
   }
 
   /**
-   * Starts one operation per iteration of the event loop: a subscription then has joined its topic
-   * before a mutation after it runs, and other sockets are served in between.
+   * Starts the operations that wait. Turns are granted in the order in which they are asked for: a
+   * subscription has joined its topic before a mutation after it runs.
    */
   async #startEach(): Promise<void> {
-    const { engine } = this.#deps;
-    // To read and check a document may take long.
-    await engine.scheduler.turn();
+    const findViewer = () => this.#deps.viewerOf({ header: () => this.#authorization });
+    const { readsNeedToken } = this.#deps.engine;
     while (this.#executing < executingMax && !this.client.isBacklogged()) {
+      const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
       const next = this.#findWaiting();
       if (next?.request === undefined) break;
-      void this.#run(next, next.request);
-      if (this.#findWaiting() !== undefined) await engine.scheduler.yield();
+      void this.#run(next, next.request, viewer);
     }
     this.#isStarting = false;
   }
 
-  async #run(operation: SocketOperation, request: GraphqlRequest): Promise<void> {
+  async #run(
+    operation: SocketOperation,
+    request: GraphqlRequest,
+    viewer: RequestFacts['viewer'],
+  ): Promise<void> {
     this.#executing += 1;
-    await operation.run(request, this.#deps, () =>
-      this.#deps.viewerOf({ header: () => this.#authorization }),
-    );
+    await operation.run(request, this.#deps, viewer);
     this.#executing -= 1;
     this.#startWaiting();
   }

@@ -11,6 +11,7 @@ import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
 import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { createRouter } from '../../router.ts';
+import type { RunInTurn } from '../../scheduler.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyResponse, type Endpoint, HttpRequest, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
@@ -173,6 +174,8 @@ export class Connection {
 export interface ExchangeDeps extends SendDeps, ReturnType<typeof createRouter<Endpoint>> {
   /** The first part of every request id of this process. */
   readonly idPrefix: string;
+  /** Calls work that a client can make long. */
+  readonly run: RunInTurn;
 }
 
 /** What is observed of bytes that are not a request. */
@@ -181,7 +184,7 @@ const noRequest = { method: '', endpoint: undefined, header: () => undefined };
 export type Listener = ReturnType<typeof createListener>;
 
 export function createListener(deps: ExchangeDeps) {
-  const { log, pool, observer } = deps;
+  const { log, pool, observer, run } = deps;
   const state = { ...deps, closing: false, draining: false };
   let requests = 0;
   const nextId = (): string => {
@@ -213,7 +216,7 @@ export function createListener(deps: ExchangeDeps) {
       }
       if (turn !== undefined) await turn;
       if (incoming.socket.destroyed) return body?.room?.release();
-      const request = new HttpRequest(nextId(), message, { body, pool });
+      const request = new HttpRequest(nextId(), message, { body, pool, run });
       observer?.begin();
       let response: HttpResponse;
       try {

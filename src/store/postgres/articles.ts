@@ -16,7 +16,7 @@ import type { Pool } from './pool.ts';
 import { sql } from './connection.ts';
 import { createList, findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
 import { type Row, toRecord } from '../sql/rows.ts';
-import type { Articles } from '../store.ts';
+import type { Articles, DriverOptions } from '../store.ts';
 
 /** An attempt fails if another node changed the article first, or holds the lease. */
 const attemptsMax = 100;
@@ -37,7 +37,8 @@ type Change = (articles: readonly Article[]) => readonly Article[];
 export function createArticles({
   pool,
   sql: statements,
-}: Pick<PostgresContext, 'pool' | 'sql'>): Articles {
+  run,
+}: Pick<PostgresContext, 'pool' | 'sql'> & Pick<DriverOptions, 'run'>): Articles {
   const inQueue = createQueue();
   const lease = createArticleLease(pool);
 
@@ -53,7 +54,7 @@ export function createArticles({
     change: Change,
   ): Promise<readonly Article[] | undefined> => {
     const before = await read();
-    const after = change(before.map(({ article }) => article));
+    const after = await run(() => change(before.map(({ article }) => article)));
     const changed = before.flatMap(({ version, article }, index) => {
       const replacement = after[index] ?? article;
       // An article that did not change is the same object.

@@ -48,7 +48,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     ...createPorts(context, initial?.accounts ?? [], storedAccounts),
     storedAccounts,
     comments: createComments(context, feed),
-    articles: createArticles(context),
+    articles: createArticles({ ...context, run: options.run }),
     ...createSnapshots(pool),
     placed: () => feed.placed(),
     async ping() {

@@ -85,10 +85,10 @@ function createVersionsWithForeign(context: SqliteContext): Store['versions'] {
 }
 
 async function open(path: string, options: DatabaseOptions): Promise<SqliteContext> {
-  const { log, initial, timed, mayCreate, createId, now } = options;
+  const { log, initial, run, timed, mayCreate, createId, now } = options;
   const database = await openDatabase(path, mayCreate);
   try {
-    const transactions = createTransactions(database, timed);
+    const transactions = createTransactions({ database, run, timed });
     const opened = { database, versions: createVersions(), transactions };
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));

@@ -1,9 +1,18 @@
 /**
- * What arrives in one iteration of the event loop shares a transaction. Reads lock the file once,
- * and find one state. Writes wait for the disk together, and each is acknowledged after the commit.
+ * Transactions on the one connection of the driver.
+ *
+ * - Writes that come in one iteration of the event loop share transactions, and wait for the disk
+ *   together. Each is acknowledged after its commit. A transaction takes writes for the time of a
+ *   turn; the others come in later turns, each with a transaction of its own.
+ * - Reads that one call of the event loop makes, until it returns, share a transaction, because
+ *   locking the file takes longer than reading a record. The transaction must not be open when the
+ *   next request is read from its socket: what another process commits before is seen.
+ *
+ *     idle → first → open → idle     a read, another one, the end of the call (or a write)
  */
 
 import { AppError, overloaded } from '../../errors.ts';
+import { type RunInTurn, turnMilliseconds } from '../../scheduler.ts';
 import type { TimeStatement } from '../store.ts';
 import {
   type Database,
@@ -12,6 +21,7 @@ import {
   rollBack,
   sqliteBusy,
   sqliteFull,
+  type Statement,
 } from './database.ts';
 
 export interface Transactions {
@@ -47,75 +57,125 @@ const lockedMilliseconds = 2_000;
 /** … and try again after this time, in which the event loop is free. */
 const retryMilliseconds = 20;
 
-/** `timed` is called with the duration of each transaction. */
-export function createTransactions(database: Database, timed?: TimeStatement): Transactions {
-  const beginReading = database.prepare('BEGIN');
+interface TransactionsDeps {
+  readonly database: Database;
+  readonly run: RunInTurn;
+  /** Called with the duration of each transaction that writes, from its lock to its commit. */
+  readonly timed?: TimeStatement | undefined;
+}
+
+export function createTransactions({ database, run, timed }: TransactionsDeps): Transactions {
+  const reading = createReading(database);
   const takeLock = createLock(database);
   const commit = database.prepare('COMMIT');
-  /** Whether there is a transaction: of reads, or the one in `flush`. */
-  let isOpen = false;
-  let waiting: Waiting[] = [];
+  const waiting: Waiting[] = [];
+  let isWriting = false;
+  /** Whether another connection writes: writes wait. */
   let isDeferred = false;
 
-  const endReading = (): void => {
-    if (isOpen) rollBack(database);
-    isOpen = false;
-  };
-
-  const flush = (patienceMilliseconds: number): void => {
-    endReading();
-    const batch = waiting;
-    waiting = [];
-    if (batch.length === 0) return;
-    const startedAt = performance.now();
-    let settled: (() => void)[];
+  /** Commits the writes of a turn. Returns false if another connection has the lock. */
+  const commitSome = (patienceMilliseconds: number): boolean => {
+    reading.end();
     try {
-      if (isDeferred || !takeLock(patienceMilliseconds)) {
-        waiting = batch;
-        setTimeout(flush, retryMilliseconds, patienceMilliseconds);
-        return;
-      }
-      isOpen = true;
-      settled = batch.map(attempt);
-      commit.run();
+      if (isDeferred || !takeLock(patienceMilliseconds)) return false;
     } catch (error) {
-      rollBack(database);
       const fault = toStoreError(error);
-      for (const { reject } of batch) reject(fault);
-      return;
-    } finally {
-      isOpen = false;
-      timed?.('write', performance.now() - startedAt);
+      for (const { reject } of waiting.splice(0)) reject(fault);
+      return true;
     }
+    const startedAt = performance.now();
+    isWriting = true;
+    const settled = runSome(waiting, database, commit);
+    isWriting = false;
+    timed?.('write', performance.now() - startedAt);
     for (const settle of settled) settle();
+    return true;
+  };
+  const flush = (): void => {
+    void run(() => {
+      if (waiting.length === 0) return;
+      const isTried = commitSome(lockedMilliseconds);
+      if (!isTried) setTimeout(flush, retryMilliseconds);
+      else if (waiting.length > 0) setImmediate(flush);
+    });
   };
 
   return {
     read() {
-      if (isOpen) return;
-      beginReading.run();
-      isOpen = true;
-      setImmediate(endReading);
+      if (!isWriting) reading.read();
     },
-    flush: () => flush(0),
+    flush() {
+      while (waiting.length > 0 && commitSome(0));
+    },
     async defer(work) {
       isDeferred = true;
       try {
         return await work();
       } finally {
-        endReading();
+        reading.end();
         isDeferred = false;
       }
     },
     write<T>(write: () => T) {
       if (waiting.length >= waitingMax) return Promise.reject(busy());
       // `setImmediate` runs after the phase of the event loop in which requests are read.
-      if (waiting.length === 0) setImmediate(flush, lockedMilliseconds);
+      if (waiting.length === 0) setImmediate(flush);
       return new Promise<T>((resolve, reject) => {
         waiting.push({ write, resolve: resolve as Waiting['resolve'], reject });
       });
     },
   };
+}
+
+/** The transaction of reads. */
+function createReading(database: Database) {
+  const begin = database.prepare('BEGIN');
+  /** The first statement of a call locks the file by itself: most have no other. */
+  let state: 'idle' | 'first' | 'open' = 'idle';
+  const end = (): void => {
+    if (state === 'open') rollBack(database);
+    state = 'idle';
+  };
+  return {
+    end,
+    read(): void {
+      if (state === 'idle') {
+        queueMicrotask(end);
+        state = 'first';
+      } else if (state === 'first') {
+        begin.run();
+        state = 'open';
+      }
+    },
+  };
+}
+
+/**
+ * Runs and commits what waits, until the time of a turn is used. Returns what tells each its
+ * result; what a statement that fails has rolled back is rejected.
+ */
+function runSome(waiting: Waiting[], database: Database, commit: Statement): (() => void)[] {
+  const batch: Waiting[] = [];
+  const settled: (() => void)[] = [];
+  const end = performance.now() + turnMilliseconds;
+  try {
+    do {
+      const next = waiting.shift();
+      if (next === undefined) break;
+      batch.push(next);
+      settled.push(attempt(next));
+    } while (performance.now() < end);
+    commit.run();
+    return settled;
+  } catch (error) {
+    rollBack(database);
+    const fault = toStoreError(error);
+    return batch.map(
+      ({ reject }) =>
+        (): void =>
+          reject(fault),
+    );
+  }
 }
 
 /**
