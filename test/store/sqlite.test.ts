@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { MessageChannel } from 'node:worker_threads';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../../dist/log.js';
@@ -105,42 +104,30 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.deepEqual(new Set(await Promise.all(seen)), new Set([before + 1]));
   });
 
-  it('shows one state to the reads of a call, and the next one to those after it', async (t) => {
+  it('shows one state in an iteration of the event loop, and the next one after it', async (t) => {
     const { path, store } = await openNew(t);
     const { id } = await store.posts.create(draft);
     const before = store.versions().posts;
     assert.notEqual(await store.posts.find(id), undefined);
     // Its removal is seen by the read and by the versions, or by neither.
     const isThere = (): boolean => store.posts.find(id) !== undefined;
-    assert.ok(isThere());
-    assert.ok(isThere());
     inSqlite(path, (database) => database.exec('DELETE FROM posts'));
     assert.deepEqual([isThere(), store.versions().posts], [true, before]);
-    await Promise.resolve();
+    await nextTurn();
     assert.deepEqual([isThere(), store.versions().posts], [false, before + 1]);
   });
 
-  it('shows a read what another process committed before, in the same iteration too', async (t) => {
+  it('shows a request what another server acknowledged before, in the same iteration too', async (t) => {
     const { path, store } = await openNew(t);
     const { id } = await store.posts.create(draft);
-    // Two sockets that one phase of the event loop reads: a call for each, and no iteration between.
-    const calls: (boolean | undefined)[] = [];
-    const call = (): void => {
-      calls.push(store.posts.find(id) !== undefined && store.posts.find(id) !== undefined);
-      if (calls.length === 1) inSqlite(path, (database) => database.exec('DELETE FROM posts'));
-    };
-    const channel = new MessageChannel();
-    const done = new Promise<void>((resolve) => {
-      channel.port2.on('message', (last: boolean) => {
-        call();
-        if (last) resolve();
-      });
-    });
-    channel.port1.postMessage(false);
-    channel.port1.postMessage(true);
-    await done;
-    channel.port1.close();
-    assert.deepEqual(calls, [true, false]);
+    await openOn(t, toSqliteUrl(path));
+    store.versions();
+    const isThere = (): boolean => store.posts.find(id) !== undefined;
+    assert.ok(isThere());
+    inSqlite(path, (database) => database.exec('DELETE FROM posts'));
+    // Node runs microtasks between two sockets that one phase of the event loop reads.
+    await Promise.resolve();
+    assert.ok(!isThere());
   });
 
   it('shows what was written in the same iteration as a read before it', async (t) => {
@@ -252,11 +239,12 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     assert.equal(await store.posts.find(id), undefined);
   });
 
-  it('is not written to by a start that changes nothing', async (t) => {
+  it('gets only the count of starts from a start that changes nothing', async (t) => {
     const { path, store } = await openNew(t);
     await store.close();
     await openOn(t, toSqliteUrl(path));
-    assert.equal((await stat(`${path}-wal`)).size, 0);
+    const page = 4_096;
+    assert.ok((await stat(`${path}-wal`)).size < 2 * page);
   });
 
   it('that is replaced or deleted while it is open is not ready, and logged once', async (t) => {

@@ -184,7 +184,7 @@ export function prepareDatabase(database: Database, log: Log, fill?: () => void)
     if (version === 0) database.exec(`INSERT INTO counters VALUES ('${unfilled}', 1)`);
     const take = `DELETE FROM counters WHERE name = '${unfilled}' RETURNING 1`;
     if (fill !== undefined && database.prepare(take).get() !== undefined) fill();
-    // A start that changes nothing writes nothing, so that it does not fail on a full disk.
+    // A start on a full disk must not fail here.
     if (version < steps.length) {
       database.exec(`PRAGMA application_id = ${applicationId}`);
       database.exec(`PRAGMA user_version = ${steps.length}`);
@@ -196,6 +196,16 @@ export function prepareDatabase(database: Database, log: Log, fill?: () => void)
     rollBack(database);
     if (!isKind(error, sqliteFull)) throw error;
     throw new Error('STORE_URL: the disk of the file is full.', { cause: error });
+  }
+}
+
+/** Counts the starts, so that other processes notice that another one writes to the file. */
+export function announce(database: Database): void {
+  try {
+    database.exec(`INSERT INTO counters VALUES ('starts', 1)
+      ON CONFLICT (name) DO UPDATE SET value = value + 1`);
+  } catch (error) {
+    if (!isKind(error, sqliteFull)) throw error; // such a process cannot write
   }
 }
 

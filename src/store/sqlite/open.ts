@@ -17,7 +17,13 @@ import { createPorts, createStoredAccounts } from '../sql/records.ts';
 import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { backUpSqlite } from './backup.ts';
-import { checkSqlite, createFileCheck, openDatabase, prepareDatabase } from './database.ts';
+import {
+  announce,
+  checkSqlite,
+  createFileCheck,
+  openDatabase,
+  prepareDatabase,
+} from './database.ts';
 import { createArticles, createComments, createFileIndex } from './records.ts';
 import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
@@ -78,8 +84,10 @@ function createVersionsWithForeign(context: SqliteContext): Store['versions'] {
   return () => {
     transactions.read();
     const found = statement.get()?.['data_version'];
-    if (found !== foreign) for (const area of Object.keys(versions)) versions[area as Area] += 1;
+    if (found === foreign) return versions;
+    for (const area of Object.keys(versions)) versions[area as Area] += 1;
     foreign = found;
+    transactions.share();
     return versions;
   };
 }
@@ -92,6 +100,7 @@ async function open(path: string, options: DatabaseOptions): Promise<SqliteConte
     const opened = { database, versions: createVersions(), transactions };
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));
+    announce(database);
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     // SQLite blocks the event loop while it waits for a lock.
     database.exec('PRAGMA busy_timeout = 10');

@@ -4,11 +4,11 @@
  * - Writes that come in one iteration of the event loop share transactions, and wait for the disk
  *   together. Each is acknowledged after its commit. A transaction takes writes for the time of a
  *   turn; the others come in later turns, each with a transaction of its own.
- * - Reads that one call of the event loop makes, until it returns, share a transaction, because
- *   locking the file takes longer than reading a record. The transaction must not be open when the
- *   next request is read from its socket: what another process commits before is seen.
- *
- *     idle → first → open → idle     a read, another one, the end of the call (or a write)
+ * - Reads of one iteration share a transaction, because locking the file takes longer than reading
+ *   a record. What this process commits ends it. As soon as another process has written, only the
+ *   reads of one call of the event loop share it: between two calls the other one may acknowledge
+ *   a write, and the requests that come after that must see it. A server that opens the file
+ *   writes first (`announce`), so that all others know of it before its first client does.
  */
 
 import { AppError, overloaded } from '../../errors.ts';
@@ -40,6 +40,8 @@ export interface Transactions {
   defer<T>(work: () => Promise<T>): Promise<T>;
   /** Commits waiting writes now. They fail if another process holds the write lock. */
   flush(): void;
+  /** Call it when another process has written. */
+  share(): void;
 }
 
 interface Waiting {
@@ -104,6 +106,7 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
     read() {
       if (!isWriting) reading.read();
     },
+    share: reading.share,
     flush() {
       while (waiting.length > 0 && commitSome(0));
     },
@@ -130,22 +133,23 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
 /** The transaction of reads. */
 function createReading(database: Database) {
   const begin = database.prepare('BEGIN');
-  /** The first statement of a call locks the file by itself: most have no other. */
-  let state: 'idle' | 'first' | 'open' = 'idle';
+  let isOpen = false;
+  let endLater: (end: () => void) => unknown = setImmediate;
   const end = (): void => {
-    if (state === 'open') rollBack(database);
-    state = 'idle';
+    if (isOpen) rollBack(database);
+    isOpen = false;
   };
   return {
     end,
     read(): void {
-      if (state === 'idle') {
-        queueMicrotask(end);
-        state = 'first';
-      } else if (state === 'first') {
-        begin.run();
-        state = 'open';
-      }
+      if (isOpen) return;
+      begin.run();
+      isOpen = true;
+      endLater(end);
+    },
+    share(): void {
+      endLater = queueMicrotask;
+      queueMicrotask(end);
     },
   };
 }
