@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it, test, type TestContext } from 'node:test';
 import { codeOf } from '../../dist/errors.js';
-import { createServer, sql } from '../../dist/store/postgres/connection.js';
+import { createServer, run, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
 import type { Store } from '../../dist/store/store.js';
 import { changing, valueOf } from '../support/article-texts.js';
@@ -247,3 +247,10 @@ test(
     }
   },
 );
+
+test('no statement is compiled: a plan for all values looks expensive', { skip }, async (t) => {
+  const server = await createServer(await database.createDatabase());
+  const connection = await server.connect({ statementSeconds: 5 });
+  t.after(() => connection.end());
+  assert.deepEqual(await run(connection, sql`SHOW jit`), [{ jit: 'off' }]);
+});
