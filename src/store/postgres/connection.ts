@@ -1,9 +1,9 @@
 /** Connections to PostgreSQL. Only this file knows the package. */
 
-import type { Duplex } from 'node:stream';
 import type pg from 'pg';
 import { toReason } from '../../errors.ts';
 import type { Row, Value } from '../sql/rows.ts';
+import { createTimeLimit } from './time-limit.ts';
 
 export interface Statement {
   /** One text for all executions: each connection prepares a text once, and keeps its plan. */
@@ -27,6 +27,11 @@ export type Connection = Awaited<ReturnType<Server['connect']>>;
 interface ConnectOptions {
   /** Time limit of a statement at the server; the answer may take a second more. */
   readonly statementSeconds: number;
+  /**
+   * Asked before the connection of a late statement is closed, with the process of the server: it
+   * is kept if this resolves with true within the second. Without it the connection is closed.
+   */
+  readonly isExecuting?: (processId: number) => Promise<boolean>;
   /** Called for each NOTIFY on a channel that the connection listens to. */
   readonly onNotification?: (payload: string) => void;
   /** Called when the connection, after it was made, is closed for any reason. */
@@ -85,10 +90,14 @@ export async function createServer(url: string) {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     /** False if each statement may run in another session (see `hasSessions`). */
     hasSessions: withSessions,
-    async connect({ statementSeconds, onNotification, onClosed }: ConnectOptions) {
-      const client = createClient(statementSeconds);
+    async connect(options: ConnectOptions) {
+      const { statementSeconds, isExecuting, onNotification, onClosed } = options;
+      const client = createClient(statementSeconds) as Client;
       const { stream } = client.connection;
-      const limit = createTimeLimit(stream, statementSeconds + 1);
+      const limit = createTimeLimit(stream, statementSeconds, async () => {
+        const { processID } = client;
+        return processID !== null && isExecuting !== undefined && isExecuting(processID);
+      });
       const end = (): void => {
         limit.stop();
         void client.end();
@@ -129,27 +138,8 @@ export async function createServer(url: string) {
   };
 }
 
-/**
- * Closes the connection of a statement that is not answered in time. With the package's
- * `query_timeout`, which makes a timer for each statement, results outlived two collections of the
- * garbage collector: moving them took a quarter of the time of reading pages.
- */
-function createTimeLimit(stream: Duplex, seconds: number) {
-  let isRunning = true;
-  const end = (): void => {
-    if (isRunning) stream.destroy(new Error('Query read timeout'));
-  };
-  const timer = setTimeout(end, seconds * 1000).unref();
-  return {
-    start(): void {
-      isRunning = true;
-      timer.refresh();
-    },
-    stop(): void {
-      isRunning = false;
-    },
-  };
-}
+/** The package notes the process of the server that serves this connection. */
+type Client = pg.Client & { readonly processID: number | null };
 
 interface Plan {
   /** The name that the text is prepared under; empty: it is not prepared. */
