@@ -25,7 +25,7 @@ const attemptsWithoutLease = 3;
 /** Maximum pause between two attempts while another node holds the lease. */
 const leasePauseMilliseconds = 50;
 /** Changes that may wait for the one in progress: of one article, and of all. */
-const waitingMax = 1_000;
+const waitingForOneMax = 1_000;
 const waitingForAllMax = 100;
 /** How long a change may wait for others. */
 const waitMillisecondsMax = 5_000;
@@ -42,7 +42,7 @@ export function createArticles({
   pool,
   sql: statements,
 }: Pick<PostgresContext, 'pool' | 'sql'>): Articles {
-  const changeOne = createChanges(pool, waitingMax);
+  const changeOne = createChanges(pool, waitingForOneMax);
   const changeAll = createChanges(pool, waitingForAllMax);
   const readAll: Read = async (askedAt) =>
     wholeOf(await statements.readArticles('id, version, document', askedAt));
@@ -68,8 +68,8 @@ export function createArticles({
  * Returns a function that changes what `read` returns, one after the other for each key. `askedAt`:
  * when the change was asked for, whose time limit spans all its statements.
  */
-function createChanges(pool: Pool, waiting: number) {
-  const inQueue = createQueue(waiting);
+function createChanges(pool: Pool, waitingMax: number) {
+  const inQueue = createQueue(waitingMax);
   const lease = createArticleLease(pool);
   return (key: unknown, read: Read, change: Change): Promise<readonly Article[]> =>
     inQueue(key, (askedAt) => {

@@ -28,10 +28,10 @@ interface ConnectOptions {
   /** Time limit of a statement at the server; the answer may take a second more. */
   readonly statementSeconds: number;
   /**
-   * Asked before the connection of a late statement is closed, with the process of the server: it
-   * is kept if this resolves with true within the second. Without it the connection is closed.
+   * Asked before the connection of a late statement is closed, with the process of the server, if
+   * that is known: it is kept if this resolves with true within the second.
    */
-  readonly isExecuting?: (processId: number) => Promise<boolean>;
+  readonly isExecuting?: (processId: number | null) => Promise<boolean>;
   /** Called for each NOTIFY on a channel that the connection listens to. */
   readonly onNotification?: (payload: string) => void;
   /** Called when the connection, after it was made, is closed for any reason. */
@@ -90,14 +90,11 @@ export async function createServer(url: string) {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     /** False if each statement may run in another session (see `hasSessions`). */
     hasSessions: withSessions,
-    async connect(options: ConnectOptions) {
-      const { statementSeconds, isExecuting, onNotification, onClosed } = options;
+    async connect({ statementSeconds, isExecuting, onNotification, onClosed }: ConnectOptions) {
       const client = createClient(statementSeconds) as Client;
       const { stream } = client.connection;
-      const limit = createTimeLimit(stream, statementSeconds, async () => {
-        const { processID } = client;
-        return processID !== null && isExecuting !== undefined && isExecuting(processID);
-      });
+      const isKept = () => isExecuting?.(client.processID);
+      const limit = createTimeLimit(stream, statementSeconds, isKept);
       const end = (): void => {
         limit.stop();
         void client.end();

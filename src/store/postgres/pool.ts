@@ -160,7 +160,7 @@ export class Pool {
   }
 
   /** Asks whether a process of the server executes a statement, and does not only send rows. */
-  async #isExecuting(processId: number): Promise<boolean> {
+  async #isExecuting(processId: number | null): Promise<boolean> {
     const rows = await this.read(sql`SELECT FROM pg_stat_activity WHERE pid = ${processId}
       AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Client'`);
     return rows.length > 0;
