@@ -31,7 +31,7 @@ interface ConnectOptions {
    * Asked before the connection of a late statement is closed, with the process of the server, if
    * that is known: it is kept if this resolves with true within the second.
    */
-  readonly isExecuting?: (processId: number | null) => Promise<boolean>;
+  readonly isAtWork?: (processId: number | null) => Promise<boolean>;
   /** Called for each NOTIFY on a channel that the connection listens to. */
   readonly onNotification?: (payload: string) => void;
   /** Called when the connection, after it was made, is closed for any reason. */
@@ -90,11 +90,10 @@ export async function createServer(url: string) {
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     /** False if each statement may run in another session (see `hasSessions`). */
     hasSessions: withSessions,
-    async connect({ statementSeconds, isExecuting, onNotification, onClosed }: ConnectOptions) {
+    async connect({ statementSeconds, isAtWork, onNotification, onClosed }: ConnectOptions) {
       const client = createClient(statementSeconds) as Client;
       const { stream } = client.connection;
-      const isKept = () => isExecuting?.(client.processID);
-      const limit = createTimeLimit(stream, statementSeconds, isKept);
+      const limit = createTimeLimit(stream, statementSeconds, () => isAtWork?.(client.processID));
       const end = (): void => {
         limit.stop();
         void client.end();

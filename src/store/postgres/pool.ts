@@ -160,7 +160,7 @@ export class Pool {
   }
 
   /** Asks whether a process of the server executes a statement, and does not only send rows. */
-  async #isExecuting(processId: number | null): Promise<boolean> {
+  async #isAtWork(processId: number | null): Promise<boolean> {
     const rows = await this.read(sql`SELECT FROM pg_stat_activity WHERE pid = ${processId}
       AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Client'`);
     return rows.length > 0;
@@ -172,7 +172,7 @@ export class Pool {
       const openedAt = performance.now();
       const connection = await this.#server.connect({
         statementSeconds: this.#options.timeoutSeconds,
-        isExecuting: (processId) => this.#isExecuting(processId),
+        isAtWork: (processId) => this.#isAtWork(processId),
         onClosed: () => this.#remove(connection),
       });
       this.#openedAt.set(connection, openedAt);

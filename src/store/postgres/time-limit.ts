@@ -16,7 +16,7 @@ const answerMilliseconds = 750;
 export function createTimeLimit(
   stream: Duplex,
   seconds: number,
-  isExecuting: () => Promise<boolean> | undefined,
+  isAtWork: () => Promise<boolean> | undefined,
 ) {
   let isRunning = true;
   let started = 0;
@@ -24,7 +24,7 @@ export function createTimeLimit(
     if (!isRunning) return;
     const judged = started;
     let isKept = false;
-    void isExecuting()?.then(
+    void isAtWork()?.then(
       (is) => (isKept = is),
       () => undefined,
     );
