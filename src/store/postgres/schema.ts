@@ -11,9 +11,9 @@ import { rowsOf } from './statements.ts';
 const filesLock = 0x49_6e_6b_66;
 
 /**
- * Each step runs once per database, in this order, in a transaction of its own: what a step locks is
- * free again during the next one, which may take long. Steps are added, never changed; what only nodes
- * of older builds use is left out of new databases.
+ * Each step runs once per database, in this order, in a transaction of its own: what a step locks
+ * is free again during the next one, which may take long. Steps are added, never changed; what only
+ * nodes of older builds use is left out of new databases.
  */
 const steps: readonly string[] = [
   `CREATE TABLE inkwell.posts (
