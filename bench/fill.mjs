@@ -1,6 +1,7 @@
 /**
  * Stores of any size. One post has a tenth of the posts' number as comments, and a tenth of the
- * posts has one author; all others have neither.
+ * posts has one author; all others have neither. On PostgreSQL two thirds of all posts have two
+ * comments more, and each status is that of a third.
  */
 
 import postgres from 'postgres';
@@ -79,9 +80,13 @@ export async function fillPostgres(url, posts) {
     INSERT INTO inkwell.authors (id, name, email, created_at)
       VALUES ('${author}', 'An author', 'a@example.org', '${createdAt}');
     INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
-      SELECT ${id}, 'A', '${text}', 'DRAFT', '${createdAt}',
-        CASE WHEN n <= ${posts / 10} THEN '${author}'::uuid END
+      SELECT ${id}, 'A', '${text}', (ARRAY['DRAFT', 'PUBLISHED', 'PENDING_MODERATION'])[n % 3 + 1],
+        '${createdAt}', CASE WHEN n <= ${posts / 10} THEN '${author}'::uuid END
       FROM generate_series(1, ${posts}) AS n;
+    SET session_replication_role = replica; -- that there are these posts is not checked again
+    INSERT INTO inkwell.comments (id, post_id, content, created_at)
+      SELECT gen_random_uuid(), ${id}, '${text}', '${createdAt}'
+      FROM generate_series(1, ${posts}) AS n, generate_series(1, 2) WHERE n % 3 > 0;
     INSERT INTO inkwell.comments (id, post_id, content, created_at)
       SELECT ${id}, '${toId(1)}', '${text}', '${createdAt}'
       FROM generate_series(1, ${posts / 10}) AS n`);

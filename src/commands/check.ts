@@ -12,6 +12,7 @@ import { loadAccounts } from '../auth/accounts.ts';
 import { type Config, readConfig, settings } from '../config.ts';
 import { codeOf } from '../errors.ts';
 import { readTrustedDocuments } from '../graphql/documents/trusted-documents.ts';
+import { checkUploads } from '../store/files/open.ts';
 import { checkStore } from '../store/open.ts';
 import { type CommandContext, toLog } from './command.ts';
 
@@ -21,7 +22,12 @@ export async function runCheck(context: CommandContext): Promise<string> {
   const accounts = await loadAccounts(config);
   await readTrustedDocuments(config.trustedDocuments);
   const timeoutSeconds = config.storeTimeoutSeconds;
-  await checkStore(config.storeUrl, { timeoutSeconds, log: toLog(context), startSeconds: 1 });
+  await checkStore(config.storeUrl, {
+    timeoutSeconds,
+    log: toLog(context),
+    startSeconds: 1,
+    checkFiles: (index) => checkUploads(config.uploadDir, index),
+  });
   await checkFolder(config.uploadDir || tmpdir());
   await checkPort('PORT', config.host, config.port);
   if (config.adminPort !== undefined) await checkPort('ADMIN_PORT', config.host, config.adminPort);

@@ -221,12 +221,17 @@ export interface DriverOptions extends MemoryStoreOptions {
 
 export type TimeStatement = (kind: 'read' | 'write', milliseconds: number) => void;
 
-export interface CheckOptions extends Pick<DriverOptions, 'log' | 'timeoutSeconds'> {
+export interface StartOptions extends Pick<DriverOptions, 'log' | 'timeoutSeconds'> {
   /** How long to wait for a database server that does not answer. */
   readonly startSeconds: number;
 }
 
-export interface AccountsOptions extends CheckOptions, Pick<DriverOptions, 'now'> {
+export interface CheckOptions extends StartOptions {
+  /** Gets the index of stored files, if the database has one; what it throws is thrown. */
+  readonly checkFiles: (index: Pick<DurableFileIndex, 'folderId' | 'list'>) => Promise<void>;
+}
+
+export interface AccountsOptions extends StartOptions, Pick<DriverOptions, 'now'> {
   /** False: a SQLite file that does not exist is an error. */
   readonly mayCreate: boolean;
 }

@@ -189,7 +189,8 @@ describe('PostgreSQL', { skip }, () => {
       url,
       `ALTER TABLE inkwell.comments DROP COLUMN timeline;
        DROP INDEX inkwell.posts_of_status;
-       DROP TABLE inkwell.login_failures, inkwell.upload_folder;
+       DROP TABLE inkwell.upload_folder;
+       ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
        UPDATE inkwell.schema_state SET version = 4`,
     );
     const dump = openSession(context, url);
@@ -209,6 +210,35 @@ describe('PostgreSQL', { skip }, () => {
     const store = await opening;
     context.after(() => store?.close());
     assert.ok(await store?.comments.add(id, 'c'));
+  });
+
+  it('keeps the steps of a migration that were done before one that has to wait', async (context) => {
+    const url = await database.createDatabase();
+    const old = await openOn(context, url);
+    await database.query(
+      url,
+      `DROP INDEX inkwell.posts_of_status;
+       DROP TABLE inkwell.upload_folder;
+       ALTER TABLE inkwell.schema_state DROP COLUMN usable_from;
+       UPDATE inkwell.schema_state SET version = 7`,
+    );
+    const writer = openSession(context, url);
+    let opening: Promise<Store> | undefined;
+    await writer.begin(async (session) => {
+      await session`UPDATE inkwell.posts SET title = 'a'`;
+      const lines: string[] = [];
+      const log = (_level: string, event: string): number => lines.push(event);
+      opening = openStore(url, driverOptions({ log }));
+      await until(() => lines.includes('waiting for the tables of the database'));
+      const [state] = await session`SELECT version FROM inkwell.schema_state`;
+      assert.equal(state?.['version'], 9);
+      // A step that is done locks nothing.
+      await old.articles.find(1);
+    });
+    const store = await opening;
+    context.after(() => store?.close());
+    const [state] = await database.query(url, 'SELECT version FROM inkwell.schema_state');
+    assert.equal(state?.['version'], 11);
   });
 
   it('reads what belongs to ten thousand posts in good time', async (context) => {

@@ -7,8 +7,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it, test, type TestContext } from 'node:test';
 import { codeOf } from '../../dist/errors.js';
-import { createServer, sql } from '../../dist/store/postgres/connection.js';
+import { createServer, run, sql } from '../../dist/store/postgres/connection.js';
 import { Pool } from '../../dist/store/postgres/pool.js';
+import type { Article } from '../../dist/store/model.js';
 import type { Store } from '../../dist/store/store.js';
 import { changing, valueOf } from '../support/article-texts.js';
 import { withCode } from '../support/errors.js';
@@ -213,19 +214,40 @@ test('a locked table holds up who asks for its records, and nobody else', { skip
   assert.ok(!service.logged.some(({ event }) => event === 'database is away'));
 });
 
-test('a change of an article does not wait for one of another article', { skip }, async (t) => {
+test('a change of an article does not wait for one of another, or of all', { skip }, async (t) => {
   const url = await database.createDatabase();
-  const store = await openOn(t, url);
+  const { articles } = await openOn(t, url);
   const session = openSession(t, url);
   await session.begin(async (lock) => {
     await lock`SELECT FROM inkwell.articles WHERE id = 1 FOR UPDATE`;
-    const locked = async () => store.articles.change(1, changing({ title: 'a' }));
-    const refused = assert.rejects(locked, withCode('overloaded'));
-    await store.articles.change(2, changing({ title: 'b' }));
-    assert.equal(valueOf(await store.articles.find(2))?.title, 'b');
-    await refused;
+    const done: string[] = [];
+    const retitle = (only: number): ((all: readonly Article[]) => readonly Article[]) => {
+      const change = changing({ title: 'a' });
+      return (all) => all.map((article) => (article.id === only ? change(article) : article));
+    };
+    const locked = [
+      async () => articles.changeAll(retitle(1)),
+      async () => articles.change(1, changing({ title: 'a' })),
+    ].map(async (change) => {
+      await assert.rejects(change, withCode('overloaded'));
+      done.push('1 refused');
+    });
+    await articles.change(2, changing({ title: 'b' }));
+    done.push('2 changed');
+    assert.equal(valueOf(await articles.find(2))?.title, 'b');
+    await Promise.all(locked);
+    assert.deepEqual(done, ['2 changed', '1 refused', '1 refused']);
   });
-  assert.equal((await allOf(store.articles.all)).length, 2);
+  assert.equal((await allOf(articles.all)).length, 2);
+});
+
+test('at most a hundred changes of all articles wait', { skip }, async (t) => {
+  const { articles } = await openOn(t, await database.createDatabase());
+  const ends = await Promise.allSettled(
+    times(101).map(async () => articles.changeAll((all) => all)),
+  );
+  const refused = ends.map((end) => end.status === 'rejected' && codeOf(end.reason));
+  assert.deepEqual(refused, [...times(100).map(() => false), 'overloaded']);
 });
 
 test(
@@ -247,3 +269,10 @@ test(
     }
   },
 );
+
+test('no statement is compiled: a plan for all values looks expensive', { skip }, async (t) => {
+  const server = await createServer(await database.createDatabase());
+  const connection = await server.connect({ statementSeconds: 5 });
+  t.after(() => connection.end());
+  assert.deepEqual(await run(connection, sql`SHOW jit`), [{ jit: 'off' }]);
+});

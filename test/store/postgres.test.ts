@@ -8,54 +8,18 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
-import type { Log } from '../../dist/log.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
-import { openAccounts, openStore } from '../../dist/store/open.js';
+import { openStore } from '../../dist/store/open.js';
 import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
 import { changing, toDraft } from '../support/article-texts.js';
 import { allOf, pluck, times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
 import { startServer } from '../support/server.js';
-import { database, sharePostgres } from '../support/shared-postgres.js';
+import { database } from '../support/shared-postgres.js';
 import { driverOptions } from '../support/driver-options.js';
 import { openOn, openSession } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { watching } from '../support/watching.js';
-
-test(
-  'a database of the first version is brought up to date, not filled again',
-  { skip },
-  async (t) => {
-    const url = await database.emptyDatabase();
-    const first = await openOn(t, url);
-    await first.posts.remove(driverOptions().initial.posts[0]?.id ?? '');
-    await first.close();
-    const kept =
-      "('posts', 'comments', 'authors', 'todos', 'articles', 'counters', 'schema_state')";
-    await database.query(
-      url,
-      `DO $$ DECLARE name text; BEGIN
-       FOR name IN SELECT tablename FROM pg_tables
-         WHERE schemaname = 'inkwell' AND tablename NOT IN ${kept}
-       LOOP
-         EXECUTE 'DROP TABLE inkwell.' || name;
-       END LOOP;
-     END $$;
-     ALTER TABLE inkwell.comments DROP COLUMN timeline;
-     DROP INDEX inkwell.posts_of_status;
-     UPDATE inkwell.schema_state SET version = 1`,
-    );
-    const logged: unknown[] = [];
-    const log: Log = (level, event, facts) => void logged.push([level, event, facts?.['from']]);
-    const options = { ...driverOptions({ log }), startSeconds: 5, mayCreate: true };
-    const opened = await openAccounts(url, options);
-    assert.deepEqual(await opened.accounts.list(), []);
-    assert.deepEqual(logged, [['info', 'schema migrated', 1]]);
-    await opened.close();
-    const second = await openOn(t, url);
-    assert.equal((await allOf(second.posts.all)).length, 2);
-  },
-);
 
 test('STORE_CONNECTIONS_MAX: fifty readers share so many connections', { skip }, async (t) => {
   const url = await database.emptyDatabase();
@@ -209,31 +173,6 @@ test('no change of an article gives it a version that it had', { skip }, async (
   }
   assert.equal(versions.size, 6);
 });
-
-test('a database that a newer version made is refused, and left as it is', { skip }, async (t) => {
-  const url = await database.emptyDatabase();
-  await (await openOn(t, url)).close();
-  await database.query(url, 'UPDATE inkwell.schema_state SET version = 1000');
-  await assert.rejects(openStore(url, driverOptions()), {
-    message: 'STORE_URL: the database was written by a newer version of this program.',
-  });
-});
-
-for (const encoding of ['LATIN1', 'SQL_ASCII']) {
-  test(`a database is refused, and left empty, where it is ${encoding}`, { skip }, async () => {
-    const server = await sharePostgres();
-    const name = encoding.toLowerCase();
-    const make = `CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`;
-    await server.query(server.url('postgres'), make);
-    await assert.rejects(openStore(server.url(name), driverOptions()), {
-      message:
-        `STORE_URL: the encoding of the database is ${encoding}, and has to be UTF8: ` +
-        "CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0.",
-    });
-    const schemas = "SELECT FROM pg_namespace WHERE nspname = 'inkwell'";
-    assert.deepEqual(await server.query(server.url(name), schemas), []);
-  });
-}
 
 test('PostgreSQL is refused with one line where the package is missing', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'inkwell-bare-'));

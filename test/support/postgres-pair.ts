@@ -6,8 +6,11 @@ import { endTogether, startFront } from './postgres-proxy.js';
 import type { Ending } from './server.js';
 
 /** A copy of a server that follows it, until `detach` or its promotion. */
-function startStandby({ port }: PostgresServer): Promise<PostgresServer> {
-  return startPostgres(undefined, async (program) => {
+export function startStandby(
+  { port }: PostgresServer,
+  settings?: readonly string[],
+): Promise<PostgresServer> {
+  return startPostgres(settings, async (program) => {
     const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'inkwell'];
     await program('pg_basebackup', [...from, '-D', 'data', '-R', '-c', 'fast', '--no-sync']);
   });
@@ -19,6 +22,8 @@ export interface Pair {
   /** Of an empty database, at an address that leads to the primary, and its name. */
   readonly url: string;
   readonly database: string;
+  /** Lets the address lead to the standby. */
+  leadToStandby(): void;
   /** Makes a primary of the standby, and the address lead to it. */
   promote(): Promise<void>;
 }
@@ -36,14 +41,18 @@ export async function startPair(context: Ending): Promise<Pair> {
     endTogether(near, far);
     near.pipe(far).pipe(near);
   });
+  const leadToStandby = (): void => {
+    ({ port } = standby);
+  };
   return {
     primary,
     standby,
     database,
     url: `postgres://inkwell@${address}/${database}`,
+    leadToStandby,
     async promote() {
       await standby.query(standby.url('postgres'), 'SELECT pg_promote()');
-      ({ port } = standby);
+      leadToStandby();
     },
   };
 }

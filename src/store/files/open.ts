@@ -42,6 +42,13 @@ export async function openUploads(options: OpenUploadsOptions): Promise<Uploads>
   return new Uploads({ ...options, folder, index, isDurable: true });
 }
 
+/** Rejects if a start would refuse the folder for this index. Changes nothing. */
+export async function checkUploads(directory: string, index: Checked): Promise<void> {
+  if (directory !== '') await checkFolder(join(directory, durableName), index);
+}
+
+type Checked = Pick<DurableFileIndex, 'folderId' | 'list'>;
+
 /** For a path in which no folder can be used. */
 function toStartError(path: string): (error: unknown) => never {
   return (error) => {
@@ -72,20 +79,18 @@ async function removeOldFolders(directory: string): Promise<void> {
 
 /**
  * The folder has the id that the database knows, so that no node serves an index with the folder of
- * another one, and no sweep removes files that another database lists.
+ * another one, and no sweep removes files that another database lists. Without `createId` a folder
+ * of neither is left as it is.
  */
-async function checkFolder(
-  folder: string,
-  index: DurableFileIndex,
-  createId: () => string,
-): Promise<void> {
+async function checkFolder(folder: string, index: Checked, createId?: () => string): Promise<void> {
   const path = join(folder, 'id');
   const known = await index.folderId();
   if (known === undefined) {
-    const isUsed = (await readdir(folder)).some(isUpload);
+    const isUsed = (await readdir(folder).catch(allow('ENOENT')))?.some(isUpload) === true;
     if (isUsed && (await index.list()).length === 0) {
       throw new Error(`UPLOAD_DIR: the database of STORE_URL lists no file of ${folder}.`);
     }
+    if (createId === undefined) return;
     const options = { flag: 'wx', mode: 0o600, flush: true };
     await writeFile(path, createId(), options).catch(allow('EEXIST'));
   }

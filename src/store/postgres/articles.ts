@@ -2,13 +2,14 @@
  * Articles in PostgreSQL: JSON documents as sent (R14), by id. A change is optimistic: it is stored
  * only if the version of the row is still the one that was read, otherwise it is made again (R16).
  * No lock is held in between, so that a node that stops during a change does not delay others.
- * Changes of an article by one process are queued, so that only nodes compete; a node that has lost
- * some attempts takes the lease.
+ * Changes of an article by one process are queued, and so are changes of all articles: only nodes
+ * compete, and those of one with those of all. Who has lost some attempts takes the lease.
  */
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AppError, overloaded } from '../../errors.ts';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import { withId } from '../drivers.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import type { PostgresContext } from './statements.ts';
@@ -18,51 +19,36 @@ import { createList, findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
 import { type Row, toRecord } from '../sql/rows.ts';
 import type { Articles, DriverOptions } from '../store.ts';
 
-/** An attempt fails if another node changed the article first, or holds the lease. */
+/** An attempt fails if somebody else changed the article first, or holds the lease. */
 const attemptsMax = 100;
 /** Failed attempts before the lease is requested. */
 const attemptsWithoutLease = 3;
 /** Maximum pause between two attempts while another node holds the lease. */
 const leasePauseMilliseconds = 50;
-/** Changes that may wait for the one in progress, and for how long. */
-const waitingMax = 1_000;
-const waitMillisecondsMax = 10_000;
+/** Changes that may wait for the one in progress: of one article, and of all. */
+const waitingForOneMax = 1_000;
+const waitingForAllMax = 100;
+/** How long a change may wait for others. */
+const waitMillisecondsMax = 5_000;
 
 interface Version {
   readonly article: Article;
   readonly version: string;
 }
-type Change = (articles: readonly Article[]) => readonly Article[];
+/** Reads id, version and document. */
+type Read = (askedAt: number) => Promise<readonly Row[]>;
+/** Runs in a turn of the event loop. */
+type Change = (articles: readonly Article[]) => MaybePromise<readonly Article[]>;
 
 export function createArticles({
   pool,
   sql: statements,
   run,
 }: Pick<PostgresContext, 'pool' | 'sql'> & Pick<DriverOptions, 'run'>): Articles {
-  const inQueue = createQueue();
-  const lease = createArticleLease(pool);
-
-  const findVersion = async (id: number): Promise<readonly Version[]> => {
-    const found = await pool.read(
-      sql`SELECT id, version, document FROM inkwell.articles WHERE id = ${id}`,
-    );
-    return found.map(toVersion);
-  };
-  /** Returns the articles after the change; undefined if another node came first. */
-  const tryToChange = async (
-    read: () => Promise<readonly Version[]>,
-    change: Change,
-  ): Promise<readonly Article[] | undefined> => {
-    const before = await read();
-    const after = await run(() => change(before.map(({ article }) => article)));
-    const changed = before.flatMap(({ version, article }, index) => {
-      const replacement = after[index] ?? article;
-      // An article that did not change is the same object.
-      return replacement === article ? [] : [{ version, article: replacement }];
-    });
-    return (await replaceAll(pool, lease, changed)) ? after : undefined;
-  };
-
+  const changeOne = createChanges(pool, waitingForOneMax);
+  const changeAll = createChanges(pool, waitingForAllMax);
+  const readAll: Read = async (askedAt) =>
+    wholeOf(await statements.readArticles('id, version, document', askedAt));
   return {
     all: createList(statements, 'articles'),
     find: findBy(statements, ['articles', 'id']),
@@ -71,16 +57,40 @@ export function createArticles({
       return id === undefined ? add(pool, draft) : put(pool, { id, json });
     },
     async change(id, change) {
-      const changeAny: Change = (articles) => articles.map(change);
-      const attempt = () => tryToChange(() => findVersion(id), changeAny);
-      return (await inQueue(id, () => withLease(lease, attempt)))[0];
+      const text = sql`SELECT id, version, document FROM inkwell.articles WHERE id = ${id}`;
+      const read: Read = (askedAt) => pool.read(text, askedAt);
+      return (await changeOne(id, read, (articles) => run(() => articles.map(change))))[0];
     },
     async changeAll(change) {
-      const readAll = async () =>
-        wholeOf(await statements.readArticles('id, version, document')).map(toVersion);
-      await inQueue(undefined, () => withLease(lease, () => tryToChange(readAll, change)));
+      await changeAll('all', readAll, (articles) => run(() => change(articles)));
     },
   };
+}
+
+/**
+ * Returns a function that changes what `read` returns, one after the other for each key. `askedAt`:
+ * when the change was asked for, whose time limit spans all its statements.
+ */
+function createChanges(pool: Pool, waitingMax: number) {
+  const inQueue = createQueue(waitingMax);
+  const lease = createArticleLease(pool);
+  return (key: unknown, read: Read, change: Change): Promise<readonly Article[]> =>
+    inQueue(key, (askedAt) => {
+      // Undefined: another change came first.
+      const attempt = async (): Promise<readonly Article[] | undefined> => {
+        const before = (await read(askedAt)).map(toVersion);
+        const after = await change(before.map(({ article }) => article));
+        const changed = before.flatMap(({ version, article }, index) => {
+          const replacement = after[index] ?? article;
+          // An article that did not change is the same object.
+          return replacement === article ? [] : [{ version, article: replacement }];
+        });
+        return (await replaceAll(pool, { holder: lease.holder, changed, askedAt }))
+          ? after
+          : undefined;
+      };
+      return withLease(lease, attempt, askedAt);
+    });
 }
 
 async function put(pool: Pool, article: Article): Promise<Article> {
@@ -108,14 +118,19 @@ function add(pool: Pool, draft: ArticleDraft): Promise<Article> {
   });
 }
 
+interface Replacements {
+  readonly holder: string;
+  readonly changed: readonly Version[];
+  readonly askedAt: number;
+}
+
 /**
  * Stores all changes, or none and returns false: if an article is no longer the version that was
- * read, or another node holds the lease.
+ * read, or somebody else holds the lease.
  */
 async function replaceAll(
   pool: Pool,
-  { holder }: ArticleLease,
-  changed: readonly Version[],
+  { holder, changed, askedAt }: Replacements,
 ): Promise<boolean> {
   if (changed.length === 0) return true;
   const rows = changed.map(({ article, version }) => {
@@ -138,6 +153,7 @@ async function replaceAll(
         AND NOT EXISTS (SELECT FROM inkwell.article_turn
           WHERE holder <> ${holder} AND ends > clock_timestamp())
       RETURNING 1`,
+    askedAt,
   );
   return stored.length === rows.length;
 }
@@ -154,13 +170,13 @@ async function retry<T>(attempt: Attempt<T>): Promise<T> {
 }
 
 /** Tries without the lease first, then with it, once it is free. */
-async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>): Promise<T> {
+async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>, askedAt: number): Promise<T> {
   let failed = 0;
   let isHeld = false;
   try {
     return await retry(async () => {
       if (failed >= attemptsWithoutLease) {
-        isHeld = await lease.acquire();
+        isHeld = await lease.acquire(askedAt);
         if (!isHeld) {
           await pause(Math.random() * leasePauseMilliseconds);
           return undefined;
@@ -174,32 +190,27 @@ async function withLease<T>(lease: ArticleLease, attempt: Attempt<T>): Promise<T
   }
 }
 
-type InQueue = <T>(id: number | undefined, work: () => Promise<T>) => Promise<T>;
-
-/** Runs changes of the same article in sequence, in this order; undefined: of all articles. */
-function createQueue(): InQueue {
-  /** The last change of each article that has one. */
-  const last = new Map<number, Promise<unknown>>();
-  let lastOfAll: Promise<unknown> = Promise.resolve();
+/** Runs work for the same key in sequence, in this order; `waitingMax`: for all keys. */
+function createQueue(waitingMax: number) {
+  /** The last work for each key that has some. */
+  const last = new Map<unknown, Promise<unknown>>();
   let waiting = 0;
-  return (id, work) => {
+  return <T>(key: unknown, work: (askedAt: number) => Promise<T>): Promise<T> => {
     if (waiting >= waitingMax) return Promise.reject(tooMany());
     waiting += 1;
-    const since = performance.now();
-    const own = id === undefined ? [...last.values()] : [last.get(id) ?? Promise.resolve()];
-    const done = Promise.all([...own, lastOfAll]).then(() => {
-      if (performance.now() - since > waitMillisecondsMax) throw tooMany();
-      return work();
+    const askedAt = performance.now();
+    const done = (last.get(key) ?? Promise.resolve()).then(() => {
+      if (performance.now() - askedAt > waitMillisecondsMax) throw tooMany();
+      return work(askedAt);
     });
-    // Errors go to the caller; the next change in the queue only waits.
+    // Errors go to the caller; the next in the queue only waits.
     const ended = done
       .catch(() => undefined)
       .finally(() => {
         waiting -= 1;
-        if (id !== undefined && last.get(id) === ended) last.delete(id);
+        if (last.get(key) === ended) last.delete(key);
       });
-    if (id === undefined) lastOfAll = ended;
-    else last.set(id, ended);
+    last.set(key, ended);
     return done;
   };
 }
@@ -216,7 +227,8 @@ function toVersion(row: Row): Version {
  * A short lease for changing articles (the table `article_turn`). A node near the database would
  * always win the comparison of versions against one that is farther away; a node that has lost some
  * of them takes the lease first. The lease is a row with an expiry time, not a lock: if its node
- * stops, others wait `leaseMilliseconds`. It makes changes fair; the comparison of versions, which
+ * stops, others wait `leaseMilliseconds`. Changes of one article and of all have one each, because
+ * they do not wait for each other either. It makes changes fair; the comparison of versions, which
  * is always made, makes them correct.
  */
 type ArticleLease = ReturnType<typeof createArticleLease>;
@@ -227,14 +239,15 @@ const leaseMilliseconds = 1_000;
 function createArticleLease(pool: Pool) {
   const holder = randomUUID();
   return {
-    /** Identifies this node in the table. */
+    /** Identifies this lease in the table. */
     holder,
-    /** Returns false if another node holds the lease. Renews it if this node does. */
-    async acquire(): Promise<boolean> {
+    /** Returns false if somebody else holds the lease. Renews it otherwise. */
+    async acquire(askedAt: number): Promise<boolean> {
       const rows = await pool.write(
         sql`UPDATE inkwell.article_turn SET holder = ${holder},
             ends = clock_timestamp() + ${leaseMilliseconds}::int * interval '1 millisecond'
           WHERE holder = ${holder} OR ends <= clock_timestamp() RETURNING 1`,
+        askedAt,
       );
       return rows.length === 1;
     },

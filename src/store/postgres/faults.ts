@@ -81,7 +81,7 @@ export function toStoreError(error: unknown): unknown {
  */
 export function toStartError(error: unknown): Error | undefined {
   const message = toReason(error);
-  if (message.startsWith('STORE_URL')) return new Error(message, { cause: error });
+  if (/^(?:STORE_URL|UPLOAD_DIR)/.test(message)) return new Error(message, { cause: error });
   const advice = toAdvice(message, codeOf(error) ?? '');
   const fault = toStoreError(error);
   if (advice === undefined && (isAway(fault) || isBusy(error))) return undefined;

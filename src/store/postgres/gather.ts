@@ -11,7 +11,7 @@ export const alone = Symbol('alone');
 
 /** What can be asked for together. `askedAt`: when the first of these requests came. */
 export interface Kind<Item, Result> {
-  /** Items with the same key get the same result. Default: no two items do. */
+  /** Items with the same key get the same result. Default: the item itself. */
   readonly keyOf?: (item: Item) => unknown;
   /** Limit for the items of a statement, unless it has only one. */
   readonly weightMax: number;

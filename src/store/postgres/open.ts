@@ -6,9 +6,16 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type { CheckOptions, DatabaseOptions, DatabaseStore, StoredAccounts } from '../store.ts';
-import { createPorts, createStoredAccounts } from '../sql/records.ts';
+import type {
+  CheckOptions,
+  DatabaseOptions,
+  DatabaseStore,
+  StartOptions,
+  StoredAccounts,
+} from '../store.ts';
+import { createFileStatements, createPorts, createStoredAccounts } from '../sql/records.ts';
 import { toRow } from '../sql/rows.ts';
+import type { Sql } from '../sql/sql.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { CommentFeed } from './feed.ts';
@@ -18,9 +25,8 @@ import { createFileIndex } from './files.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
 import { createSnapshots } from './snapshots.ts';
-import { migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
+import { checkSchema, migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
 
-type StartOptions = Pick<CheckOptions, 'log' | 'startSeconds'>;
 const retryMilliseconds = 250;
 /** The pause while tables that a migration changes are being read. */
 const busyMilliseconds = 3_000;
@@ -62,10 +68,13 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
   };
 }
 
-/** Rejects if the database does not answer. */
+/** Rejects if a start would refuse the database, or its folder of files. */
 export async function checkStore(url: string, options: CheckOptions): Promise<void> {
   await prepare(await createServer(url), options, async (connection) => {
-    await run(connection, sql`SELECT 1`);
+    if (!(await checkSchema(connection))) return;
+    const read: Sql['write'] = (_, text, values) => run(connection, { text, values });
+    const statements = { schema: 'inkwell.', write: read, read: read.bind(undefined, '') };
+    await options.checkFiles(createFileStatements(statements));
   });
 }
 

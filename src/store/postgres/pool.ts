@@ -1,13 +1,15 @@
 /**
  * A few connections that share all statements. Every wait is limited: each caller gets a result in
- * time, and a connection that does not answer is closed. While the server is away, requests are
- * refused with `unavailable`, and one attempt to connect is made at a time.
+ * time. A connection that does not answer is closed, unless the server says that it still executes
+ * the statement: a process that waits in COMMIT for the disk, or for a standby, would stay, and its
+ * replacement would be one more. While the server is away, requests are refused with `unavailable`,
+ * and one attempt to connect is made at a time.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DriverOptions } from '../store.ts';
 import type { Row } from '../sql/rows.ts';
-import type { Connection, Server, Statement } from './connection.ts';
+import { type Connection, type Server, sql, type Statement } from './connection.ts';
 import {
   busy,
   createOutageLog,
@@ -21,8 +23,10 @@ import {
 
 type PoolOptions = Pick<DriverOptions, 'log' | 'connectionsMax' | 'timeoutSeconds' | 'timed'>;
 
-/** Limit for statements that run or wait for a connection. */
+/** Limit for statements of a kind that run or wait for a connection. */
 const statementsMax = 2_000;
+/** Connections that no write takes: when all writes hang, reads go on. */
+const connectionsForReads = 3;
 /** How often statements are checked for being late. */
 const checkMilliseconds = 100;
 /** Minimum interval between replacements of all connections. */
@@ -51,8 +55,11 @@ export class Pool {
   readonly #outage: OutageLog;
   /** How long one who asks waits: the server cancels a statement a second earlier. */
   readonly #milliseconds: number;
-  /** Statements whose callers wait. */
+  /** Statements whose callers wait, and how many of each kind they are. */
   readonly #tasks = new Set<Task>();
+  readonly #waiting = { read: 0, write: 0 };
+  /** Writes under way, also those whose callers have gone. */
+  #writing = 0;
   /** The connections, and when each was opened. */
   readonly #openedAt = new Map<Connection, number>();
   readonly #idle: Connection[] = [];
@@ -102,12 +109,13 @@ export class Pool {
     statement: Statement,
     askedAt = performance.now(),
   ): Promise<readonly Row[]> {
-    if (this.#tasks.size >= statementsMax) return Promise.reject(busy());
+    if (this.#waiting[kind] >= statementsMax) return Promise.reject(busy());
     if (this.#isLate(askedAt) || this.#closed) return Promise.reject(lost());
     return new Promise((resolve, reject) => {
       const repeatable = kind === 'read';
       const task: Task = { statement, kind, askedAt, repeatable, resolve, reject };
       this.#tasks.add(task);
+      this.#waiting[kind] += 1;
       this.#queue.push(task);
       this.#checking ??= setTimeout(() => this.#check(), checkMilliseconds);
       this.#advance();
@@ -129,11 +137,12 @@ export class Pool {
 
   /** Starts what waits, as far as there are connections, and opens more of them. */
   #advance(): void {
-    while (this.#queue.length > 0) {
-      const connection = this.#idle.pop();
-      if (connection === undefined) break;
-      const task = this.#queue.shift();
-      if (task !== undefined) this.#start(connection, task);
+    for (;;) {
+      const connection = this.#idle.at(-1);
+      const task = connection && this.#take();
+      if (connection === undefined || task === undefined) break;
+      this.#idle.pop();
+      this.#start(connection, task);
     }
     const free = this.#options.connectionsMax - this.#openedAt.size;
     const wanted = Math.min(this.#queue.length, this.#failures > 0 ? 1 : free, free);
@@ -142,12 +151,28 @@ export class Pool {
     }
   }
 
+  /** Takes the next statement that may start from the queue. */
+  #take(): Task | undefined {
+    const writesMax = Math.max(1, this.#options.connectionsMax - connectionsForReads);
+    if (this.#writing < writesMax) return this.#queue.shift();
+    const at = this.#queue.findIndex(({ kind }) => kind === 'read');
+    return at === -1 ? undefined : this.#queue.splice(at, 1)[0];
+  }
+
+  /** Asks whether a process of the server executes a statement, and does not only send rows. */
+  async #isAtWork(processId: number | null): Promise<boolean> {
+    const rows = await this.read(sql`SELECT FROM pg_stat_activity WHERE pid = ${processId}
+      AND state = 'active' AND wait_event_type IS DISTINCT FROM 'Client'`);
+    return rows.length > 0;
+  }
+
   async #connect(): Promise<void> {
     this.#connecting += 1;
     try {
       const openedAt = performance.now();
       const connection = await this.#server.connect({
         statementSeconds: this.#options.timeoutSeconds,
+        isAtWork: (processId) => this.#isAtWork(processId),
         onClosed: () => this.#remove(connection),
       });
       this.#openedAt.set(connection, openedAt);
@@ -170,7 +195,10 @@ export class Pool {
   }
 
   #start(connection: Connection, task: Task): void {
+    const isWrite = task.kind === 'write';
+    if (isWrite) this.#writing += 1;
     connection.run(task.statement, (error, rows) => {
+      if (isWrite) this.#writing -= 1;
       if (error instanceof Error) this.#fail(connection, task, error);
       else {
         this.#outage.noteAnswer();
@@ -197,6 +225,7 @@ export class Pool {
   /** Does nothing for a statement that was late. */
   #settle(task: Task, fault: unknown, rows: readonly Row[] = []): void {
     if (!this.#tasks.delete(task)) return;
+    this.#waiting[task.kind] -= 1;
     this.#options.timed?.(task.kind, performance.now() - task.askedAt);
     if (fault === undefined) task.resolve(rows);
     else task.reject(fault);

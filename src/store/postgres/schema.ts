@@ -11,8 +11,9 @@ import { rowsOf } from './statements.ts';
 const filesLock = 0x49_6e_6b_66;
 
 /**
- * Each step runs once per database, in this order. Steps are added, never changed; what only nodes
- * of older builds use is left out of new databases.
+ * Each step runs once per database, in this order, in a transaction of its own: what a step locks
+ * is free again during the next one, which may take long. Steps are added, never changed; what only
+ * nodes of older builds use is left out of new databases.
  */
 const steps: readonly string[] = [
   `CREATE TABLE inkwell.posts (
@@ -84,14 +85,9 @@ const steps: readonly string[] = [
   END $function$;
   ALTER TABLE inkwell.comments ADD COLUMN timeline integer;
   ALTER TABLE inkwell.comments ALTER COLUMN timeline SET DEFAULT inkwell.timeline();`,
-  // Functions that only older builds call.
+  // Functions, and failed logins, of older builds.
   '',
-  `CREATE TABLE inkwell.login_failures (
-    key text PRIMARY KEY,
-    failures integer NOT NULL,
-    ends bigint NOT NULL
-  );
-  CREATE INDEX login_failures_by_end ON inkwell.login_failures (ends);`,
+  '',
   // Random, because after a failover a lost version number could be given again.
   `ALTER TABLE inkwell.articles ALTER COLUMN version SET DEFAULT (random() * 9e15)::bigint;`,
   `CREATE TABLE inkwell.upload_folder (
@@ -125,6 +121,9 @@ const steps: readonly string[] = [
     RETURN coalesce(replaced, '[]');
   END $function$;`,
   'CREATE INDEX posts_of_status ON inkwell.posts (status, seq);',
+  // The oldest build that may use the tables, as the number of its steps: a later step that such a
+  // build could not bear sets it to its own number.
+  'ALTER TABLE inkwell.schema_state ADD COLUMN usable_from integer NOT NULL DEFAULT 11;',
 ];
 
 /** Time limit for a migration, which includes waiting for other nodes. */
@@ -141,15 +140,50 @@ const migrationLock = 0x49_6e_6b_77;
 const refused = 'IW001';
 
 /**
- * Migrates the database to the newest step. The text is sent at once, so that PostgreSQL runs it as
- * one transaction; the lock admits one node at a time.
+ * Migrates the database to the newest step. Each text is sent at once, so that PostgreSQL runs it
+ * as one transaction; the lock admits one node at a time, and another one may be steps ahead.
  */
 export async function migrate(connection: Connection, log: Log): Promise<void> {
+  await runChecks(connection, creation);
+  const from = await findVersion(connection);
+  const to = steps.length;
+  for (let before = from; before < to; before += 1) {
+    await connection.runScript(`${locks} DO $step$ BEGIN
+      IF (SELECT version FROM inkwell.schema_state) = ${before} THEN
+        ${steps[before]}
+        UPDATE inkwell.schema_state SET version = ${before + 1};
+      END IF;
+    END $step$;`);
+  }
+  if (from > 0 && from < to) log('info', 'schema migrated', { from, to });
+}
+
+/**
+ * Throws if a start would refuse the database, as far as that shows without a change. Returns true
+ * if the tables are up to date.
+ */
+export async function checkSchema(connection: Connection): Promise<boolean> {
+  await runChecks(connection);
+  const isReady = (await findVersion(connection)) >= steps.length;
+  const [missing] = await run(connection, isReady ? missingGrant : missingRight);
+  if (missing === undefined) return isReady;
+  throw new Error(`STORE_URL: the role lacks ${String(missing['privilege'])}.`);
+}
+
+/** What the documented grants of a role that only reads and writes would give. */
+const missingGrant = sql`SELECT format('%s on %s', privilege, oid::regclass) AS privilege
+  FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
+  WHERE relnamespace = 'inkwell'::regnamespace AND NOT has_table_privilege(oid, privilege)
+    AND (relkind = 'r' OR relkind = 'S' AND privilege = 'SELECT') LIMIT 1`;
+/** What creating or migrating the tables needs. */
+const missingRight = sql`SELECT 'what the command "migrate" needs' AS privilege FROM pg_class
+  WHERE relnamespace = to_regnamespace('inkwell')
+  HAVING NOT coalesce(bool_and(pg_has_role(relowner, 'USAGE')),
+    has_database_privilege(current_database(), 'CREATE'))`;
+
+async function runChecks(connection: Connection, more = ''): Promise<void> {
   try {
-    const from = await findVersion(connection);
-    await connection.runScript(migration());
-    const to = steps.length;
-    if (from > 0 && from < to) log('info', 'schema migrated', { from, to });
+    await connection.runScript(`${locks} ${checks} ${more}`);
   } catch (error) {
     if (codeOf(error) !== refused) throw error;
     throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
@@ -164,39 +198,35 @@ async function findVersion(connection: Connection): Promise<number> {
   return Number(state?.['version']);
 }
 
-function migration(): string {
-  const migrations = steps.map(
-    (step, before) => `
-    DO $step$ BEGIN
-      IF (SELECT version FROM inkwell.schema_state) = ${before} THEN
-        ${step}
-        UPDATE inkwell.schema_state SET version = ${before + 1};
+const locks = `
+  SET LOCAL lock_timeout = 0;
+  SELECT pg_advisory_xact_lock(${migrationLock});
+  SET LOCAL lock_timeout = ${tableLockMilliseconds};`;
+
+const checks = `
+  DO $check$ BEGIN
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+      RAISE EXCEPTION 'the encoding of the database is %, and has to be UTF8: '
+        'CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.',
+        current_setting('server_encoding') USING ERRCODE = '${refused}';
+    END IF;
+    IF to_regclass('inkwell.schema_state') IS NULL THEN RETURN; END IF;
+    -- Each IF is planned when it is reached: only tables of a later step surely have the column.
+    IF (SELECT version FROM inkwell.schema_state) > ${steps.length} THEN
+      IF (SELECT usable_from FROM inkwell.schema_state) > ${steps.length} THEN
+        RAISE EXCEPTION 'the database was written by a newer version of this program.'
+          USING ERRCODE = '${refused}';
       END IF;
-    END $step$;`,
-  );
-  return `
-    SET LOCAL lock_timeout = 0;
-    SELECT pg_advisory_xact_lock(${migrationLock});
-    SET LOCAL lock_timeout = ${tableLockMilliseconds};
-    DO $check$ BEGIN
-      IF current_setting('server_encoding') <> 'UTF8' THEN
-        RAISE EXCEPTION 'the encoding of the database is %, and has to be UTF8: '
-          'CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.',
-          current_setting('server_encoding') USING ERRCODE = '${refused}';
-      END IF;
-      IF to_regclass('inkwell.schema_state') IS NOT NULL THEN
-        IF (SELECT version FROM inkwell.schema_state) > ${steps.length} THEN
-          RAISE EXCEPTION 'the database was written by a newer version of this program.'
-            USING ERRCODE = '${refused}';
-        END IF;
-      ELSE
-        CREATE SCHEMA IF NOT EXISTS inkwell;
-        CREATE TABLE inkwell.schema_state (version integer NOT NULL, is_filled boolean NOT NULL);
-        INSERT INTO inkwell.schema_state VALUES (0, false);
-      END IF;
-    END $check$;
-    ${migrations.join('')}`;
-}
+    END IF;
+  END $check$;`;
+
+const creation = `
+  DO $create$ BEGIN
+    IF to_regclass('inkwell.schema_state') IS NOT NULL THEN RETURN; END IF;
+    CREATE SCHEMA IF NOT EXISTS inkwell;
+    CREATE TABLE inkwell.schema_state (version integer NOT NULL, is_filled boolean NOT NULL);
+    INSERT INTO inkwell.schema_state VALUES (0, false);
+  END $create$;`;
 
 /**
  * Adds the initial records to a new database: one node does it, others find it done. A command may

@@ -9,8 +9,15 @@ import type { Pool } from './pool.ts';
 import { createVersions } from '../drivers.ts';
 import type { Store, Versions } from '../store.ts';
 
-/** A standby that takes over may use the numbers of lost transactions again: it started later. */
-const statement = sql`SELECT pg_current_snapshot() AS seen, pg_postmaster_start_time() AS started`;
+/**
+ * In recovery the running transactions are not named, so that two states can look alike: a standby
+ * gets a new answer each time. A standby that takes over, and a server that has lost asynchronous
+ * commits in a crash, use the numbers of lost transactions again: the former started later, the
+ * latter has made a checkpoint since.
+ */
+const statement = sql`SELECT concat_ws(' ',
+  CASE WHEN pg_is_in_recovery() THEN clock_timestamp()::text ELSE pg_current_snapshot()::text END,
+  pg_postmaster_start_time(), (pg_control_checkpoint()).checkpoint_lsn) AS seen`;
 
 export function createSnapshots(pool: Pool): Required<Pick<Store, 'versions' | 'readVersions'>> {
   let last = '';
@@ -19,7 +26,7 @@ export function createSnapshots(pool: Pool): Required<Pick<Store, 'versions' | '
 
   const read = async (askedAt: number): Promise<Versions> => {
     const [row] = await pool.read(statement, askedAt);
-    const found = `${String(row?.['seen'])} ${String(row?.['started'])}`;
+    const found = String(row?.['seen']);
     if (found !== last) {
       last = found;
       const count = versions.posts + 1;
@@ -28,6 +35,7 @@ export function createSnapshots(pool: Pool): Required<Pick<Store, 'versions' | '
     return versions;
   };
   const ask = createGather<undefined, Versions>({
+    keyOf: () => 'all ask for the same',
     weightMax: 1,
     weightOf: () => 1,
     together: async (_, askedAt) => [await read(askedAt)],

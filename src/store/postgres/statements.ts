@@ -75,15 +75,11 @@ export function createStatements(pool: Pool): Sql {
       // Equal pages are made by equal functions.
       return read({ query, toPage }) as Promise<T>;
     },
-    readArticles(columns) {
+    readArticles(columns, askedAt) {
       const text = `SELECT id AS place, ${columns} FROM inkwell.articles ORDER BY id`;
       const statement = { text, values: [] };
-      return readBounded(pool, {
-        table: 'articles',
-        order: 'ASC',
-        statement,
-        bytesMax: changedLengthMax,
-      });
+      const bytesMax = changedLengthMax;
+      return readBounded(pool, { table: 'articles', order: 'ASC', statement, bytesMax }, askedAt);
     },
   };
 }

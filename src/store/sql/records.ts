@@ -103,7 +103,7 @@ export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): Stor
 
 /** The methods of the index of files that are the same; `seq` orders by the first storage (R2). */
 export function createFileStatements(
-  sql: Sql,
+  sql: Pick<Sql, 'schema' | 'read' | 'write'>,
 ): Pick<DurableFileIndex, 'list' | 'remove' | 'folderId'> {
   const { schema } = sql;
   const list = `SELECT stored_name, disk_name, size FROM ${schema}files`;

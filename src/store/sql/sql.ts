@@ -30,8 +30,11 @@ export interface Sql {
   write(...statement: Write): Promise<readonly Row[]>;
   /** Reads a page of a list, which ends after a mebibyte of text. */
   readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): MaybePromise<T>;
-  /** Reads these columns of all articles, up to `changedLengthMax`, for a change of all. */
-  readArticles(columns: string): MaybePromise<RowPage>;
+  /**
+   * Reads these columns of all articles, up to `changedLengthMax`, for a change of all. `askedAt`:
+   * when that was asked for, if its time is limited.
+   */
+  readArticles(columns: string, askedAt?: number): MaybePromise<RowPage>;
 }
 
 export type Key = readonly [table: Table, column: 'id' | 'username'];

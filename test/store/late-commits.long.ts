@@ -1,0 +1,185 @@
+/** Commits that hang: a standby for which they wait is stopped, or a disk is slow. */
+
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createServer, sql } from '../../dist/store/postgres/connection.js';
+import { Pool } from '../../dist/store/postgres/pool.js';
+import { withCode } from '../support/errors.js';
+import { pluck, times } from '../support/lists.js';
+import { rounds } from '../support/long.js';
+import { skipPostgres as skip, startPostgres } from '../support/postgres.js';
+import { startStandby } from '../support/postgres-pair.js';
+import { endTogether, startFront } from '../support/postgres-proxy.js';
+import { startNode } from '../support/program.js';
+import { database } from '../support/shared-postgres.js';
+import { openSession } from '../support/stores.js';
+import { until } from '../support/until.js';
+
+const unavailable = withCode('unavailable');
+
+/** How long the standby is stopped. */
+const seconds = rounds('STANDBY_SECONDS', { short: 20, long: 30 });
+
+/** A primary with fifty connections whose commits wait for a standby; a role without privileges. */
+async function startSynchronous(t: TestContext) {
+  const limited = ['fsync=off', 'autovacuum=off', 'max_connections=50'];
+  const primary = await startPostgres(limited);
+  t.after(() => primary.remove());
+  const standby = await startStandby(primary);
+  t.after(async () => {
+    await standby.signal('SIGCONT');
+    await standby.remove();
+  });
+  const admin = primary.url('postgres');
+  const url = new URL(await primary.createDatabase());
+  await primary.query(admin, 'CREATE ROLE serving LOGIN');
+  await primary.query(admin, `ALTER DATABASE ${url.pathname.slice(1)} OWNER TO serving`);
+  await primary.query(admin, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+  await primary.query(admin, 'SELECT pg_reload_conf()');
+  url.username = 'serving';
+  return { primary, standby, admin, url: url.href };
+}
+
+/** Answers by status, and the longest wait for one, in milliseconds. */
+function createCounts() {
+  const statuses = new Map<number, number>();
+  const counts = {
+    statuses,
+    longest: 0,
+    async ask(url: string, method = 'GET', body?: unknown): Promise<Response> {
+      const asked = performance.now();
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+      const headers = { 'Content-Type': type };
+      const json = body === undefined ? {} : { headers, body: JSON.stringify(body) };
+      const response = await fetch(url, { method, ...json });
+      await response.arrayBuffer();
+      counts.longest = Math.max(counts.longest, performance.now() - asked);
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      return response;
+    },
+  };
+  return counts;
+}
+
+const writersMax = 24;
+const readersMax = 12;
+
+/** Three nodes, each writer with a post of its own, and what `run` makes until it is over. */
+async function startLoad(t: TestContext, url: string) {
+  const [reads, writes, creations] = [createCounts(), createCounts(), createCounts()];
+  const start = (at: number) => startNode(t, { STORE_URL: `${url}?application_name=node-${at}` });
+  const nodes = [await start(0), await start(1), await start(2)];
+  const urlOf = (at: number): string => nodes[at % 3]?.url ?? '';
+  const draft = { title: 'a', content: 'b' };
+  const create = async (at: number): Promise<string> =>
+    (await creations.ask(`${urlOf(at)}/posts`, 'POST', draft)).headers.get('location') ?? '';
+  const paths = await Promise.all(times(writersMax).map(create));
+  /** `storedAt`: when a write was acknowledged first, since this was reset. */
+  const state: { isOver: boolean; storedAt: number | undefined } = {
+    isOver: false,
+    storedAt: undefined,
+  };
+  const read = async (at: number): Promise<void> => {
+    for (let count = 0; !state.isOver; count += 1) {
+      await reads.ask(`${urlOf(at)}${count % 2 === 0 ? paths[at] : '/posts?limit=5'}`);
+    }
+  };
+  const write = async (at: number): Promise<void> => {
+    const ways = ['PUT ', 'POST /comments', 'POST', 'PATCH '] as const;
+    const [method, more] = (ways[at % 4] ?? '').split(' ');
+    const path = more === undefined ? '/posts' : `${paths[at]}${more}`;
+    while (!state.isOver) {
+      const body = { title: 'a', content: String(Math.random()) };
+      const { ok } = await writes.ask(`${urlOf(at)}${path}`, method, body);
+      if (ok) state.storedAt ??= performance.now();
+    }
+  };
+  const run = () => Promise.all([...times(readersMax).map(read), ...times(writersMax).map(write)]);
+  return { reads, writes, state, run };
+}
+
+describe('commits that hang', { skip }, () => {
+  it('hold up no reads of three nodes, and take no connections of others', async (t) => {
+    const { primary, standby, admin, url } = await startSynchronous(t);
+    const { reads, writes, run, state } = await startLoad(t, url);
+    await standby.signal('SIGSTOP');
+    const running = run();
+    const session = openSession(t, admin);
+    const end = performance.now() + seconds * 1000;
+    let backends = 0;
+    while (performance.now() < end) {
+      const found = await session<{ count: number }[]>`SELECT count(*)::int FROM pg_stat_activity
+        WHERE application_name LIKE 'node-%' GROUP BY application_name`;
+      backends = Math.max(backends, ...found.map(({ count }) => count));
+      await pause(100);
+    }
+    const stopped = [...writes.statuses];
+    const continuedAt = performance.now();
+    state.storedAt = undefined;
+    await standby.signal('SIGCONT');
+    await until(() => state.storedAt !== undefined);
+    state.isOver = true;
+    await running;
+    const firstWrite = (state.storedAt ?? Infinity) - continuedAt;
+    t.diagnostic(
+      `reads ${JSON.stringify([...reads.statuses])}, longest ${reads.longest.toFixed()} ms; ` +
+        `writes while stopped ${JSON.stringify(stopped)}, longest ${writes.longest.toFixed()} ms; ` +
+        `backends of a node at most ${backends}; first write after ${firstWrite.toFixed()} ms`,
+    );
+    assert.deepEqual([...reads.statuses.keys()], [200]);
+    assert.deepEqual(pluck(stopped, 0), [503]);
+    // Ten, and that for LISTEN.
+    assert.ok(backends <= 11, String(backends));
+    assert.ok(firstWrite < 1_000, String(firstWrite));
+    // The primary lacks no connections for others.
+    assert.equal((await primary.query(admin, 'SELECT 1 AS one')).length, 1);
+  });
+
+  it('keep their connection; one that leads nowhere is replaced', async (t) => {
+    const url = new URL(await database.createDatabase());
+    const port = Number(url.port);
+    let last: readonly [Socket, Socket] | undefined;
+    url.host = await startFront(t, (near) => {
+      const far = connect(port, '127.0.0.1');
+      endTogether(near, far);
+      near.on('data', () => (last = [near, far])).pipe(far);
+      far.pipe(near);
+    });
+    const options = { log: () => undefined, connectionsMax: 4, timeoutSeconds: 1 };
+    const pool = new Pool(await createServer(url.href), options);
+    t.after(() => pool.close());
+    const insert = async (n: number): Promise<unknown> =>
+      pool.write(sql`INSERT INTO made VALUES (${n})`);
+    const made = async (): Promise<readonly unknown[]> =>
+      (await pool.read(sql`SELECT n FROM made ORDER BY n`)).map(({ n }) => Number(n));
+    // The commit of 1 waits as long as the gate is there, and no time limit ends it.
+    await database.query(
+      url.href,
+      `CREATE TABLE gate AS SELECT true; CREATE TABLE made (n int);
+       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         WHILE new.n = 1 AND EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP;
+         RETURN new; END $$;
+       CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON made DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION wait()`,
+    );
+    const since = performance.now();
+    await assert.rejects(insert(1), unavailable);
+    // The only one that may write is under way for longer than a connection may be silent.
+    while (performance.now() - since < 5_000) {
+      await assert.rejects(insert(2), unavailable);
+      assert.deepEqual(await made(), []);
+    }
+    await database.query(url.href, 'DELETE FROM gate');
+    await until(async () => (await made()).length === 1);
+    await insert(3);
+    assert.deepEqual(await made(), [1, 3]);
+    // The next statement gets the connection that was used last.
+    last?.[0].unpipe(last[1]);
+    await assert.rejects(insert(4), unavailable);
+    assert.deepEqual(await made(), [1, 3]);
+    await until(() => insert(5).then(() => true, unavailable));
+    assert.deepEqual(await made(), [1, 3, 5]);
+  });
+});
