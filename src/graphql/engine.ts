@@ -21,6 +21,7 @@ import { isPromise } from '../maybe-promise.ts';
 import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
 import { createScheduler } from '../scheduler.ts';
+import type { Account } from '../store/model.ts';
 import {
   type ContextDeps,
   createContextLimits,
@@ -82,8 +83,9 @@ export function createEngine(deps: EngineDeps) {
   const requestLimits = createContextLimits(config, deps.pool);
   const eventLimits = createContextLimits(config);
 
-  const authorize = async (viewer: RequestFacts['viewer']): Promise<void> => {
-    if (!deps.readsNeedToken || (await viewer()) !== undefined) return;
+  const authorize = async (viewer: RequestFacts['viewer']): Promise<Account | undefined> => {
+    const account = deps.readsNeedToken ? await viewer() : undefined;
+    if (account !== undefined || !deps.readsNeedToken) return account;
     throw new AppError('missing_token', 'This operation needs a bearer token.');
   };
 
@@ -103,7 +105,9 @@ export function createEngine(deps: EngineDeps) {
         throw new RequestError(toErrors(error, log));
       }
     },
-    /** Rejects if every operation needs a token (R36) and this request has none. */
+    /**
+     * If every operation needs a token (R36), resolves with its account, and rejects without one.
+     */
     authorize,
     /**
      * Executes a query or mutation. Rejects with a RequestError if it has no data, with an AppError

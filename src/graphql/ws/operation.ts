@@ -48,6 +48,8 @@ export const operationBytes = 1_024;
 /** R30. */
 const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
 const overrun: Closing = { code: 1013, reason: 'Events come faster than they can be sent' };
+/** As if `connection_init` had been refused: clients connect again, perhaps with another token. */
+const revoked: Closing = { code: 4403, reason: 'Forbidden' };
 
 export class SocketOperation implements Subscriber {
   readonly id: string;
@@ -85,8 +87,8 @@ export class SocketOperation implements Subscriber {
       if (operation.type !== 'subscription') return await this.#execute(operation, deps, viewer);
       // Its message is dropped now, but for what is executed.
       this.memory.set(operationBytes);
-      await deps.engine.authorize(viewer);
-      if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this);
+      const account = await deps.engine.authorize(viewer);
+      if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this, account);
     } catch (error) {
       this.end({ kind: 'refused', errors: toErrors(error, deps.log) });
     }
@@ -110,6 +112,7 @@ export class SocketOperation implements Subscriber {
   /** After an error of this operation the socket stays open. */
   end(ending: Ending): void {
     if (ending.kind === 'overrun') return this.#owner.close(overrun);
+    if (ending.kind === 'revoked') return this.#owner.close(revoked);
     if (this.#isOver) return undefined;
     this.stop();
     const { id, dialect } = this;
