@@ -79,8 +79,8 @@ export function createLoginLimiter(failuresMax: number, now: () => number) {
   return {
     /**
      * Resolves with the failures of this account from this address, and the standing of the
-     * address, when the password may be checked. Rejects with `too_many_requests` if there were too many failures, and with
-     * `overloaded` if too many logins wait.
+     * address, when the password may be checked. Rejects with `too_many_requests` if there were
+     * too many failures, and with `overloaded` if too many logins wait.
      */
     async enter(attempt: LoginAttempt) {
       const { pair, network, account } = toKeys(attempt);

@@ -53,22 +53,10 @@ export function createTable<N extends Listed>(
     take(bytes);
     for (const after of changed) set(after.id, after);
   };
-  /** In no list any more. Gives back what they take. */
-  const forget = (listed: readonly T[]): void => {
-    for (const record of listed) {
-      take(-bytesOf(record, kind));
-      records.delete(record.id);
-    }
-  };
-  /** One piece in each iteration of the event loop. */
-  const forgetInPieces = async (list: readonly T[]): Promise<void> => {
-    for (let at = 0; at < list.length && !isClosed; at += forgottenAtOnce) {
-      forget(list.slice(at, at + forgottenAtOnce));
-      await nextIteration();
-    }
-  };
-  let forgetting = Promise.resolve();
-  let isClosed = false;
+  const pieces = createPieces((record: T) => {
+    take(-bytesOf(record, kind));
+    records.delete(record.id);
+  });
   const add = (given: T): T => {
     const record = toOwn({}, given, kind);
     put([record]);
@@ -95,32 +83,43 @@ export function createTable<N extends Listed>(
     },
     remove(id: string, expected?: Partial<T>): boolean {
       const record = findExpected(id, expected);
-      if (record !== undefined) {
-        take(-bytesOf(record, kind));
-        set(record.id, undefined);
-      }
-      return record !== undefined;
+      if (record === undefined) return false;
+      take(-bytesOf(record, kind));
+      set(record.id, undefined);
+      return true;
     },
-    /**
-     * Removes a list, and settles when the memory of its records has been given back. Until then
-     * `find` still has them. For records that are in one list only.
-     */
+    /** Removes a list and its records, which `find` still has until the result has settled. */
     removeAll(value: string): MaybePromise<void> {
       const list = lists.get(value) ?? [];
       lists.delete(value);
       versions[area] += list.length;
-      if (list.length <= forgottenAtOnce) return forget(list);
-      forgetting = forgetting.then(() => forgetInPieces(list));
-      return forgetting;
+      return pieces.run(list);
     },
-    close(): void {
-      isClosed = true;
-    },
+    close: pieces.close,
   };
 }
 
 /** Records whose memory is given back at once: some milliseconds. */
 const forgottenAtOnce = 2_000;
+
+/** Calls `forget` with the records of a piece of one list in each iteration of the event loop. */
+function createPieces<T>(forget: (record: T) => void) {
+  const state = { isClosed: false, last: Promise.resolve() };
+  const forgetAll = async (list: readonly T[]): Promise<void> => {
+    for (let at = 0; at < list.length && !state.isClosed; at += forgottenAtOnce) {
+      list.slice(at, at + forgottenAtOnce).forEach(forget);
+      await nextIteration();
+    }
+  };
+  return {
+    /** Settles when nothing is left. A short list is a piece of its own. */
+    run(list: readonly T[]): MaybePromise<void> {
+      if (list.length <= forgottenAtOnce) return list.forEach(forget);
+      return (state.last = state.last.then(() => forgetAll(list)));
+    },
+    close: (): void => void (state.isClosed = true),
+  };
+}
 
 interface Change<T> {
   readonly id: string | number;

@@ -51,7 +51,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     articles: createArticles(createTable(deps, 'articles', initial.articles)),
     versions: () => deps.versions,
     ping: () => undefined,
-    close: comments.close,
+    close: () => comments.close(),
   };
 }
 

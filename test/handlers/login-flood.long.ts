@@ -56,12 +56,12 @@ test('two hundred wrong logins at once leave other requests quick', async (t) =>
 test('guesses from sixty addresses keep nobody out who has not guessed', async (t) => {
   const program = await runProgram(t, { env: { TRUSTED_PROXIES: '127.0.0.1' } });
   const { port } = await program.listening();
-  let isOver = false;
+  const state = { isOver: false };
   let guesses = 0;
   const failed = new Set<number>();
   const guess = async (at: number): Promise<void> => {
     const send = await openConnection(t, port);
-    while (!isOver) {
+    while (!state.isOver) {
       const head = await send(loginBytes(`nobody ${guesses}`, 'guess', `192.0.2.${at}`));
       assert.match(head, /^HTTP\/1\.1 (?:401|503) /);
       if (head.startsWith('401', 9)) failed.add(at);
@@ -77,7 +77,7 @@ test('guesses from sixty addresses keep nobody out who has not guessed', async (
     const head = await visitor(loginBytes('user', 'password', '198.51.100.1'));
     statuses.push(head.slice(9, 12));
   }
-  isOver = true;
+  state.isOver = true;
   await attack;
   t.diagnostic(`${guesses} guesses, the visitor got ${statuses.join(' ')}`);
   assert.deepEqual(new Set(statuses), new Set(['200']));

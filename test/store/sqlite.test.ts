@@ -1,7 +1,7 @@
 /** What a SQLite file has beyond the contract: how it is written, shared, refused and lost. */
 
 import assert from 'node:assert/strict';
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -23,7 +23,6 @@ import { driverOptions } from '../support/driver-options.js';
 import { refusal } from '../support/files.js';
 import { startServer } from '../support/server.js';
 import { inSqliteFile, openOn } from '../support/stores.js';
-import { until } from '../support/until.js';
 
 const draft = { title: 'a', content: 'x', authorId: null };
 
@@ -244,22 +243,6 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await writeFile(path, '');
     assert.throws(() => store.ping(), /replaced/);
     assert.deepEqual(logged, ['the file of the store was deleted']);
-  });
-
-  it('that was deleted is written to no more, which clients are told, and read', async (context) => {
-    const url = await inSqliteFile.newUrl(context);
-    const server = await startServer(context, { env: { STORE_URL: url } });
-    const post = () => server.send('POST', '/posts', { title: 'a', content: 'b' });
-    assert.equal((await post()).status, 201);
-    await rm(fileURLToPath(url.replace('sqlite:', 'file:')));
-    // The path is looked at once a second.
-    let looks = 0;
-    await until(async () => (looks += 1) > 500 || (await post()).status !== 201);
-    for (const _ of times(3)) assert.deepEqual(await refusal(await post()), [503, 'unavailable']);
-    assert.equal((await server.fetch('/readyz')).status, 503);
-    assert.equal((await server.fetch('/posts')).status, 200);
-    const event = 'the file of the store was deleted';
-    assert.equal(server.logged.filter((record) => record.event === event).length, 1);
   });
 
   // To SQLite a table without free numbers is full as a disk is.

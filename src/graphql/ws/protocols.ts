@@ -108,7 +108,8 @@ export const transportWs: Protocol = {
 /** Decodes a message of the newer protocol; undefined if it is invalid. */
 function decodeTransport(value: unknown): Act | undefined {
   const message = validate(withQuery(value));
-  switch (message?.type) {
+  if (message === undefined) return undefined;
+  switch (message.type) {
     case MessageType.ConnectionInit:
       return { kind: 'init', id: undefined, payload: message.payload };
     case MessageType.Subscribe: {
