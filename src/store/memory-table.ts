@@ -83,10 +83,9 @@ export function createTable<N extends Listed>(
     },
     remove(id: string, expected?: Partial<T>): boolean {
       const record = findExpected(id, expected);
-      if (record === undefined) return false;
       take(-bytesOf(record, kind));
-      set(record.id, undefined);
-      return true;
+      if (record !== undefined) set(record.id, undefined);
+      return record !== undefined;
     },
     /** Removes a list and its records, which `find` still has until the result has settled. */
     removeAll(value: string): MaybePromise<void> {
