@@ -1,4 +1,4 @@
-/** With `members`, the subscriptions of an account end with it, or with its password (R36, R42). */
+/** With `members`, the subscriptions of an account end with it, or with its password (R36). */
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';

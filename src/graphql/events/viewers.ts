@@ -1,5 +1,5 @@
 /**
- * The accounts whose tokens opened subscriptions (R36, R42). They are looked up at an interval: a
+ * The accounts whose tokens opened subscriptions (R36). They are looked up at an interval: a
  * subscription ends when its account is not current any more. A token that expires ends none.
  */
 
