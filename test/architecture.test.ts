@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it, test } from 'node:test';
+import { bare, sectionOf, tableOf } from './support/markdown.js';
 import {
   findCycle,
   functionsOf,
@@ -138,6 +139,13 @@ describe('the rooms', () => {
     }
   });
 
+  it('stand in this order on the map, from the top to the bottom', () => {
+    const map = readFileSync(join(projectFolder, 'src', 'README.md'), 'utf8');
+    const listed = tableOf(sectionOf(map, '## The rooms')).map(([room = '']) => bare(room));
+    const names = listed.map((room) => room.replace(/\/$|\.ts$/, ''));
+    assert.deepEqual(names, Object.keys(rooms).toReversed());
+  });
+
   it('hold no cycle of files', () => {
     assert.equal(findCycle(byPath)?.join(' → '), undefined);
   });
@@ -195,9 +203,8 @@ describe('the store', () => {
   it('loads no driver beside memory before it is chosen', () => {
     const early = sources
       .filter(({ path }) => /^(?:app|store\/(?!sqlite|postgres).*)\.ts$/.test(path))
-      .filter(({ path }) => !path.includes('/durable-'))
       .flatMap(({ code }) => code.split('\n'))
-      .filter((line) => /^import (?!type).*(?:sqlite|postgres|durable)/.test(line));
+      .filter((line) => /^import (?!type).*(?:sqlite|postgres)/.test(line));
     assertNone(early);
   });
 });

@@ -13,8 +13,13 @@ const dockerfile = read('deploy/Dockerfile');
 const compose = read('deploy/compose.yaml');
 const kubernetes = read('deploy/kubernetes.yaml');
 const unit = read('deploy/inkwell.service');
-const { devDependencies } = JSON.parse(read('package.json')) as {
-  readonly devDependencies: Readonly<Record<string, string>>;
+const { devDependencies, peerDependencies } = JSON.parse(read('package.json')) as Readonly<
+  Record<'devDependencies' | 'peerDependencies', Readonly<Record<string, string>>>
+>;
+const { packages: locked } = JSON.parse(read('package-lock.json')) as {
+  readonly packages: Readonly<
+    Record<string, { version?: string; link?: boolean; integrity?: string }>
+  >;
 };
 
 const names = new Set([
@@ -36,9 +41,30 @@ describe('the Dockerfile', () => {
   });
 
   it('installs the version of the driver that is tested, and no development packages', () => {
-    const [, version] = /pg@(\S+)/.exec(dockerfile) ?? [];
-    assert.equal(version, devDependencies['pg']);
+    // Then it is a dependency like others, and the lock says which version.
+    assert.match(dockerfile, /npm pkg delete devDependencies\.pg peerDependenciesMeta /);
+    assert.deepEqual(Object.keys(peerDependencies), ['pg']);
+    assert.equal(locked['node_modules/pg']?.version, devDependencies['pg']);
     assert.match(dockerfile, /npm ci --omit=dev --ignore-scripts/);
+  });
+
+  it('installs what the lock has a hash of, and nothing else', () => {
+    // `npm ci` refuses what differs from the lock; other commands choose versions themselves.
+    assert.doesNotMatch(dockerfile, /\bnpm (?!ci |pkg |run build)|\bnpx\b|\bapk\b/);
+    const unpinned = Object.entries(locked)
+      .filter(([path, { link, integrity }]) => /node_modules/.test(path) && !link && !integrity)
+      .map(([path]) => path);
+    assert.deepEqual(unpinned, []);
+  });
+
+  it('has the base image that SECURITY.md names, of a Node version that gets security fixes', () => {
+    const images = new Set([...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image));
+    assert.equal(images.size, 1);
+    const [image = ''] = images;
+    assert.ok(read('SECURITY.md').includes(`\`${image}\``), image);
+    const [, major, minor] = /^node:(\d+)\.(\d+)\.\d+-alpine$/.exec(image) ?? [];
+    assert.ok(read('SECURITY.md').includes(`security fixes**: ${major},`), image);
+    assert.ok(Number(minor) >= 21, image);
   });
 
   it('does not run as root', () => {

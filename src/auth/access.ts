@@ -54,6 +54,9 @@ export function createAccess({ tokens, accounts, requireAuth }: AccessDeps) {
   return {
     authenticate,
     viewerOf,
+    /** False if the account was removed, or has another password, since it was found. */
+    isCurrent: ({ username, passwordHash }: Account): MaybePromise<boolean> =>
+      andThen(accounts.find(username), (found) => found?.passwordHash === passwordHash),
     writesNeedToken,
     readsNeedToken,
     /** For routes that change data: lets only requests that may do so reach the handler. */

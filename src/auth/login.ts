@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import type { LogSecurity } from '../watch/service-metrics.ts';
 import type { Tokens } from './jwt.ts';
 import type { CheckPassword } from './password.ts';
+import { createRankedQueue, type RankedQueue, type Standing } from './ranked-queue.ts';
 
 /** One attempt to log in. */
 interface LoginAttempt {
@@ -39,11 +40,11 @@ export function createLogin(deps: LoginDeps) {
    * after too many failures, and with `overloaded` if too many logins are checked or wait.
    */
   return async (credentials: LoginAttempt & { readonly password: string }): Promise<string> => {
-    const failures = await limiter.enter(credentials);
+    const { failures, standing } = await limiter.enter(credentials);
     const account = await accounts.findForLogin(credentials.username);
     // Logins that are checked at the same time can all fail, so that the count can exceed its limit
     // by that number.
-    const isRight = await checkPassword(credentials.password, account?.passwordHash);
+    const isRight = await checkPassword(credentials.password, account?.passwordHash, standing);
     if (account === undefined || !isRight) {
       limiter.fail(credentials);
       // An unknown name is not logged: it may be a password typed into the wrong field.
@@ -77,19 +78,20 @@ export function createLoginLimiter(failuresMax: number, now: () => number) {
 
   return {
     /**
-     * Resolves with the failures of this account from this address when the password may be
-     * checked. Rejects with `too_many_requests` if there were too many failures, and with
-     * `overloaded` if too many logins wait.
+     * Resolves with the failures of this account from this address, and the standing of the
+     * address, when the password may be checked. Rejects with `too_many_requests` if there were
+     * too many failures, and with `overloaded` if too many logins wait.
      */
-    async enter(attempt: LoginAttempt): Promise<number> {
+    async enter(attempt: LoginAttempt) {
       const { pair, network, account } = toKeys(attempt);
       // The address comes first, so that a flood from it does not fill the account's queue.
       for (const key of [network, account]) {
         const failures = check(pair);
         const isQueued = counts.find(key).count >= failuresMax * wideFactor;
-        if (isQueued) await waitInQueue(key, pair, failures);
+        if (isQueued) await waitInQueue(key, { client: pair, failures });
       }
-      return check(pair);
+      const standing: Standing = { client: network, failures: counts.find(network).count };
+      return { failures: check(pair), standing };
     },
     fail(attempt: LoginAttempt): void {
       for (const key of Object.values(toKeys(attempt))) counts.add(key);
@@ -135,30 +137,18 @@ const intervalMilliseconds = 500;
 /** Logins that may wait for one key: the last of them waits 20 seconds. */
 export const waitingMax = 40;
 
-interface Waiting {
-  readonly client: string;
-  readonly rank: number;
-  readonly admit: () => void;
-  readonly refuse: (error: unknown) => void;
-}
-
-/**
- * Admits the logins of one key one at a time, at an interval; the client with the fewest failures
- * goes first. Rejects with `overloaded` if too many wait: the last of the queue is then refused.
- */
-function createLoginQueue(): (key: string, client: string, failures: number) => Promise<void> {
+/** Admits the logins of one key one at a time, at an interval. */
+function createLoginQueue(): (key: string, standing: Standing) => Promise<void> {
   // A queue is removed when an interval ends without a waiting login.
-  const queues = new Map<string, Waiting[]>();
+  const queues = new Map<string, RankedQueue>();
+  const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
+  const toRefusal = () => overloaded('Too many logins are waiting. Try again later.', seconds);
 
-  const open = (key: string): Waiting[] => {
-    const queue: Waiting[] = [];
+  const open = (key: string): RankedQueue => {
+    const queue = createRankedQueue(waitingMax, toRefusal);
     queues.set(key, queue);
     const admitNext = (): void => {
-      const next = queue.shift();
-      if (next !== undefined) {
-        next.admit();
-        return;
-      }
+      if (queue.admitNext()) return;
       clearInterval(timer);
       queues.delete(key);
     };
@@ -167,19 +157,7 @@ function createLoginQueue(): (key: string, client: string, failures: number) => 
     return queue;
   };
 
-  return (key, client, failures) => {
-    const queue = queues.get(key) ?? open(key);
-    return new Promise((resolve, reject) => {
-      // Logins of the same client that already wait count like failures.
-      const rank = failures + queue.filter((other) => other.client === client).length;
-      const place = queue.findIndex((other) => other.rank > rank);
-      const waiting = { client, rank, admit: resolve, refuse: reject };
-      queue.splice(place === -1 ? queue.length : place, 0, waiting);
-      if (queue.length <= waitingMax) return;
-      const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
-      queue.pop()?.refuse(overloaded('Too many logins are waiting. Try again later.', seconds));
-    });
-  };
+  return (key, standing) => (queues.get(key) ?? open(key)).wait(standing);
 }
 
 /** Account keys are hashes: their length is fixed, and none can equal an address. */

@@ -5,6 +5,7 @@
 
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { overloaded } from '../errors.ts';
+import { createRankedQueue, type Standing } from './ranked-queue.ts';
 
 /** A parsed `scrypt$N$r$p$salt$hash`; salt and hash are base64url in the text. */
 type PasswordHash = NonNullable<ReturnType<typeof parsePasswordHash>>;
@@ -76,28 +77,30 @@ const defaultDecoyHash =
  * if there is no account; it must cost as much as the hashes of accounts.
  */
 export function createPasswordChecker(queueMax: number, decoyHash = defaultDecoyHash) {
-  const waiting: (() => void)[] = [];
+  const queue = createRankedQueue(queueMax, () =>
+    overloaded('Too many logins are being checked. Try again soon.'),
+  );
   let underWay = 0;
   /**
    * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
    * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
-   * many checks are waiting: first come, first served.
+   * many checks wait, and those of others go first.
    */
-  return async (password: string, hash: string | undefined): Promise<boolean> => {
+  return async (
+    password: string,
+    hash: string | undefined,
+    standing: Standing,
+  ): Promise<boolean> => {
     const expected = parsePasswordHash(hash ?? decoyHash);
     // Account hashes were validated when they were read: an invalid one is an internal error.
     if (expected === undefined) throw new Error('The stored password hash is malformed.');
+    // A check that ends hands its place to the next one, so that `underWay` does not change.
     if (underWay < checksUnderWayMax) underWay += 1;
-    else if (waiting.length < queueMax) {
-      // A check that ends hands its place to the next one, so that `underWay` does not change.
-      await new Promise<void>((resolve) => void waiting.push(resolve));
-    } else throw overloaded('Too many logins are being checked. Try again soon.');
+    else await queue.wait(standing);
     try {
       return (await verifyPassword(password, expected)) && hash !== undefined;
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) underWay -= 1;
-      else next();
+      if (!queue.admitNext()) underWay -= 1;
     }
   };
 }

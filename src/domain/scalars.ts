@@ -13,11 +13,17 @@ import { v7 } from 'uuid';
 const idsPerBatch = 256;
 const randomBytesPerId = 16;
 
-/** Returns a source of new ids, which sort in the order in which they were made. */
+/** When the ids of the demo data were made, in milliseconds. */
+const firstMilliseconds = 0x019b_8d5e_9c00;
+
+/**
+ * Returns a source of new ids, which sort in the order in which they were made, and behind those of
+ * the demo data also if the clock is wrong.
+ */
 export function createIdSource(now: () => Date): () => string {
   const pool = new Uint8Array(idsPerBatch * randomBytesPerId);
   let used = pool.length;
-  let msecs = 0;
+  let msecs = firstMilliseconds + 1;
   let seq = 0;
 
   return () => {

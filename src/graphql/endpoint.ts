@@ -37,6 +37,7 @@ import { createWebSocketEndpoint } from './ws/upgrade.ts';
 
 export interface EndpointDeps extends EngineDeps, Omit<HttpDeps, 'engine' | 'streams'> {
   readonly observer: Observer;
+  readonly isCurrent: Access['isCurrent'];
 }
 
 export type GraphqlEndpoint = ReturnType<typeof createEndpoint>;
@@ -45,10 +46,10 @@ export type GraphqlEndpoint = ReturnType<typeof createEndpoint>;
 const distinctMax = 1_000;
 
 export function createEndpoint(deps: EndpointDeps) {
-  const { config, log, pool, metrics } = deps;
+  const { config } = deps;
   const engine = createEngine(deps);
   const { placed } = deps.store;
-  const subscriptions = createSubscriptions({ engine, distinctMax, pool, log, metrics, placed });
+  const subscriptions = createSubscriptions({ ...deps, engine, distinctMax, placed });
   const streams = createEventStreams(subscriptions, config);
   const sockets = createWebSocketEndpoint({
     ...deps,
@@ -253,7 +254,8 @@ async function respondWithEvents(
     if (operation.type !== 'subscription') {
       return toEvents((await runOperation(engine, operation, context)).json);
     }
-    return await andThen(engine.authorize(context.facts.viewer), () => streams.open(operation));
+    const account = engine.authorize(context.facts.viewer);
+    return await andThen(account, (found) => streams.open(operation, found));
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return toEvents(JSON.stringify({ errors: error.errors }));

@@ -84,8 +84,8 @@ export function createEngine(deps: EngineDeps) {
   const requestLimits = createContextLimits(config, deps.pool);
   const eventLimits = createContextLimits(config);
 
-  const authorize = (viewer: RequestFacts['viewer']): MaybePromise<void> =>
-    readsNeedToken ? andThen(viewer(), refuseAnonymous) : undefined;
+  const authorize = (viewer: RequestFacts['viewer']): MaybePromise<Account | undefined> =>
+    readsNeedToken ? andThen(viewer(), requireAccount) : undefined;
 
   return {
     schema,
@@ -104,7 +104,10 @@ export function createEngine(deps: EngineDeps) {
         throw new RequestError(toErrors(error, log));
       }
     },
-    /** Throws, or rejects, if every operation needs a token (R36) and this request has none. */
+    /**
+     * If every operation needs a token (R36), returns its account, and throws or rejects without
+     * one.
+     */
     authorize,
     /**
      * Executes a query or mutation. Rejects with a RequestError if it has no data, with an AppError
@@ -113,8 +116,8 @@ export function createEngine(deps: EngineDeps) {
     async execute(operation: Operation, context: RequestContext): Promise<Executed> {
       const startedAt = performance.now();
       // Awaited only where needed: what runs after an `await` is not in the turn any more.
-      const isPending = authorize(context.facts.viewer);
-      if (isPending) await isPending;
+      const account = authorize(context.facts.viewer);
+      if (isPromise(account)) await account;
       let outcome: Outcome = 'refused';
       try {
         const executed = await run(operation, context);
@@ -144,8 +147,8 @@ export function createEngine(deps: EngineDeps) {
   };
 }
 
-function refuseAnonymous(account: Account | undefined): void {
-  if (account !== undefined) return;
+function requireAccount(account: Account | undefined): Account {
+  if (account !== undefined) return account;
   throw new AppError('missing_token', 'This operation needs a bearer token.');
 }
 

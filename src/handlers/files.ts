@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { mediaTypeOf, type ReceivedFile, receiveFile, toDisposition } from '../domain/files.ts';
-import { AppError, codeOf, invalidBody } from '../errors.ts';
+import { AppError, invalidBody } from '../errors.ts';
 import { checkConditions, toConditional } from '../http/etag.ts';
 import {
   emptyResponse,
@@ -66,19 +66,12 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
   return {
     uploadSimple: (request) => receive(request, true),
     uploadList: (request) => receive(request, false),
-    download: ({ method, id }) => {
+    download: ({ method }) => {
       const boundary = createBoundary();
       const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
       if (method === 'HEAD') return { status: 200, headers, body: Readable.from([]) };
       return andThen(uploads.open(), (snapshot) => {
-        const missing = async ({ storedName, temporaryName }: StoredFile): Promise<void> => {
-          const current = await uploads.open(storedName);
-          void current.release();
-          // A replaced file can go before its readers: no more are kept than may be stored.
-          if (current.files[0]?.temporaryName !== temporaryName) return;
-          log('error', 'stored file missing', { requestId: id, storedName, temporaryName });
-        };
-        const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot, missing)));
+        const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
         const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
         return { status: 200, headers, body, streamBytesMax };
       });
@@ -129,8 +122,10 @@ async function toFileResponse(request: HttpRequest, { file, snapshot }: Opened) 
     headers.push('Content-Type', mediaTypeOf(file.storedName));
     headers.push('Content-Disposition', toDisposition(file.storedName));
     if (range) headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
-    // Opened before the head is sent: 500 if it is missing.
-    if (isGet) body = toStream(snapshot, await snapshot.read(file, { start, end }));
+    // Opened before the head is sent.
+    const content = isGet ? await snapshot.read(file, { start, end }) : undefined;
+    if (content) body = toStream(snapshot, content);
+    else if (isGet) throw new AppError('internal_error', 'The stored file is missing on the disk.');
     return {
       status: range ? 206 : 200,
       headers,
@@ -150,9 +145,9 @@ function tagOf(file: StoredFile): string {
 
 /**
  * Spec §4.4 rule 3: one fixed part with the values of R18, then the stored files. Choice: a file
- * that is missing on the disk is left out, and reported to `missing`.
+ * that is missing on the disk is left out.
  */
-async function* toParts(snapshot: Snapshot, missing: (file: StoredFile) => Promise<void>) {
+async function* toParts(snapshot: Snapshot) {
   yield {
     name: 'abd',
     fileName: 'abc.text',
@@ -160,10 +155,7 @@ async function* toParts(snapshot: Snapshot, missing: (file: StoredFile) => Promi
     content: [Buffer.from('this is a text content')],
   };
   for (const file of snapshot.files) {
-    const content = await snapshot.read(file).catch(async (error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      await missing(file);
-    });
+    const content = await snapshot.read(file);
     if (content === undefined) continue;
     const { storedName: name } = file;
     try {

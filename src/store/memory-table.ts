@@ -1,6 +1,8 @@
 /** Records in memory: by id, in lists that are read in pages, and within a limit on their bytes. */
 
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import {
   type Kind,
   type Listed,
@@ -33,7 +35,7 @@ export function createTable<N extends Listed>(
   type T = RecordOf[N];
   const kind: Kind<T> = kinds[area];
   const records = new Map<string | number, T>();
-  /** By value; oldest first, articles by id. A list without records has no entry. */
+  /** By value; ordered by id. A list without records has no entry. */
   const lists = new Map<string, T[]>();
 
   const set = (id: string | number, after: T | undefined): void => {
@@ -51,10 +53,10 @@ export function createTable<N extends Listed>(
     take(bytes);
     for (const after of changed) set(after.id, after);
   };
-  const drop = (record: T): void => {
+  const pieces = createPieces((record: T) => {
     take(-bytesOf(record, kind));
-    set(record.id, undefined);
-  };
+    records.delete(record.id);
+  });
   const add = (given: T): T => {
     const record = toOwn({}, given, kind);
     put([record]);
@@ -81,15 +83,40 @@ export function createTable<N extends Listed>(
     },
     remove(id: string, expected?: Partial<T>): boolean {
       const record = findExpected(id, expected);
-      if (record !== undefined) drop(record);
+      take(-bytesOf(record, kind));
+      if (record !== undefined) set(record.id, undefined);
       return record !== undefined;
     },
-    /** Removes all records of a list, which is emptied before they are looked for in it. */
-    removeAll(value: string): void {
+    /** Removes a list and its records, which `find` still has until the result has settled. */
+    removeAll(value: string): MaybePromise<void> {
       const list = lists.get(value) ?? [];
       lists.delete(value);
-      list.forEach(drop);
+      versions[area] += list.length;
+      return pieces.run(list);
     },
+    close: pieces.close,
+  };
+}
+
+/** Records whose memory is given back at once: some milliseconds. */
+const forgottenAtOnce = 2_000;
+
+/** Calls `forget` with the records of a piece of one list in each iteration of the event loop. */
+function createPieces<T>(forget: (record: T) => void) {
+  const state = { isClosed: false, last: Promise.resolve() };
+  const forgetAll = async (list: readonly T[]): Promise<void> => {
+    for (let at = 0; at < list.length && !state.isClosed; at += forgottenAtOnce) {
+      list.slice(at, at + forgottenAtOnce).forEach(forget);
+      await nextIteration();
+    }
+  };
+  return {
+    /** Settles when nothing is left. A short list is a piece of its own. */
+    run(list: readonly T[]): MaybePromise<void> {
+      if (list.length <= forgottenAtOnce) return list.forEach(forget);
+      return (state.last = state.last.then(() => forgetAll(list)));
+    },
+    close: (): void => void (state.isClosed = true),
   };
 }
 
@@ -110,14 +137,12 @@ function changeLists<T extends Identified>(
     const to = valueOf(after, name);
     if (from !== undefined) {
       const list = lists.get(from) ?? [];
-      const at = indexOfId(list, id);
-      if (at >= 0) list.splice(at, 1, ...(after && from === to ? [after] : []));
+      list.splice(countBelow(list, id), 1, ...(after && from === to ? [after] : []));
       if (list.length === 0) lists.delete(from);
     }
     if (after && to !== undefined && from !== to) {
       const list = lists.get(to) ?? [];
-      const isLast = before === undefined && typeof id === 'string';
-      list.splice(isLast ? list.length : countBelow(list, id), 0, after);
+      list.splice(countBelow(list, id), 0, after);
       lists.set(to, list);
     }
   }
@@ -156,13 +181,7 @@ function countBelow(records: readonly Identified[], id: string | number): number
   return low;
 }
 
-/** The index of the record, or -1. The ids are not sorted if the clock was wrong at the start. */
-function indexOfId(records: readonly Identified[], id: string | number): number {
-  const place = countBelow(records, id);
-  return records[place]?.id === id ? place : records.findIndex((record) => record.id === id);
-}
-
-/** Reads a page of records, which are ordered oldest first. */
+/** Reads a page of records, which are ordered by id: those that are made later have higher ones. */
 function readPage<T extends Identified>(
   records: readonly T[],
   order: Order,
@@ -171,9 +190,8 @@ function readPage<T extends Identified>(
   const isReversed = order === 'DESC';
   let place = isReversed ? records.length : 0;
   if (after !== undefined) {
-    const index = indexOfId(records, after);
-    if (index < 0) place = countBelow(records, after);
-    else place = isReversed ? index : index + 1;
+    place = countBelow(records, after);
+    if (!isReversed && records[place]?.id === after) place += 1;
   }
   const start = isReversed ? Math.max(0, place - limit) : place;
   const end = isReversed ? place : Math.min(records.length, place + limit);

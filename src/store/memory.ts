@@ -12,7 +12,9 @@ import {
 } from './drivers.ts';
 import { createTable, createTake, type MemoryTable, type TableDeps } from './memory-table.ts';
 import type { RunInTurn } from '../scheduler.ts';
+import type { Comment } from './model.ts';
 import type { Articles, MemoryStoreOptions, Store } from './store.ts';
+import { andThen } from '../maybe-promise.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial, bytesMax, createId, now } = options;
@@ -21,18 +23,23 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   const comments = createTable(deps, 'comments', initial.comments);
   const todos = createTable(deps, 'todos', initial.todos);
   const authors = new Map(initial.authors.map((author) => [author.id, author]));
+  const findComment = (id: string): Comment | undefined => {
+    const comment = comments.find(id);
+    return comment && posts.find(comment.postId) && comment;
+  };
   return {
     keepsObjects: true,
     posts: {
       ...createPosts(posts, options),
       remove(id, expected) {
         if (!posts.remove(id, expected)) return false;
-        comments.removeAll(id);
-        return true;
+        return andThen(comments.removeAll(id), () => true);
       },
     },
     comments: {
       ...createComments(comments),
+      find: findComment,
+      remove: (id) => findComment(id) !== undefined && comments.remove(id),
       add(postId, content) {
         const post = posts.find(postId);
         // Not the client's text of the id, which can keep a longer text alive.
@@ -45,7 +52,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     articles: createArticles(createTable(deps, 'articles', initial.articles), options.run),
     versions: () => deps.versions,
     ping: () => undefined,
-    close: () => undefined,
+    close: () => comments.close(),
   };
 }
 

@@ -17,6 +17,8 @@ import { testAtLength } from '../support/long.js';
 const salt = 'AAAAAAAAAAAAAAAAAAAAAA';
 const hash = 'A'.repeat(43);
 
+const standing = { client: '192.0.2.1', failures: 0 };
+
 async function hashOf(password: string) {
   const parsed = parsePasswordHash(await hashPassword(password));
   assert.ok(parsed);
@@ -71,7 +73,7 @@ test('a stored hash is taken only in its one form and within its bounds', () => 
 
 test('the checker says no to a password without an account, also to its own', async () => {
   const check = createPasswordChecker(4, await hashPassword('secret'));
-  assert.equal(await check('secret', undefined), false);
+  assert.equal(await check('secret', undefined, standing), false);
 });
 
 testAtLength('a check without an account takes as long as one with an account', async () => {
@@ -79,7 +81,7 @@ testAtLength('a check without an account takes as long as one with an account', 
   const kept = await hashPassword('secret');
   const timeOf = async (against: string | undefined): Promise<number> => {
     const start = performance.now();
-    await check('wrong', against);
+    await check('wrong', against, standing);
     return performance.now() - start;
   };
   let known = Number.POSITIVE_INFINITY;
@@ -94,21 +96,45 @@ testAtLength('a check without an account takes as long as one with an account', 
 
 test('beyond those under way and those that may wait a check is refused at once', async () => {
   const check = createPasswordChecker(3);
-  const admitted = Array.from({ length: checksUnderWayMax + 3 }, () => check('x', undefined));
-  await assert.rejects(check('x', undefined), (error) => {
+  const admitted = Array.from({ length: checksUnderWayMax + 3 }, () =>
+    check('x', undefined, standing),
+  );
+  await assert.rejects(check('x', undefined, standing), (error) => {
     assert.ok(error instanceof AppError);
     assert.equal(error.code, 'overloaded');
     assert.equal(error.facts.retryAfterSeconds, 1);
     return true;
   });
   assert.deepEqual(await Promise.all(admitted), Array(checksUnderWayMax + 3).fill(false));
-  assert.equal(await check('x', undefined), false);
+  assert.equal(await check('x', undefined, standing), false);
+});
+
+test('of a full queue those whose address failed most are refused, not those who come', async () => {
+  const check = createPasswordChecker(3);
+  const checked: string[] = [];
+  const ask = async (client: string, failures: number): Promise<void> => {
+    try {
+      await check('x', undefined, { client, failures });
+      checked.push(client);
+    } catch (error) {
+      assert.ok(error instanceof AppError && error.code === 'overloaded');
+      checked.push(`${client} refused`);
+    }
+  };
+  const all = [ask('first', 9), ask('second', 9), ask('a', 2), ask('b', 5), ask('c', 1)];
+  // They come last, to a full queue.
+  all.push(ask('owner', 0), ask('d', 2), ask('owner', 0));
+  await Promise.all(all);
+  const refused = ['b refused', 'd refused', 'a refused'];
+  assert.deepEqual(checked.slice(0, 3), refused);
+  // Two at a time, so that their order is open.
+  assert.deepEqual(checked.slice(3).toSorted(), ['c', 'first', 'owner', 'owner', 'second']);
 });
 
 test('a malformed stored hash is a fault that gives its place in the queue back', async () => {
   const check = createPasswordChecker(0);
   for (let round = 0; round < 4; round += 1) {
-    await assert.rejects(check('x', 'nonsense'), /malformed/);
+    await assert.rejects(check('x', 'nonsense', standing), /malformed/);
   }
-  assert.equal(await check('x', undefined), false);
+  assert.equal(await check('x', undefined, standing), false);
 });

@@ -141,6 +141,12 @@ test('new ids are version 7, in lower case, distinct, and sort in the order made
   assert.deepEqual(ids, ids.toSorted());
 });
 
+test('new ids sort behind those of the demo data, also by a clock that is wrong', () => {
+  const createId = createIdSource(() => new Date(0));
+  const [first, second] = [createId(), createId()];
+  assert.ok('019b8d5e-9c00-7fff-bfff-ffffffffffff' < first && first < second, first);
+});
+
 test('an id carries the time at which it was made (RFC 9562 §5.7)', () => {
   const time = Date.UTC(2026, 10, 20, 12, 0, 0, 345);
   const id = createIdSource(() => new Date(time))();

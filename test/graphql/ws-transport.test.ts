@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { legacyWs, transportWs } from '../../dist/graphql/ws/protocols.js';
 import { startEndpoint, useEndpoint } from '../support/graphql-endpoint.js';
 import { assertWithin } from '../support/pace.js';
 import {
@@ -147,6 +148,17 @@ describe('graphql-transport-ws', () => {
       await client.close();
     }
   });
+});
+
+test('a fault of the service while it decodes a message is not taken for an invalid message', () => {
+  const payload = {
+    get query(): string {
+      throw new TypeError('a fault');
+    },
+  };
+  for (const { decode } of [transportWs, legacyWs]) {
+    assert.throws(() => decode({ id: '1', type: 'subscribe', payload }), TypeError);
+  }
 });
 
 describe('a clean stop', { concurrency: 4 }, () => {

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { assertServed, describeGap, startProber } from '../support/prober.js';
 import { runProgram } from '../support/program.js';
+import { until } from '../support/until.js';
 
 /**
  * A connection that gives back the head of the response to what it sends. A bare socket: two hundred
@@ -22,9 +23,10 @@ async function openConnection(t: Pick<TestContext, 'after'>, port: number) {
   };
 }
 
-function loginBytes(username: string, password: string): string {
+function loginBytes(username: string, password: string, address = '127.0.0.1'): string {
   const body = JSON.stringify({ username, password });
-  const headers = `Content-Type: application/json\r\nContent-Length: ${body.length}`;
+  const forwarded = `X-Forwarded-For: ${address}`;
+  const headers = `${forwarded}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
   return `POST /auth/login HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n${body}`;
 }
 
@@ -49,4 +51,34 @@ test('two hundred wrong logins at once leave other requests quick', async (t) =>
   const visitor = await openConnection(t, port);
   assert.match(await visitor(loginBytes('user', 'password')), /^HTTP\/1\.1 429 /);
   assert.match(await visitor(loginBytes('admin', 'password')), /^HTTP\/1\.1 200 /);
+});
+
+test('guesses from sixty addresses keep nobody out who has not guessed', async (t) => {
+  const program = await runProgram(t, { env: { TRUSTED_PROXIES: '127.0.0.1' } });
+  const { port } = await program.listening();
+  const state = { isOver: false };
+  let guesses = 0;
+  const failed = new Set<number>();
+  const guess = async (at: number): Promise<void> => {
+    const send = await openConnection(t, port);
+    while (!state.isOver) {
+      const head = await send(loginBytes(`nobody ${guesses}`, 'guess', `192.0.2.${at}`));
+      assert.match(head, /^HTTP\/1\.1 (?:401|503) /);
+      if (head.startsWith('401', 9)) failed.add(at);
+      guesses += 1;
+    }
+  };
+  const attack = Promise.all(Array.from({ length: 60 }, (_, at) => guess(at)));
+  // Before its first failure an address is like any other.
+  await until(() => failed.size === 60);
+  const statuses: string[] = [];
+  const visitor = await openConnection(t, port);
+  for (let at = 0; at < 25; at += 1) {
+    const head = await visitor(loginBytes('user', 'password', '198.51.100.1'));
+    statuses.push(head.slice(9, 12));
+  }
+  state.isOver = true;
+  await attack;
+  t.diagnostic(`${guesses} guesses, the visitor got ${statuses.join(' ')}`);
+  assert.deepEqual(new Set(statuses), new Set(['200']));
 });

@@ -94,6 +94,7 @@ const closing: Texts = {
   '431 headers_too_large': {
     'a header over the limit': getHello(`X: ${'a'.repeat(16_500)}`),
     'many headers over the limit': getHello(...lines(6_000, 'ab: cd')),
+    '101 header lines': getHello(...lines(100, 'X: y')),
     'more than a hundred header lines, a Transfer-Encoding behind them': request(
       'POST /posts HTTP/1.1',
       ...lines(2_100, 'a:'),
@@ -163,7 +164,7 @@ const served: Texts = {
     'a query': request('GET /hello?a=%zz&?? HTTP/1.1'),
     'an escaped letter': request('GET /%68ello HTTP/1.1'),
     'a header named __proto__': getHello('__proto__: a', 'constructor: b'),
-    'nearly a hundred header lines': getHello(...lines(90, 'X: y')),
+    '100 header lines': getHello(...lines(99, 'X: y')),
     'nearly 16 KiB of headers': getHello(`X: ${'a'.repeat(16_200)}`),
     'a target of 8,000 bytes': request(`GET ${'/hello?'.padEnd(8_000, 'x')} HTTP/1.1`),
     'an IPv6 Host': 'GET /hello HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n',

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createIdSource } from '../../dist/domain/scalars.js';
 import { createMemoryStore } from '../../dist/store/memory.js';
 import { initialData } from '../../dist/store/seed.js';
 import type { Store } from '../../dist/store/store.js';
@@ -91,4 +92,111 @@ test('many small records count for what they cost', async () => {
   assert.throws(() => {
     for (const _ of times(9_000)) void todos.create({ title: 'a', completed: false });
   }, isFull);
+});
+
+/** Records in memory whose ids are counted each time they are looked at. */
+function countingPosts(count: number) {
+  const looks = { count: 0 };
+  const posts = times(count).map((at) => {
+    const id = `019b8d5e-9c00-7000-8000-${String(2 * at).padStart(12, '0')}`;
+    const members = { title: 'a', content: '', status: 'DRAFT', createdAt: '', authorId: null };
+    return Object.defineProperty({ ...members, id }, 'id', {
+      enumerable: true,
+      get: () => {
+        looks.count += 1;
+        return id;
+      },
+    }) as ReturnType<typeof initialData>['posts'][number];
+  });
+  return { posts, looks };
+}
+
+test('what is stored while the clock is wrong comes last, and is found', async () => {
+  const createId = createIdSource(() => new Date(0));
+  const store = createMemoryStore(driverOptions({ createId }));
+  const { posts, todos } = store;
+  const { id } = await posts.create({ title: 'a', content: '', authorId: null });
+  const todo = await todos.create({ title: 'a', completed: false });
+  const [first, second] = await allOf(posts.all);
+  assert.equal(first?.id, id);
+  assert.equal((await allOf(todos.all)).at(-1)?.id, todo.id);
+  assert.deepEqual((await posts.all.read({ after: id, limit: 1 })).records, [second]);
+  assert.equal(await posts.remove(id), true);
+  assert.deepEqual((await posts.all.read({ limit: 1 })).records, [second]);
+});
+
+test('a page after an id of nothing is found without a look at every record', async () => {
+  const { posts: initial, looks } = countingPosts(10_000);
+  const { posts } = openStore(Number.MAX_SAFE_INTEGER, { ...empty, posts: initial });
+  for (const list of [posts.all, posts.ofStatus('DRAFT'), posts.ofStatus('PUBLISHED')]) {
+    for (const after of ['x', '019b8d5e-9c00-7000-8000-000000010001', '']) {
+      looks.count = 0;
+      await list.read({ after, limit: 1 });
+      assert.ok(looks.count < 50, `${looks.count} looks for ${JSON.stringify(after)}`);
+    }
+  }
+});
+
+/** A post with so many comments, and the ids of the first and the last. */
+async function addPostWith(store: Store, count: number) {
+  const { id } = await store.posts.create({ title: 'a', content: '', authorId: null });
+  const ids: string[] = [];
+  for (const _ of times(count)) ids.push((await store.comments.add(id, 'c'))?.id ?? '');
+  return { id, first: ids[0] ?? '', last: ids.at(-1) ?? '' };
+}
+
+/** The iterations of the event loop until it has settled. */
+async function iterationsOf(work: unknown): Promise<number> {
+  const state = { isOver: false };
+  const end = (): void => void (state.isOver = true);
+  void Promise.resolve(work).then(end, end);
+  let count = 0;
+  for (; !state.isOver; count += 1) await new Promise(setImmediate);
+  return count;
+}
+
+test('the comments of a removed post are gone at once, their memory in pieces', async () => {
+  const count = 20_000;
+  // Each takes 402 bytes, and the post as many.
+  const store = openStore(402 * (count + 1));
+  const { id, first, last } = await addPostWith(store, count);
+  const { posts, comments } = store;
+  const fill = (): unknown => comments.add(other.id, 'c'.repeat(201 * (count - 1) - 1_000));
+  const list = comments.ofPost(id);
+  const removing = posts.remove(id);
+  const before = { ...store.versions() };
+  for (const comment of [first, last]) {
+    assert.equal(await comments.find(comment), undefined);
+    assert.equal(await comments.remove(comment), false);
+  }
+  assert.deepEqual((await list.read()).records, []);
+  assert.equal(await comments.add(id, 'c'), undefined);
+  const other = await posts.create({ title: 'b', content: '', authorId: null });
+  assert.throws(fill, isFull);
+  const iterations = await iterationsOf(removing);
+  assert.ok(iterations > 5, `${iterations} iterations`);
+  assert.equal(await removing, true);
+  assert.equal(await posts.remove(id), false);
+  assert.deepEqual(store.versions().comments, before.comments);
+  // All of it has been given back, and no more than that.
+  for (const _ of times(count)) void comments.add(other.id, 'c');
+  assert.throws(() => comments.add(other.id, 'c'), isFull);
+});
+
+test('posts that are removed together take one piece of an iteration together', async () => {
+  const store = openStore(Number.MAX_SAFE_INTEGER);
+  const all = [];
+  for (const _ of times(3)) all.push(await addPostWith(store, 6_000));
+  const removing = all.map(async ({ id }) => store.posts.remove(id));
+  const iterations = await iterationsOf(Promise.all(removing));
+  assert.ok(iterations > 8, `${iterations} iterations`);
+});
+
+test('a store that is closed gives nothing back any more, and keeps no process alive', async () => {
+  const store = openStore(Number.MAX_SAFE_INTEGER);
+  const { id } = await addPostWith(store, 50_000);
+  const removing = store.posts.remove(id);
+  await store.close();
+  assert.ok((await iterationsOf(removing)) < 4);
+  assert.equal(await removing, true);
 });

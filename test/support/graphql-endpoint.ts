@@ -36,6 +36,8 @@ export interface EndpointOptions {
   readonly distinctMax?: number;
   /** What a subscription waits for before its response begins. */
   readonly placed?: () => Promise<unknown> | undefined;
+  /** Whether an account is still what it was. */
+  readonly isCurrent?: Access['isCurrent'];
 }
 
 /** One endpoint for all tests of a `describe`. */
@@ -61,6 +63,7 @@ export async function startEndpoint(
     now = (): number => performance.now(),
     distinctMax = 1_000,
     placed,
+    isCurrent = () => true,
   }: EndpointOptions = {},
 ) {
   const logged: string[] = [];
@@ -75,7 +78,8 @@ export async function startEndpoint(
     responseFromCache: () => undefined,
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };
-  const subscriptions = createSubscriptions({ engine, log, pool, distinctMax, placed, metrics });
+  const facts = { log, pool, distinctMax, placed, metrics, isCurrent };
+  const subscriptions = createSubscriptions({ engine, ...facts });
   /** What an `Authorization` was seen with, in the order asked. */
   const authorizations: (string | undefined)[] = [];
   const viewerOf: Access['viewerOf'] = ({ header }) => {

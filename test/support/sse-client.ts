@@ -6,12 +6,16 @@ import type { GraphqlEndpoint } from './graphql-endpoint.js';
 
 export type EventReader = Awaited<ReturnType<typeof askEvents>>;
 
-export async function askEvents({ port }: Pick<GraphqlEndpoint, 'port'>, query: string) {
+export async function askEvents(
+  { port }: Pick<GraphqlEndpoint, 'port'>,
+  query: string,
+  more: Readonly<Record<string, string>> = {},
+) {
   const asking = request({
     port,
     path: '/graphql',
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+    headers: { 'Content-Type': 'application/json', Accept: 'text/event-stream', ...more },
   });
   asking.on('error', () => undefined);
   asking.end(JSON.stringify({ query }));

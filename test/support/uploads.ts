@@ -76,7 +76,7 @@ export async function readFile(
   range?: { readonly start: number; readonly end: number },
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  for await (const chunk of await snapshot.read(file, range)) chunks.push(chunk);
+  for await (const chunk of (await snapshot.read(file, range)) ?? []) chunks.push(chunk);
   return Buffer.concat(chunks);
 }
 

@@ -13,6 +13,8 @@ export type Ending =
   | { readonly kind: 'complete' }
   /** It never started, because its variables are invalid, or it failed. */
   | { readonly kind: 'refused'; readonly errors: readonly GraphqlError[] }
+  /** Its account was removed, or has another password. */
+  | { readonly kind: 'revoked'; readonly errors: readonly GraphqlError[] }
   /** Events came faster than they could be executed. */
   | { readonly kind: 'overrun' };
 

@@ -8,15 +8,17 @@ import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DocumentNode, visit } from 'graphql';
 import { AppError } from '../../errors.ts';
+import type { Access } from '../../auth/access.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
-import type { Comment } from '../../store/model.ts';
+import type { Account, Comment } from '../../store/model.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
 import { maskedError, RequestError } from '../errors.ts';
 import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
+import { createViewers } from './viewers.ts';
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
@@ -28,6 +30,7 @@ interface SubscriptionsDeps {
   readonly pool: Pick<MemoryPool, 'open' | 'isOver'>;
   readonly log: Log;
   readonly placed?: Store['placed'] | undefined;
+  readonly isCurrent: Access['isCurrent'];
   readonly metrics?: GraphqlMetrics | undefined;
 }
 
@@ -35,6 +38,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, pool, metrics } = deps;
   const groups = new Map<string, Group>();
   const line = createEventLine(deps);
+  const viewers = createViewers(deps.isCurrent);
   let closed = false;
   let opened = 0;
 
@@ -61,16 +65,21 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     /**
      * Adds a subscriber, which gets events from now on. Returns a function that removes it, which
      * is fast and may be called twice. Operations are equal if document, operation name and
-     * variables are. Throws `overloaded` if too many different subscriptions are active.
+     * variables are. Throws `overloaded` if too many different subscriptions are active. With an
+     * account, the subscription ends when it is not current any more.
      */
-    join(operation: Operation, subscriber: Subscriber): () => void {
+    join(operation: Operation, subscriber: Subscriber, account?: Account): () => void {
       if (closed) throw new AppError('draining', 'The server is stopping.');
       const startedAt = performance.now();
       const { key, bytes } = toKey(operation);
       const group = groups.get(key) ?? open(operation, key, bytes);
       group.subscribers.add(subscriber);
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
-      return () => group.leave(subscriber);
+      if (account) viewers.add(subscriber, account);
+      return () => {
+        viewers.remove(subscriber);
+        group.leave(subscriber);
+      };
     },
     /**
      * Undefined, or settles when every subscriber gets all comments that are stored from then on.
@@ -81,6 +90,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     /** Ends every subscription, and refuses new ones. Subscribers are told by their transport. */
     close(): void {
       closed = true;
+      viewers.close();
       for (const group of groups.values()) group.end();
     },
     /** The present numbers of groups and subscribers. */

@@ -8,6 +8,7 @@ import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import type { HttpResponse } from '../../http/message.ts';
+import type { Account } from '../../store/model.ts';
 import type { Operation } from '../engine.ts';
 import {
   createQueueLimit,
@@ -52,8 +53,8 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
     get size(): number {
       return streams.size;
     },
-    /** Responds to a subscription with a `next` event for each of its events. */
-    async open(operation: Operation): Promise<HttpResponse> {
+    /** Responds to a subscription of this account with a `next` event for each of its events. */
+    async open(operation: Operation, account?: Account): Promise<HttpResponse> {
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }
@@ -61,7 +62,7 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       streams.add(stream);
       stream.body.once('close', () => streams.delete(stream));
       try {
-        stream.leave = subscriptions.join(operation, stream);
+        stream.leave = subscriptions.join(operation, stream, account);
         await subscriptions.running();
       } catch (error) {
         stream.body.destroy();
@@ -129,7 +130,7 @@ class EventStream implements Subscriber {
       this.body.destroy();
       return;
     }
-    if (ending.kind === 'refused') {
+    if (ending.kind !== 'complete') {
       this.#write(`${nextPrefix}${JSON.stringify({ errors: ending.errors })}\n\n`);
     }
     this.#write(complete);

@@ -49,6 +49,8 @@ export const operationBytes = 1_024;
 /** R30. */
 const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
 const overrun: Closing = { code: 1013, reason: 'Events come faster than they can be sent' };
+/** As if `connection_init` had been refused: clients connect again, perhaps with another token. */
+const revoked: Closing = { code: 4403, reason: 'Forbidden' };
 
 export class SocketOperation implements Subscriber {
   readonly id: string;
@@ -104,8 +106,8 @@ export class SocketOperation implements Subscriber {
   ): MaybePromise<unknown> {
     // The message is dropped now, but for what is executed.
     this.memory.set(operationBytes);
-    return andThen(engine.authorize(viewer), () => {
-      if (!this.#isOver) this.#leave = subscriptions.join(operation, this);
+    return andThen(engine.authorize(viewer), (account) => {
+      if (!this.#isOver) this.#leave = subscriptions.join(operation, this, account);
     });
   }
 
@@ -127,6 +129,7 @@ export class SocketOperation implements Subscriber {
   /** After an error of this operation the socket stays open. */
   end(ending: Ending): void {
     if (ending.kind === 'overrun') return this.#owner.close(overrun);
+    if (ending.kind === 'revoked') return this.#owner.close(revoked);
     if (this.#isOver) return undefined;
     this.stop();
     const { id, dialect } = this;

@@ -107,34 +107,50 @@ export const transportWs: Protocol = {
 
 /** Decodes a message of the newer protocol; undefined if it is invalid. */
 function decodeTransport(value: unknown): Act | undefined {
-  try {
-    const message = validateMessage(withQuery(value));
-    switch (message.type) {
-      case MessageType.ConnectionInit:
-        return { kind: 'init', id: undefined, payload: message.payload };
-      case MessageType.Subscribe: {
-        if (message.id.length > idLengthMax) return undefined;
-        const request = decodeRequest((value as typeof message).payload);
-        return { kind: 'start', id: message.id, request, dialect: 'newer' };
-      }
-      case MessageType.Complete:
-        return { kind: 'stop', id: message.id };
-      case MessageType.Ping: {
-        const pong = { type: MessageType.Pong };
-        const text = JSON.stringify({ ...pong, payload: message.payload });
-        return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
-      }
-      case MessageType.Pong:
-        return { kind: 'nothing' };
-      case MessageType.ConnectionAck:
-      case MessageType.Next:
-      case MessageType.Error:
-      default:
-        return undefined;
+  const message = validate(withQuery(value));
+  if (message === undefined) return undefined;
+  switch (message.type) {
+    case MessageType.ConnectionInit:
+      return { kind: 'init', id: undefined, payload: message.payload };
+    case MessageType.Subscribe: {
+      if (message.id.length > idLengthMax) return undefined;
+      const request = tryDecode((value as typeof message).payload);
+      if (request instanceof AppError) return undefined;
+      return { kind: 'start', id: message.id, request, dialect: 'newer' };
     }
+    case MessageType.Complete:
+      return { kind: 'stop', id: message.id };
+    case MessageType.Ping: {
+      const pong = { type: MessageType.Pong };
+      const text = JSON.stringify({ ...pong, payload: message.payload });
+      return { kind: 'send', text: text.length > pongLengthMax ? JSON.stringify(pong) : text };
+    }
+    case MessageType.Pong:
+      return { kind: 'nothing' };
+    case MessageType.ConnectionAck:
+    case MessageType.Next:
+    case MessageType.Error:
+    default:
+      return undefined;
+  }
+}
+
+/** Undefined for what the library refuses: its error can repeat the whole message. */
+function validate(message: unknown): ReturnType<typeof validateMessage> | undefined {
+  try {
+    return validateMessage(message);
   } catch {
-    // The library's error can repeat the whole message, so it is not passed on.
     return undefined;
+  }
+}
+
+/** Returns the request, or why it is refused. */
+function tryDecode(payload: unknown): GraphqlRequest | AppError {
+  try {
+    return decodeRequest(payload);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
   }
 }
 
@@ -192,12 +208,9 @@ function decodeOperation(message: Fields, type: 'start' | 'stop'): Act {
     );
   }
   if (type === 'stop') return { kind: 'stop', id };
-  try {
-    return { kind: 'start', id, request: decodeRequest(message['payload']), dialect: 'older' };
-  } catch (error) {
-    if (error instanceof AppError) return refuse(message, error.message);
-    throw error;
-  }
+  const request = tryDecode(message['payload']);
+  if (request instanceof AppError) return refuse(message, request.message);
+  return { kind: 'start', id, request, dialect: 'older' };
 }
 
 function idOf({ id }: Fields): string | undefined {

@@ -44,7 +44,7 @@ export const headerLinesMax = 100;
 
 /** Throws for messages that RFC 9112 forbids and Node accepts. */
 export function checkMessage(incoming: IncomingMessage): void {
-  if (incoming.rawHeaders.length >= 2 * headerLinesMax) {
+  if (incoming.rawHeaders.length > 2 * headerLinesMax) {
     throw refuse('headers_too_large', 'The request has too many header lines.');
   }
   if (incoming.httpVersionMajor !== 1) {

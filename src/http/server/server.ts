@@ -165,8 +165,8 @@ function createNodeServer(config: HttpServerDeps['config']): Server {
   });
   server.maxConnections = config.connectionsMax;
   // Node drops further header lines as they arrive, because each takes memory in addition to its
-  // bytes. `checkMessage` refuses a message with this many.
-  server.maxHeadersCount = headerLinesMax;
+  // bytes. `checkMessage` refuses a message with one too many.
+  server.maxHeadersCount = headerLinesMax + 1;
   // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   return server;

@@ -49,9 +49,9 @@ export interface Snapshot {
   readonly files: readonly StoredFile[];
   /**
    * Opens a file, and returns its content or a range of it, which the caller must read or
-   * `return()`. Rejects if the file is missing on the disk.
+   * `return()`. Undefined if the file is missing on the disk, which is logged.
    */
-  read(file: StoredFile, range?: ByteRange): Promise<Content>;
+  read(file: StoredFile, range?: ByteRange): Promise<Content | undefined>;
   /** Lets replaced files be removed. Never rejects. */
   release(): Promise<void>;
 }
@@ -216,12 +216,23 @@ export class Uploads {
     this.#snapshots.add(number);
     return {
       files,
-      read: ({ temporaryName, size }, range = { start: 0, end: size }) =>
-        openContent(this.#toPath(temporaryName), range),
+      read: (file, range = { start: 0, end: file.size }) =>
+        openContent(this.#toPath(file.temporaryName), range).catch((error: unknown) => {
+          if (codeOf(error) !== 'ENOENT') throw error;
+          return this.#reportMissing(file);
+        }),
       release: async () => {
         if (this.#snapshots.delete(number)) await this.#removeReplaced();
       },
     };
+  }
+
+  async #reportMissing({ storedName, temporaryName }: StoredFile): Promise<undefined> {
+    const { index, log } = this.#options;
+    const [current] = await index.list(storedName);
+    // A replaced file can go before its readers: no more are kept than may be stored.
+    if (current?.temporaryName !== temporaryName) return;
+    log('error', 'stored file missing', { storedName, temporaryName });
   }
 
   /** Removes a file from the disk. What cannot be removed now is garbage a day later. */

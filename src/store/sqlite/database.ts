@@ -6,6 +6,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { access, constants, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { AppError } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { Row, Value } from '../sql/rows.ts';
 
@@ -240,10 +241,11 @@ export function createFileCheck(path: string, log: Log): () => void {
   return () => {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found?.ino === opened.ino && found.dev === opened.dev) return;
-    const event = `the file of the store was ${found === undefined ? 'deleted' : 'replaced'}`;
-    if (!isLogged) log('error', event, { path });
+    const fate = found === undefined ? 'deleted' : 'replaced';
+    if (!isLogged) log('error', `the file of the store was ${fate}`, { path });
     isLogged = true;
-    throw new Error(event);
+    const message = `The file of the store was ${fate}.`;
+    throw new AppError('unavailable', message, { retryAfterSeconds: 2 });
   };
 }
 

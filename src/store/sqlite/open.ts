@@ -27,17 +27,16 @@ import {
 import { createArticles, createComments, createFileIndex } from './records.ts';
 import { createRemovePost } from './remove-post.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
-import { createTransactions } from './transactions.ts';
+import { createTransactions, type Transactions } from './transactions.ts';
 
 export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
-  const { initial, log } = options;
+  const { initial } = options;
   const path = toPath(url);
   const context = await open(path, options);
-  const { database, transactions } = context;
+  const { database, transactions, checkFile } = context;
   const versions = createVersionsWithForeign(context);
   const storedAccounts = createStored(context);
   const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
-  const checkFile = createFileCheck(path, log);
   return {
     ...ports,
     posts: { ...ports.posts, remove: createRemovePost(path, context, ports.posts) },
@@ -92,11 +91,12 @@ function createVersionsWithForeign(context: SqliteContext): Store['versions'] {
   };
 }
 
-async function open(path: string, options: DatabaseOptions): Promise<SqliteContext> {
+async function open(path: string, options: DatabaseOptions) {
   const { log, initial, run, timed, mayCreate, createId, now } = options;
   const database = await openDatabase(path, mayCreate);
   try {
-    const transactions = createTransactions({ database, run, timed });
+    const checkFile = createFileCheck(path, log);
+    const transactions = checkWrites(createTransactions({ database, run, timed }), checkFile);
     const opened = { database, versions: createVersions(), transactions };
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));
@@ -104,11 +104,29 @@ async function open(path: string, options: DatabaseOptions): Promise<SqliteConte
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
     // SQLite blocks the event loop while it waits for a lock.
     database.exec('PRAGMA busy_timeout = 10');
-    return { ...opened, sql, createId, now };
+    return { ...opened, sql, createId, now, checkFile };
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/** How often writes look whether the file is still at its path. */
+const checkMilliseconds = 1_000;
+
+/** Refuses writes that would be lost with the process (see `createFileCheck`). */
+function checkWrites(transactions: Transactions, checkFile: () => void): Transactions {
+  let checkedAt = 0;
+  return {
+    ...transactions,
+    async write(work) {
+      if (performance.now() - checkedAt >= checkMilliseconds) {
+        checkFile();
+        checkedAt = performance.now();
+      }
+      return transactions.write(work);
+    },
+  };
 }
 
 /** Every account is also an author with the same id (R20), updated at every start. */

@@ -1,0 +1,102 @@
+/** With `members`, the subscriptions of an account end with it, or with its password (R36). */
+
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { runCommandHere } from '../support/command.js';
+import { logIn } from '../support/login.js';
+import { startServer, type TestServer } from '../support/server.js';
+import { askEvents, completeEvent, nextEvent } from '../support/sse-client.js';
+import { durableStores } from '../support/stores.js';
+import { connectByHand, type HandClient, subscribe } from '../support/ws-clients.js';
+
+const query = 'subscription { commentAdded { id } }';
+const passwords = { old: 'a jar of black ink', new: 'a jar of blue blots' };
+const ended = nextEvent({
+  errors: [
+    {
+      message: 'The account was removed, or its password was changed.',
+      extensions: { code: 'UNAUTHENTICATED' },
+    },
+  ],
+});
+
+/** What comes of it, or that nothing does. */
+const soon = <T>(promise: Promise<T>): Promise<T | string> =>
+  Promise.race([promise, pause(5_000, 'nothing came', { ref: false })]);
+
+async function connect(to: TestServer, token: string, legacy = false): Promise<HandClient> {
+  const client = await connectByHand(to.port, {
+    protocols: legacy ? [] : ['graphql-transport-ws'],
+  });
+  const payload = { Authorization: `Bearer ${token}` };
+  const acknowledged = await client.ask({ type: 'connection_init', payload });
+  assert.equal(acknowledged.type, 'connection_ack');
+  client.send(subscribe('s', query));
+  client.send(subscribe('t', query));
+  // Its answer shows that they have begun.
+  const typename = await client.ask(subscribe('q', '{ __typename }'));
+  assert.equal(typename.type, 'next');
+  assert.equal((await client.next()).type, 'complete');
+  return client;
+}
+
+async function openAll(server: TestServer, token: string) {
+  const stream = await askEvents(server, query, { Authorization: `Bearer ${token}` });
+  assert.equal(await stream.next(), ':');
+  return { stream, sockets: [await connect(server, token), await connect(server, token, true)] };
+}
+
+async function start(t: TestContext, STORE_URL: string) {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const clock = { time: Date.now() };
+  const now = (): Date => new Date(clock.time);
+  const env = { STORE_URL, REQUIRE_AUTH: 'members' };
+  const server = await startServer(t, { env, now, probed: false });
+  const command = async (text: string, password = ''): Promise<void> => {
+    const input = `${password}\n`;
+    const { code } = await runCommandHere(['accounts', ...text.split(' ')], { env, input });
+    assert.equal(code, 0);
+  };
+  /** Fifteen seconds, in which what is sent arrives. */
+  const passInterval = async (): Promise<void> => {
+    for (let second = 0; second < 15; second += 1) {
+      t.mock.timers.tick(1_000);
+      await pause(10);
+    }
+  };
+  return { server, command, clock, passInterval };
+}
+
+for (const place of durableStores) {
+  describe(place.name, { skip: place.skip }, () => {
+    it('a new password, or a removal, ends the subscriptions of an account, and no others', async (t) => {
+      const { server, command, clock, passInterval } = await start(t, await place.newUrl(t));
+      await command('add ann --email ann@example.org', passwords.old);
+      const other = await connect(server, await logIn(server));
+      const changes = [
+        [passwords.old, () => command('passwd ann', passwords.new)],
+        [passwords.new, () => command('remove ann')],
+      ] as const;
+      for (const [password, change] of changes) {
+        const { stream, sockets } = await openAll(server, await logIn(server, 'ann', password));
+        // The expiry of its token ends no subscription.
+        clock.time += 3_600_000;
+        await passInterval();
+        for (const socket of sockets) assert.equal(socket.socket.readyState, 1);
+        await change();
+        await passInterval();
+        for (const { closed } of sockets) {
+          assert.deepEqual(await soon(closed), { code: 4403, reason: 'Forbidden' });
+        }
+        let event = await soon(stream.next());
+        while (event === ':') event = await soon(stream.next());
+        assert.equal(event, ended);
+        assert.equal(await stream.next(), completeEvent);
+        assert.equal(await stream.next(), undefined);
+      }
+      await other.settle();
+      assert.equal(other.socket.readyState, 1);
+    });
+  });
+}
