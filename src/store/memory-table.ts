@@ -69,9 +69,14 @@ export function createTable<N extends Listed>(
   put(initial);
   return {
     find,
-    list: (name: ListName<T>, value: string = name) => ({
-      read: (range?: Range) => readPage(lists.get(value) ?? [], kind.order, range),
-    }),
+    list(name: ListName<T>, value: string = name) {
+      const read = (range?: Range): Page<T> => readPage(lists.get(value) ?? [], kind.order, range);
+      return {
+        read,
+        exceeds: (count: number, after?: Range['after']) =>
+          read({ after, limit: count + 1 }).records.length > count,
+      };
+    },
     add,
     put,
     update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {

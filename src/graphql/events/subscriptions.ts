@@ -6,14 +6,14 @@
 
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../errors.ts';
+import { AppError, toStack } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
-import { maskedError, RequestError } from '../errors.ts';
+import { RequestError, toMasked } from '../errors.ts';
 import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -136,10 +136,12 @@ class Group {
       if (error instanceof RequestError) return this.end({ kind: 'refused', errors: error.errors });
       const { log, metrics } = this.#deps;
       const isOverrun = error instanceof AppError && error.code === 'overloaded';
-      if (!isOverrun) log('error', 'subscription failed', { requestId, reason: String(error) });
+      if (!isOverrun) log('error', 'subscription failed', { requestId, reason: toStack(error) });
       const reason = isOverrun ? 'overrun' : 'failed';
       this.subscribers.forEach(() => metrics?.subscriberDropped(reason));
-      this.end(isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [maskedError] });
+      this.end(
+        isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [toMasked(requestId)] },
+      );
     }
   }
 

@@ -80,15 +80,18 @@ export class SocketOperation implements Subscriber {
     viewer: RequestFacts['viewer'],
   ): Promise<void> {
     this.request = undefined;
+    const requestId = deps.createUuid();
     try {
-      const operation = deps.engine.prepare(request);
-      if (operation.type !== 'subscription') return await this.#execute(operation, deps, viewer);
+      const operation = deps.engine.prepare(request, requestId);
+      if (operation.type !== 'subscription') {
+        return await this.#execute(operation, deps, { requestId, viewer });
+      }
       // Its message is dropped now, but for what is executed.
       this.memory.set(operationBytes);
       await deps.engine.authorize(viewer);
       if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this);
     } catch (error) {
-      this.end({ kind: 'refused', errors: toErrors(error, deps.log) });
+      this.end({ kind: 'refused', errors: toErrors(error, deps.log, requestId) });
     }
   }
 
@@ -120,10 +123,10 @@ export class SocketOperation implements Subscriber {
 
   async #execute(
     operation: Operation,
-    { engine, subscriptions, createUuid }: SocketDeps,
-    viewer: RequestFacts['viewer'],
+    { engine, subscriptions }: SocketDeps,
+    facts: RequestFacts,
   ): Promise<void> {
-    const context = engine.createContext({ requestId: createUuid(), viewer });
+    const context = engine.createContext(facts);
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
