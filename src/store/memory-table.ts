@@ -69,14 +69,8 @@ export function createTable<N extends Listed>(
   put(initial);
   return {
     find,
-    list(name: ListName<T>, value: string = name) {
-      const read = (range?: Range): Page<T> => readPage(lists.get(value) ?? [], kind.order, range);
-      return {
-        read,
-        exceeds: (count: number, after?: Range['after']) =>
-          read({ after, limit: count + 1 }).records.length > count,
-      };
-    },
+    list: (name: ListName<T>, value: string = name) =>
+      createList((range) => readPage(lists.get(value) ?? [], kind.order, range)),
     add,
     put,
     update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
@@ -95,6 +89,14 @@ export function createTable<N extends Listed>(
       lists.delete(value);
       list.forEach(drop);
     },
+  };
+}
+
+function createList<T>(read: (range?: Range) => Page<T>) {
+  return {
+    read,
+    exceeds: (count: number, after?: Range['after']) =>
+      read({ after, limit: count + 1 }).records.length > count,
   };
 }
 
