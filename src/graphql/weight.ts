@@ -44,9 +44,9 @@ export function createShapes(): (selection: Selection) => Shape {
     return shape;
   };
   return ({ fieldNodes, fragments }) => {
+    const [node] = fieldNodes;
+    if (node !== undefined && fieldNodes.length === 1) return shapeOf(node, fragments);
     const shapes = fieldNodes.map((node) => shapeOf(node, fragments));
-    const [first] = shapes;
-    if (first !== undefined && shapes.length === 1) return first;
     return {
       bytes: shapes.reduce((sum, { bytes }) => sum + bytes, 0),
       texts: shapes.flatMap(({ texts }) => texts),
@@ -129,8 +129,7 @@ export function createGate(max: number) {
   const waiting: (() => void)[] = [];
   let count = 0;
   return <T>(read: () => MaybePromise<T>): MaybePromise<T> => {
-    const turn = (): Promise<void> => new Promise((resolve) => void waiting.push(resolve));
-    const found = count < max ? read() : turn().then(read);
+    const found = count < max ? read() : turnIn(waiting).then(read);
     if (!isPromise(found)) return found;
     count += 1;
     return found.finally(() => {
@@ -138,4 +137,8 @@ export function createGate(max: number) {
       waiting.shift()?.();
     });
   };
+}
+
+function turnIn(waiting: (() => void)[]): Promise<void> {
+  return new Promise((resolve) => void waiting.push(resolve));
 }

@@ -190,10 +190,7 @@ test('fragments that spread each other twice are judged quickly', async () => {
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 
 test('the cycle of the schema is cut by the budget, as a whole and quickly', async () => {
-  const later = <T>(list: List<T>): List<T> => ({
-    ...list,
-    read: async (range) => list.read(range),
-  });
+  const later = <T>(list: List<T>): List<T> => ({ ...list, read: async (at) => list.read(at) });
   const withPromises = ({ posts, authors, ...store }: Store): Store => ({
     ...store,
     authors: { find: async (id) => authors.find(id) },
