@@ -211,7 +211,7 @@ export class RequestContext {
   /** Adds the selected texts of records. Returns the memory that they take. */
   #addTexts(portion: Portion, records: readonly object[], selection: Selection): number {
     const before = portion.memory;
-    portion.addTexts(records, this.#limits.shapeOf(selection).texts);
+    portion.addTexts(records, this.#limits.shapeOf(selection));
     // A store that creates records anew for each read does so for this request alone.
     const recordBytes = this.deps.store.keepsObjects ? 0 : records.reduce(addLengths, 0);
     portion.recordBytes += recordBytes;

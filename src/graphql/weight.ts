@@ -13,12 +13,17 @@ export type Selection = Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments'>;
 /** The selected fields of one object. */
 export interface Shape {
   readonly bytes: number;
-  /** The texts of any length among them; one is named again for each alias. */
-  readonly texts: readonly string[];
+  /** How often the members of any length are selected, under several aliases. */
+  readonly titles: number;
+  readonly contents: number;
 }
 
-/** Members of any length. `title` carries `@uppercase`, which can triple a text: `ΐ` (U+0390). */
-const textMembers: ReadonlySet<string> = new Set(['title', 'content']);
+/** A record, as far as it has them. `title` carries `@uppercase`. */
+interface Texts {
+  readonly title?: unknown;
+  readonly content?: unknown;
+}
+
 /** JSON of a field without a long text, and its approximate memory, in bytes. */
 const fieldBytes = 48;
 /** Of these: for what is beside its name. */
@@ -32,25 +37,26 @@ export function createShapes(): (selection: Selection) => Shape {
   const shapeOf = (node: FieldNode, fragments: Selection['fragments']): Shape => {
     const found = known.get(node);
     if (found !== undefined) return found;
-    let bytes = 0;
-    const texts: string[] = [];
+    const shape = { bytes: 0, titles: 0, contents: 0 };
     const sets = node.selectionSet ? [node.selectionSet] : [];
     for (const [name, [field]] of collectFields(sets, fragments)) {
-      bytes += Math.max(fieldBytes, valueBytes + name.length);
-      if (field !== undefined && textMembers.has(field.name.value)) texts.push(field.name.value);
+      shape.bytes += Math.max(fieldBytes, valueBytes + name.length);
+      if (field?.name.value === 'title') shape.titles += 1;
+      if (field?.name.value === 'content') shape.contents += 1;
     }
-    const shape = { bytes, texts };
     known.set(node, shape);
     return shape;
   };
   return ({ fieldNodes, fragments }) => {
     const [node] = fieldNodes;
     if (node !== undefined && fieldNodes.length === 1) return shapeOf(node, fragments);
-    const shapes = fieldNodes.map((node) => shapeOf(node, fragments));
-    return {
-      bytes: shapes.reduce((sum, { bytes }) => sum + bytes, 0),
-      texts: shapes.flatMap(({ texts }) => texts),
-    };
+    return fieldNodes
+      .map((node) => shapeOf(node, fragments))
+      .reduce((sum, { bytes, titles, contents }) => ({
+        bytes: sum.bytes + bytes,
+        titles: sum.titles + titles,
+        contents: sum.contents + contents,
+      }));
   };
 }
 
@@ -67,7 +73,7 @@ export class Portion {
   /** Approximate memory, with these records. */
   memory = 0;
   #length = 0;
-  #unmeasured: { readonly records: readonly object[]; readonly names: Shape['texts'] }[] = [];
+  #unmeasured: { readonly records: readonly Texts[]; readonly shape: Shape }[] = [];
 
   /** The most that its JSON can take. */
   get bytesMax(): number {
@@ -81,13 +87,17 @@ export class Portion {
   }
 
   /** Adds these texts of records. */
-  addTexts(records: readonly object[], names: Shape['texts']): void {
+  addTexts(records: readonly Texts[], shape: Shape): void {
+    const { titles, contents } = shape;
     let length = 0;
-    for (const record of records) for (const name of names) length += textOf(record, name).length;
+    for (const record of titles + contents > 0 ? records : []) {
+      if (titles > 0) length += titles * toText(record.title).length;
+      if (contents > 0) length += contents * toText(record.content).length;
+    }
     if (length === 0) return;
     this.#length += length;
     this.memory += length;
-    this.#unmeasured.push({ records, names });
+    this.#unmeasured.push({ records, shape });
   }
 
   addPortion(other: Portion): void {
@@ -98,9 +108,10 @@ export class Portion {
 
   /** Measures the texts, until all takes more than `bytesMax`. Returns the bytes. */
   measure(bytesMax = Number.POSITIVE_INFINITY): number {
-    for (const { records, names } of this.#unmeasured.splice(0)) {
-      for (const record of records) {
-        for (const name of names) this.bytes += bytesOf(textOf(record, name), name === 'title');
+    for (const { records, shape } of this.#unmeasured.splice(0)) {
+      for (const { title, content } of records) {
+        if (shape.titles > 0) this.bytes += shape.titles * bytesOf(toText(title), true);
+        if (shape.contents > 0) this.bytes += shape.contents * bytesOf(toText(content), false);
         if (this.bytes > bytesMax) return this.bytes;
       }
     }
@@ -109,8 +120,7 @@ export class Portion {
   }
 }
 
-function textOf(record: object, name: string): string {
-  const value = (record as Readonly<Record<string, unknown>>)[name]; // an own member, or none
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
