@@ -48,8 +48,8 @@ export function createShapes(): (selection: Selection) => Shape {
     return shape;
   };
   return ({ fieldNodes, fragments }) => {
-    const [node] = fieldNodes;
-    if (node !== undefined && fieldNodes.length === 1) return shapeOf(node, fragments);
+    const [only] = fieldNodes;
+    if (only !== undefined && fieldNodes.length === 1) return shapeOf(only, fragments);
     return fieldNodes
       .map((node) => shapeOf(node, fragments))
       .reduce((sum, { bytes, titles, contents }) => ({
