@@ -3,9 +3,13 @@
  * cycle (`author { posts { author …`) and texts of up to a mebibyte: a short query can ask for
  * millions of objects or gibibytes of text, and no limit on documents prevents that. These limits
  * also bound the time that an operation holds the event loop.
+ *
+ * A list inside an object that does not fit is null, with an error in its place (R43): what others
+ * have added to one post must not refuse a request that also asks for other posts. Anything else
+ * that does not fit refuses the request.
  */
 
-import type { FieldNode, GraphQLResolveInfo } from 'graphql';
+import { GraphQLError, type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import type { Access } from '../auth/access.ts';
 import type { Config } from '../config.ts';
 import type { AddComment, Topic } from '../domain/comments.ts';
@@ -15,8 +19,8 @@ import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 import type { List, Page, Range, Records, Store } from '../store/store.ts';
 import type { Account, Comment } from '../store/model.ts';
-import { collectFields } from './documents/limits.ts';
-import { RequestError, toRefusal } from './errors.ts';
+import { errorsMax, RequestError, toRefusal } from './errors.ts';
+import { createGate, createShapes, Portion, type Selection } from './weight.ts';
 
 /** Dependencies that all operations share. */
 export interface ContextDeps extends Pick<Access, 'writesNeedToken' | 'readsNeedToken'> {
@@ -55,10 +59,21 @@ export async function findBefore(find: RequestFacts['viewer']): Promise<() => Ac
 const resultBytesMax = 4 * 1024 * 1024;
 /** Records of a result that asks for few of their fields. */
 const recordBytesMax = 16 * 1024 * 1024;
-/** Approximate memory of a field in a result, without a long text, in bytes. */
-const fieldBytes = 48;
 /** The pool is asked for this many bytes at a time. */
 const stepBytes = 65_536;
+
+/** Lists inside objects leave a tenth of a result to what is read later and cannot be null. */
+const nestedShare = 0.9;
+/** Lists that are dropped: each is an error … */
+const droppedMax = 1_000;
+/** … and what was read for them, times a limit. */
+const droppedTimes = 3;
+/** To count a record takes this part of the time of reading it. */
+const countedShare = 0.05;
+/** Records of a list that are read first, if no limit is given. */
+const firstRecords = 500;
+/** Lists that are read at the same time: one statement on PostgreSQL reads a hundred. */
+const listsAtOnce = 200;
 
 export type ContextLimits = ReturnType<typeof createContextLimits>;
 
@@ -75,8 +90,7 @@ export function createContextLimits(
     /** For records that were read for this request alone. */
     recordBytes: Math.min(recordBytesMax, share),
     pool,
-    /** The fields of selections: cached, because documents are cached and run again. */
-    fieldCounts: new WeakMap<FieldNode, number>(),
+    shapeOf: createShapes(),
   };
 }
 
@@ -87,12 +101,18 @@ export class RequestContext {
   readonly records: Records;
   readonly #limits: ContextLimits;
   #reservation: Reservation | undefined;
-  /** Objects requested so far, including refused ones. */
-  #objects = 0;
-  /** Approximate memory of the results before they become JSON. */
-  #bytes = 0;
+  /** What the results hold. */
+  readonly #held = new Portion();
+  /** Lists that did not fit, and what was read for them. */
+  readonly #dropped = { lists: 0, objects: 0, bytes: 0 };
   #jsonBytes = 0;
+  /** Records that were read for this request alone, also for lists that did not fit. */
   #recordBytes = 0;
+  /** Of results, lists that are being read, records and JSON; approximate. */
+  #memory = 0;
+  readonly #readInTurn = createGate(listsAtOnce);
+  /** One list of several pages at a time, so that each knows what room there is. */
+  readonly #readLong = createGate(1);
   /**
    * Set beyond the limits, and permanent: a RequestError if the request asks for too much,
    * `overloaded` if all requests together hold too much.
@@ -108,50 +128,73 @@ export class RequestContext {
 
   /** Charges objects and bytes of results. Throws beyond the limits, and from then on. */
   charge(objects: number, bytes: number): void {
-    this.#objects += objects;
-    this.#bytes += bytes;
-    this.#check();
+    this.#held.add(objects, bytes);
+    this.#check(bytes);
   }
 
   /** Charges the JSON of a result. Throws as `charge` does. */
   chargeJson(bytes: number): void {
     this.#jsonBytes += bytes;
-    this.#check();
+    this.#check(bytes);
   }
 
   /** Charges one object and its selected fields. Throws as `charge` does. */
   chargeObject(selection: Selection): void {
-    this.charge(1, this.#bytesOf(selection));
+    this.charge(1, this.#limits.shapeOf(selection).bytes);
   }
 
-  /** Charges a text, and returns it. Throws as `charge` does. */
-  chargeText(text: string): string {
-    // A short text is included in `fieldBytes`.
-    if (text.length > fieldBytes) this.charge(0, text.length);
-    return text;
+  /** Charges the selected texts of a record, and returns it. Throws as `charge` does. */
+  chargeTexts<T extends object | undefined>(record: T, selection: Selection): T {
+    if (record !== undefined) this.#check(this.#addTexts(this.#held, [record], selection));
+    return record;
   }
 
   /**
    * Returns the records of a range: as many as its limit, or all that there are. Charges them and
-   * their selected fields. Throws, or rejects, as `charge` does.
+   * their selected fields. Throws, or rejects, as `charge` does; for a list inside an object that
+   * does not fit, with an error of its own, and nothing is charged.
    */
-  readList<T>(list: List<T>, selection: Selection, range: Range = {}): MaybePromise<readonly T[]> {
-    // Nothing more is read.
-    if (this.#refusal !== undefined) throw this.#refusal;
-    const { limit = Number.POSITIVE_INFINITY } = range;
-    const bytesEach = this.#bytesOf(selection);
-    const readOn = (page: Page<T>, earlier: readonly T[] = []): MaybePromise<readonly T[]> => {
-      const room = limit - earlier.length;
-      const records = page.records.length > room ? page.records.slice(0, room) : page.records;
-      // A store that creates records anew for each read does so for this request alone.
-      if (!this.deps.store.keepsObjects) this.#recordBytes += records.reduce(addLengths, 0);
-      this.charge(records.length, records.length * bytesEach);
+  readList<T extends object>(
+    list: List<T>,
+    info: GraphQLResolveInfo,
+    { after, limit = Number.POSITIVE_INFINITY }: Range = {},
+  ): MaybePromise<readonly T[]> {
+    const portion = new Portion();
+    const share = info.path.prev === undefined ? 1 : nestedShare;
+    const take = (page: Page<T>, earlier: readonly T[] = []): MaybePromise<readonly T[]> => {
+      const missing = limit - earlier.length;
+      const records = page.records.length > missing ? page.records.slice(0, missing) : page.records;
+      const bytes = records.length * this.#limits.shapeOf(info).bytes;
+      portion.add(records.length, bytes);
+      this.#take(bytes + this.#addTexts(portion, records, info));
+      if (!this.#hasRoom(share, portion)) throw this.#drop(portion, info);
       const all = earlier.length === 0 ? records : [...earlier, ...records];
+      const { next } = page;
       // The store ends a page early if its records are long.
-      if (page.next === undefined || all.length >= limit) return all;
-      return andThen(page.next(), (next) => readOn(next, all));
+      if (next === undefined || all.length >= limit) {
+        this.#held.addPortion(portion);
+        return all;
+      }
+      const readOn = (): MaybePromise<readonly T[]> =>
+        andThen(next(), (following) => take(following, all));
+      return earlier.length > 0 ? readOn() : this.#readLong(() => checkLength(readOn));
     };
-    return andThen(list.read(range), readOn);
+    /** So that a list which is too long is not read to learn that. */
+    const checkLength = (readOn: () => MaybePromise<readonly T[]>) => {
+      const room = this.#objectsLeft(share);
+      if (limit <= room) return readOn();
+      this.#dropped.objects += room * countedShare;
+      return andThen(list.exceeds(room, after), (exceeds) => {
+        if (exceeds) throw this.#drop(portion, info);
+        return readOn();
+      });
+    };
+    return this.#readInTurn(() => {
+      // One more than there is room for tells that the list does not fit.
+      const most = this.#objectsLeft(share) + 1;
+      const first = Math.min(limit === Infinity ? firstRecords : limit, most);
+      return andThen(list.read({ after, limit: first }), (page) => take(page));
+    });
   }
 
   /** Returns its memory to the pool. */
@@ -160,37 +203,82 @@ export class RequestContext {
     this.#reservation = undefined;
   }
 
-  /** Estimates the memory of one object by its selected fields, including those of fragments. */
-  #bytesOf({ fieldNodes, fragments }: Selection): number {
-    const { fieldCounts } = this.#limits;
-    let fields = 0;
-    for (const node of fieldNodes) {
-      let count = fieldCounts.get(node);
-      if (count === undefined) {
-        count = collectFields(node.selectionSet ? [node.selectionSet] : [], fragments).size;
-        fieldCounts.set(node, count);
-      }
-      fields += count;
-    }
-    return fields * fieldBytes;
+  /** The objects for which there is room. Throws as `charge` does. */
+  #objectsLeft(share: number): number {
+    this.#take(0);
+    return Math.max(0, Math.floor(this.#limits.objects * share) - this.#held.objects);
   }
 
-  #check(): void {
-    this.#refusal ??= this.#findRefusal();
-    if (this.#refusal === undefined) return;
+  /** True if the results have room for this too. Texts are measured if that decides it. */
+  #hasRoom(share: number, portion?: Portion): boolean {
+    const { objects, bytes } = this.#limits;
+    if (this.#held.objects + (portion?.objects ?? 0) > objects * share) return false;
+    // Of a list that can be dropped, no more is kept in memory than of a whole result.
+    if (share < 1 && portion !== undefined && portion.recordBytes > bytes) return false;
+    if (this.#held.bytesMax + (portion?.bytesMax ?? 0) <= bytes * share) return true;
+    const held = this.#held.measure();
+    return held + (portion?.measure(bytes * share - held) ?? 0) <= bytes * share;
+  }
+
+  /** Adds the selected texts of records. Returns the memory that they take. */
+  #addTexts(portion: Portion, records: readonly object[], selection: Selection): number {
+    const before = portion.memory;
+    portion.addTexts(records, this.#limits.shapeOf(selection));
+    // A store that creates records anew for each read does so for this request alone.
+    const recordBytes = this.deps.store.keepsObjects ? 0 : records.reduce(addLengths, 0);
+    portion.recordBytes += recordBytes;
+    portion.memory += recordBytes;
+    this.#recordBytes += recordBytes;
+    return portion.memory - before;
+  }
+
+  /** Counts memory, and throws beyond the limits, and from then on. */
+  #take(bytes: number): void {
+    this.#memory += bytes;
+    if (this.#refusal !== undefined) throw this.#refusal;
+    const { recordBytes } = this.#limits;
+    if (this.#recordBytes > recordBytes) throw this.#refuse(tooMuch(this.#limits));
+    if (this.#memory > uncountedBytesMax && !this.#reserve(this.#memory)) {
+      throw this.#refuse(overloaded('Too many responses are being made or sent.'));
+    }
+  }
+
+  #check(bytes: number): void {
+    this.#take(bytes);
+    if (this.#hasRoom(1) && this.#jsonBytes <= this.#limits.bytes) return;
+    throw this.#refuse(tooMuch(this.#limits));
+  }
+
+  /** Returns the error for a list that does not fit. */
+  #drop(portion: Portion, { path, fieldNodes }: GraphQLResolveInfo): Error {
+    const { objects, bytes } = this.#limits;
+    const dropped = this.#dropped;
+    dropped.lists += 1;
+    dropped.objects += portion.objects;
+    dropped.bytes += portion.bytes;
+    const isMuch =
+      dropped.lists > droppedMax ||
+      dropped.objects > droppedTimes * objects ||
+      dropped.bytes > droppedTimes * bytes;
+    if (path.prev === undefined || isMuch) return this.#refuse(tooMuch(this.#limits));
+    this.#memory -= portion.memory;
+    this.#reservation?.set(Math.min(this.#reservation.bytes, this.#memory));
+    const message =
+      'The list does not fit into the result; ask for less of it, with `first` and `after`.';
+    const originalError = new AppError('content_too_large', message);
+    // Only so many errors are told, and to find the place of one takes long.
+    const nodes = dropped.lists <= errorsMax ? fieldNodes : [];
+    return new GraphQLError(message, { nodes, path: responsePathAsArray(path), originalError });
+  }
+
+  /** Refuses the request. Returns the error. */
+  #refuse(error: Error): Error {
+    // graphql-js locates every error that a resolver throws, which is slow, except one that has a
+    // path already. The result, with these errors, is dropped.
+    this.#refusal = Object.assign(error, { path: [] });
     // The partial result is not sent, so its memory is free.
     this.release();
-    throw this.#refusal;
-  }
-
-  #findRefusal(): Error | undefined {
-    const { objects, bytes, recordBytes } = this.#limits;
-    if (this.#recordBytes > recordBytes) return tooMuch(`${recordBytes} bytes of records`);
-    if (this.#objects > objects) return tooMuch(`${objects} objects`);
-    if (this.#bytes > bytes || this.#jsonBytes > bytes) return tooMuch(`${bytes} bytes`);
-    const used = this.#bytes + this.#jsonBytes + this.#recordBytes;
-    if (used <= uncountedBytesMax || this.#reserve(used)) return undefined;
-    return located(overloaded('Too many responses are being made or sent.'));
+    return error;
   }
 
   #reserve(bytes: number): boolean {
@@ -202,30 +290,19 @@ export class RequestContext {
   }
 }
 
-/**
- * graphql-js locates every error that a resolver throws, which is slow, except one that has a path
- * already. The result, with these errors, is dropped.
- */
-function located(error: Error): Error {
-  return Object.assign(error, { path: [] });
-}
-
-function tooMuch(limit: string): Error {
+function tooMuch({ objects, bytes, recordBytes }: ContextLimits): RequestError {
   const message =
-    `The request asks for more than ${limit}; ` +
-    'ask for less at a time, with `first` and `after`.';
-  return located(new RequestError([toRefusal(new AppError('content_too_large', message))]));
+    `The request asks for more than ${objects} objects, ${bytes} bytes, or ${recordBytes} bytes ` +
+    'of records; ask for less at a time, with `first` and `after`.';
+  return new RequestError([toRefusal(new AppError('content_too_large', message))]);
 }
 
 /** Adds the length of the texts of a record to `sum`. */
-function addLengths(sum: number, record: unknown): number {
-  const values = record as Readonly<Record<string, unknown>>; // every record is an object
+function addLengths(sum: number, record: object): number {
+  const values = record as Readonly<Record<string, unknown>>; // see `Portion.addTexts`
   let length = sum;
   for (const name in values) {
     if (typeof values[name] === 'string') length += values[name].length;
   }
   return length;
 }
-
-/** The part of a resolver's `info` that describes its selection. */
-type Selection = Pick<GraphQLResolveInfo, 'fieldNodes' | 'fragments'>;

@@ -150,7 +150,7 @@ function createRunner(deps: HttpDeps) {
       const isOne = !isBatch(requests);
       if (isOne && wantsEvents(request)) return await respondWithEvents(deps, requests, context);
       const { json, isRepeatable } = isOne
-        ? await runOperation(engine, engine.prepare(requests), context)
+        ? await runOperation(engine, engine.prepare(requests, request.id), context)
         : await runBatch(deps, requests, context);
       const response = resultResponse(json, type);
       return key !== undefined && isRepeatable ? responses.store(key, records, response) : response;
@@ -225,18 +225,19 @@ export async function runBatch(
   requests: readonly (GraphqlRequest | AppError)[],
   context: RequestContext,
 ): Promise<Pick<Executed, 'json' | 'isRepeatable'>> {
+  const { requestId } = context.facts;
   const texts: string[] = [];
   let isRepeatable = true;
   for (const request of requests) {
     try {
       if (request instanceof AppError) throw request;
       const executed = await engine.scheduler.run(() =>
-        runOperation(engine, engine.prepare(request), context),
+        runOperation(engine, engine.prepare(request, requestId), context),
       );
       texts.push(executed.json);
       isRepeatable &&= executed.isRepeatable;
     } catch (error) {
-      texts.push(JSON.stringify({ errors: toErrors(error, log) }));
+      texts.push(JSON.stringify({ errors: toErrors(error, log, requestId) }));
       isRepeatable = false;
     }
   }
@@ -250,7 +251,7 @@ async function respondWithEvents(
   context: RequestContext,
 ): Promise<HttpResponse> {
   try {
-    const operation = engine.prepare(request);
+    const operation = engine.prepare(request, context.facts.requestId);
     if (operation.type !== 'subscription') {
       return toEvents((await runOperation(engine, operation, context)).json);
     }

@@ -95,13 +95,13 @@ export function createEngine(deps: EngineDeps) {
     /** Creates the context of one request or batch; the caller releases it. */
     createContext: (facts: RequestFacts) => new RequestContext(deps, facts, requestLimits),
     /** Throws only RequestErrors, for a request that cannot run. */
-    prepare(request: GraphqlRequest): Operation {
+    prepare(request: GraphqlRequest, requestId: string): Operation {
       const startedAt = performance.now();
       try {
         return toOperation(request, findDocument(request));
       } catch (error) {
         metrics?.operation('unknown', 'refused', performance.now() - startedAt);
-        throw new RequestError(toErrors(error, log));
+        throw new RequestError(toErrors(error, log, requestId));
       }
     },
     /**
@@ -138,7 +138,7 @@ export function createEngine(deps: EngineDeps) {
         try {
           return (await run(operation, openContext(), event)).json;
         } catch (error) {
-          return JSON.stringify({ errors: toErrors(error, log) });
+          return JSON.stringify({ errors: toErrors(error, log, facts.requestId) });
         }
       };
       // The schema has one subscription, whose source yields comments.

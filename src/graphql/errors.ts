@@ -52,8 +52,11 @@ export function toPlainError(code: GraphqlCode, message: string): GraphqlError {
   return { message: cut(message), extensions: { code } };
 }
 
-/** An internal error, which is logged. */
-export const maskedError = toPlainError('INTERNAL_SERVER_ERROR', 'Internal server error');
+/** An internal error, which is logged with the request id. */
+export function toMasked(requestId: string): GraphqlError {
+  const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId } as const;
+  return { message: 'Internal server error', extensions };
+}
 
 export function toRefusal({ code, message, facts }: AppError): GraphqlError {
   const status = httpStatusOf[code];
@@ -90,11 +93,11 @@ export function refuseRequest(code: GraphqlCode, message: string): RequestError 
 }
 
 /** Why an operation did not run, whatever was thrown. Internal errors are masked and logged. */
-export function toErrors(error: unknown, log: Log): readonly GraphqlError[] {
+export function toErrors(error: unknown, log: Log, requestId: string): readonly GraphqlError[] {
   if (error instanceof RequestError) return error.errors;
   if (error instanceof AppError) return [toRefusal(error)];
-  log('error', 'graphql operation failed', { reason: toStack(error) });
-  return [maskedError];
+  log('error', 'graphql operation failed', { requestId, reason: toStack(error) });
+  return [toMasked(requestId)];
 }
 
 /** The errors of one result: enough to find a mistake, while the result stays small. */
@@ -122,8 +125,7 @@ export function toFieldErrors(
     if (known !== undefined) return { ...place(error), ...known };
     const reason = error.originalError?.stack ?? error.message;
     logFirst('error', 'graphql field failed', { path: error.path?.join('.'), reason });
-    const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId } as const;
-    return { ...place(error), message: maskedError.message, extensions };
+    return { ...place(error), ...toMasked(requestId) };
   });
 }
 

@@ -71,9 +71,8 @@ export function createTable<N extends Listed>(
   put(initial);
   return {
     find,
-    list: (name: ListName<T>, value: string = name) => ({
-      read: (range?: Range) => readPage(lists.get(value) ?? [], kind.order, range),
-    }),
+    list: (name: ListName<T>, value: string = name) =>
+      createList((range) => readPage(lists.get(value) ?? [], kind.order, range)),
     add,
     put,
     update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
@@ -117,6 +116,14 @@ function createPieces<T>(forget: (record: T) => void) {
       return (state.last = state.last.then(() => forgetAll(list)));
     },
     close: (): void => void (state.isClosed = true),
+  };
+}
+
+function createList<T>(read: (range?: Range) => Page<T>) {
+  return {
+    read,
+    exceeds: (count: number, after?: Range['after']) =>
+      read({ after, limit: count + 1 }).records.length > count,
   };
 }
 

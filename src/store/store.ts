@@ -19,6 +19,8 @@ export interface List<T> {
   read(range?: Range): MaybePromise<Page<T>>;
   /** The same; records may come as JSON with these members, the id first. */
   readJson?(range: Range, members: readonly string[]): MaybePromise<Page<T | RecordText>>;
+  /** True if there are more than `count` records, which are not read. `after`: as in a range. */
+  exceeds(count: number, after?: Range['after']): MaybePromise<boolean>;
 }
 
 /** A record as JSON. */

@@ -3,9 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'graphql';
+import type { RequestContext } from '../../dist/graphql/context.js';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { runBatch } from '../../dist/graphql/endpoint.js';
+import type { Log } from '../../dist/log.js';
 import { createScheduler } from '../../dist/scheduler.js';
+
+const context = { facts: { requestId: 'r-1' } } as RequestContext;
 
 /** More than an operation may take of a turn. */
 const longMilliseconds = 6;
@@ -31,10 +35,25 @@ async function run(length: number, milliseconds: number) {
     if (going) setImmediate(other);
   };
   setImmediate(other);
-  const { json } = await runBatch({ engine, log: () => undefined }, requests, {} as never);
+  const { json } = await runBatch({ engine, log: () => undefined }, requests, context);
   going = false;
   return (JSON.parse(json) as { data: { others: number } }[]).map(({ data }) => data.others);
 }
+
+test('a fault of the service in one operation has the id of its line in the log', async () => {
+  const lines: unknown[] = [];
+  const prepare = (): never => {
+    throw new Error('secret');
+  };
+  const engine = { scheduler: createScheduler(), prepare } as unknown as Engine;
+  const log: Log = (_level, event, facts) => void lines.push(event, facts?.['requestId']);
+  const { json } = await runBatch({ engine, log }, [{ query: '{a}' }], context);
+  assert.deepEqual(lines, ['graphql operation failed', 'r-1']);
+  const extensions = { code: 'INTERNAL_SERVER_ERROR', requestId: 'r-1' };
+  assert.deepEqual(JSON.parse(json), [
+    { errors: [{ message: 'Internal server error', extensions }] },
+  ]);
+});
 
 test('others get their turn between operations that take long', async () => {
   const seen = await run(4, longMilliseconds);

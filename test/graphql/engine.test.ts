@@ -23,12 +23,12 @@ const account: Account = {
 };
 
 const schema = `
-  Author: id: ID!, name: String!, email: String!, createdAt: LocalDateTime, posts: [Post]
+  Author: id: ID!, name: String!, email: String!, createdAt: LocalDateTime, posts(first: Int, after: String): [Post]
   Comment: id: ID!, content: String!, createdAt: LocalDateTime, postId: String!
   CommentInput: postId: String!, content: String!
   CreatePostInput: title: String!, content: String!
   Mutation: createPost(createPostInput: CreatePostInput!): UUID!, upload(file: Upload!): Boolean, addComment(commentInput: CommentInput!): UUID!
-  Post: id: ID!, title: String!, content: String, comments: [Comment], status: PostStatus, createdAt: LocalDateTime, authorId: String, author: Author
+  Post: id: ID!, title: String!, content: String, comments(first: Int, after: String): [Comment], status: PostStatus, createdAt: LocalDateTime, authorId: String, author: Author
   Query: allPosts(first: Int, after: ID, status: PostStatus): [Post!]!, postById(postId: String!): Post
   Subscription: commentAdded(postId: String): Comment!
 `;
@@ -126,7 +126,7 @@ test('a comment on a missing post is NOT_FOUND, and not announced as others are'
 test('a document with several operations runs the one that is named', async () => {
   const { engine, openContext, refusalOf } = startGraphql();
   const query = 'query A { allPosts { id } } query B { postById(postId: "x") { id } }';
-  const named = engine.prepare({ query, operationName: 'B' });
+  const named = engine.prepare({ query, operationName: 'B' }, 'r-1');
   const executed = await engine.execute(named, openContext());
   assert.equal(executed.json, '{"data":{"postById":null}}');
   for (const operationName of [undefined, 'C', '__proto__']) {

@@ -190,14 +190,14 @@ test('fragments that spread each other twice are judged quickly', async () => {
 const cyclic = `{allPosts{${'author{posts{'.repeat(5)}id${'}'.repeat(12)}`;
 
 test('the cycle of the schema is cut by the budget, as a whole and quickly', async () => {
-  const later = <T>(list: List<T>): List<T> => ({ read: async (range) => list.read(range) });
+  const later = <T>(list: List<T>): List<T> => ({ ...list, read: async (at) => list.read(at) });
   const withPromises = ({ posts, authors, ...store }: Store): Store => ({
     ...store,
     authors: { find: async (id) => authors.find(id) },
     posts: { ...posts, all: later(posts.all), ofAuthor: (id) => later(posts.ofAuthor(id)) },
   });
   for (const wrap of [(store: Store): Store => store, withPromises]) {
-    const { run, logged } = startGraphql({ posts: 100, authors: 2, wrap });
+    const { run, logged } = startGraphql({ posts: 1_100, authors: 2, wrap });
     await assertSoon(2_000, async () => {
       const result = await run(cyclic);
       assert.equal('data' in result, false);
@@ -288,9 +288,9 @@ test('operations that share a budget are refused once it is spent', async () => 
   const options = { posts: 60, env: { GRAPHQL_OBJECTS_MAX: '100' } };
   const { engine, openContext } = startGraphql(options);
   const shared = openContext();
-  const operation = engine.prepare({ query: '{ allPosts { id } }' });
+  const operation = engine.prepare({ query: '{ allPosts { id } }' }, 'r-1');
   assert.equal((await engine.execute(operation, shared)).hasErrors, false);
-  const cheap = engine.prepare({ query: '{ postById(postId: "x") { id } }' });
+  const cheap = engine.prepare({ query: '{ postById(postId: "x") { id } }' }, 'r-1');
   for (const refused of [operation, cheap]) {
     await assert.rejects(engine.execute(refused, shared), (error: RequestError) => {
       assert.deepEqual(codesOf(error), ['PAYLOAD_TOO_LARGE']);

@@ -105,6 +105,20 @@ describe('operations', { concurrency: 4 }, () => {
     }
   });
 
+  test('memory that others fill is no fault of the client, who may try again', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const client = await connectReady(endpoint.port);
+    const others = endpoint.pool.open();
+    others.set(endpoint.pool.bytesMax);
+    const { type, payload } = await client.ask(subscribe('1', '{ __typename }'));
+    assert.equal(type, 'error');
+    const extensions = { code: 'UNAVAILABLE', retryAfterSeconds: 1 };
+    const message = 'The server is serving too much at once.';
+    assert.deepEqual(payload, [{ message, extensions }]);
+    others.release();
+    assert.equal((await client.ask(subscribe('1', '{ __typename }'))).type, 'next');
+  });
+
   // On the newer protocol nothing waits for `connection_init` (R28).
   test('what waits for the acknowledgement is bounded in number', async (t) => {
     const client = await connectByHand(startEndpoint(t), { protocols: ['graphql-ws'] });
@@ -183,6 +197,7 @@ describe('operations', { concurrency: 4 }, () => {
     const message = await client.ask(subscribe('1', '{ __typename }'));
     assert.equal(message.type, 'error');
     assert.doesNotMatch(JSON.stringify(message), /secret/);
+    assert.match(JSON.stringify(message), /"requestId":"test"/);
     assert.deepEqual(logged, ['graphql operation failed']);
   });
 

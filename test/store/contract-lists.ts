@@ -34,6 +34,31 @@ export function testLists(open: (context: TestContext) => Promise<Store>): void 
     assert.deepEqual((await page.next?.())?.records, added.slice(4));
   });
 
+  test('a list tells whether it exceeds a number', async (t) => {
+    const { posts, comments } = await open(t);
+    const made = [];
+    for (const count of times(4)) made.push(await posts.create(text(`${count}`)));
+    const [{ id } = assert.fail(), other] = made;
+    const added = [];
+    for (const count of times(3)) added.push(await comments.add(id, `${count}`));
+    await comments.add(other?.id ?? '', 'x');
+    for (const [list, length] of [
+      [posts.all, 4],
+      [posts.ofStatus('DRAFT'), 4],
+      [comments.ofPost(id), 3],
+      [posts.ofAuthor(id), 0],
+    ] as const) {
+      assert.equal(await list.exceeds(length), false);
+      if (length > 0) assert.equal(await list.exceeds(length - 1), true);
+      if (length > 0) assert.equal(await list.exceeds(0), true);
+    }
+    assert.equal(await comments.ofPost(id).exceeds(1, added[0]?.id), true);
+    assert.equal(await comments.ofPost(id).exceeds(2, added[0]?.id), false);
+    await comments.remove(added[1]?.id ?? '');
+    assert.equal(await comments.ofPost(id).exceeds(1, added[1]?.id), false);
+    assert.equal(await comments.ofPost(id).exceeds(0, added[1]?.id), true);
+  });
+
   test('a page goes on where the record before it has gone', async (t) => {
     const { posts } = await open(t);
     const made = [];

@@ -96,20 +96,20 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
   /** The codes of the errors for which a request cannot run; none if it can. */
   const refusalOf = (request: GraphqlRequest): readonly string[] => {
     try {
-      engine.prepare(request);
+      engine.prepare(request, 'r-1');
       return [];
     } catch (error) {
-      return codesOf({ errors: toErrors(error, log) });
+      return codesOf({ errors: toErrors(error, log, 'r-1') });
     }
   };
   /** Prepares and executes; a refused request gives its errors. */
   const run = async (query: string, variables?: unknown): Promise<GraphqlResult> => {
     try {
-      const operation = engine.prepare(decodeRequest({ query, variables }));
+      const operation = engine.prepare(decodeRequest({ query, variables }), 'r-1');
       const { json } = await engine.execute(operation, openContext());
       return JSON.parse(json) as GraphqlResult;
     } catch (error) {
-      return { errors: toErrors(error, log) };
+      return { errors: toErrors(error, log, 'r-1') };
     }
   };
   return { ...parts, engine, /** Newest last. */ posts, authors, openContext, refusalOf, run };

@@ -7,8 +7,8 @@
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DocumentNode, visit } from 'graphql';
-import { AppError } from '../../errors.ts';
 import type { Access } from '../../auth/access.ts';
+import { AppError, toStack } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Account, Comment } from '../../store/model.ts';
@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
-import { maskedError, RequestError } from '../errors.ts';
+import { RequestError, toMasked } from '../errors.ts';
 import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
 import { createViewers } from './viewers.ts';
 
@@ -160,10 +160,12 @@ class Group {
       if (error instanceof RequestError) return this.end({ kind: 'refused', errors: error.errors });
       const { log, metrics } = this.#deps;
       const isOverrun = error instanceof AppError && error.code === 'overloaded';
-      if (!isOverrun) log('error', 'subscription failed', { requestId, reason: String(error) });
+      if (!isOverrun) log('error', 'subscription failed', { requestId, reason: toStack(error) });
       const reason = isOverrun ? 'overrun' : 'failed';
       this.subscribers.forEach(() => metrics?.subscriberDropped(reason));
-      this.end(isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [maskedError] });
+      this.end(
+        isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [toMasked(requestId)] },
+      );
     }
   }
 

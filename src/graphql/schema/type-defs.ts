@@ -37,8 +37,11 @@ type Post {
   id: ID!
   title: String! @uppercase
   content: String
-  "Oldest first."
-  comments: [Comment]
+  """
+  Oldest first; \`first\` and \`after\` as for \`allPosts\`. Null, with an error, where they do not
+  fit into the result.
+  """
+  comments(first: Int, after: String): [Comment]
   status: PostStatus
   createdAt: LocalDateTime
   authorId: String
@@ -50,8 +53,8 @@ type Author {
   name: String!
   email: String!
   createdAt: LocalDateTime
-  "Newest first."
-  posts: [Post]
+  "Newest first; otherwise as comments of a post."
+  posts(first: Int, after: String): [Post]
 }
 
 type Comment {

@@ -84,18 +84,19 @@ export class SocketOperation implements Subscriber {
   ): Promise<void> {
     this.request = undefined;
     const { engine, subscriptions } = deps;
+    const requestId = deps.createUuid();
     try {
       const operation = await engine.scheduler.run(() => {
-        const prepared = engine.prepare(request);
+        const prepared = engine.prepare(request, requestId);
         const isJoined = prepared.type === 'subscription' && this.#join(prepared, deps, viewer);
         return andThen(isJoined, () => prepared);
       });
       if (operation.type === 'subscription') return;
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
-      await this.#execute(operation, deps, viewer);
+      await this.#execute(operation, deps, { requestId, viewer });
     } catch (error) {
-      this.end({ kind: 'refused', errors: toErrors(error, deps.log) });
+      this.end({ kind: 'refused', errors: toErrors(error, deps.log, requestId) });
     }
   }
 
@@ -138,12 +139,8 @@ export class SocketOperation implements Subscriber {
     return this.#owner.client.send(last);
   }
 
-  async #execute(
-    operation: Operation,
-    { engine, createUuid }: SocketDeps,
-    viewer: RequestFacts['viewer'],
-  ): Promise<void> {
-    const context = engine.createContext({ requestId: createUuid(), viewer });
+  async #execute(operation: Operation, { engine }: SocketDeps, facts: RequestFacts): Promise<void> {
+    const context = engine.createContext(facts);
     try {
       const { json } = await engine.scheduler.run(() => engine.execute(operation, context));
       if (!this.#isOver) this.#owner.client.send(`${this.#prefix}${json}}`);

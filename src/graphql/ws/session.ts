@@ -4,8 +4,9 @@ import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
 import { findBefore, type RequestFacts } from '../context.ts';
+import { poolIsFull } from '../../http/server/body.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
-import { toPlainError } from '../errors.ts';
+import { toPlainError, toRefusal } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { operationBytes, type SocketDeps, SocketOperation } from './operation.ts';
 import {
@@ -32,6 +33,10 @@ const executingMax = 10;
 /** Longer messages are read in turns of the event loop; until then they wait as bytes. */
 const smallMessageBytes = 512;
 const full: Closing = { code: 1013, reason: 'The server is serving too much at once' };
+const tooManyOperations = toPlainError(
+  'PAYLOAD_TOO_LARGE',
+  'Too many operations are under way on this connection.',
+);
 
 /** Approximate memory of a value of the variables, in bytes: an empty object takes the most. */
 const valueBytes = 64;
@@ -208,9 +213,9 @@ export class Session {
     const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
     // A character of a text takes up to two bytes.
     const bytes = operationBytes + 2 * messageBytes + values * valueBytes;
-    if (!this.#hasRoom(bytes) || !memory.grow(bytes)) {
-      const message = 'Too many operations are under way on this connection.';
-      const error = toPlainError('PAYLOAD_TOO_LARGE', message);
+    const hasRoom = this.#hasRoom(bytes);
+    if (!hasRoom || !memory.grow(bytes)) {
+      const error = hasRoom ? toRefusal(poolIsFull()) : tooManyOperations;
       return this.client.send(errorMessage(dialect, id, [error]));
     }
     this.operations.set(id, new SocketOperation(start, memory, this));

@@ -143,11 +143,28 @@ export function sizeOf(table: Table): string {
 
 /** These columns of a table; texts of more bytes together are null. */
 export function toShort(table: Table, bytesMax: string, columns = namesOf(table)): string {
-  const toShortColumn = (column: string): string =>
-    textsOf[table]?.includes(column) === true
-      ? `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${column} END AS ${column}`
-      : column;
-  return columns.map(toShortColumn).join(', ');
+  return select(
+    table,
+    columns,
+    (text) => `CASE WHEN ${sizeOf(table)} <= ${bytesMax} THEN ${text} END`,
+  );
+}
+
+/** The columns of a table; texts are bytes. */
+export function toBytes(table: Table): string {
+  return select(table, namesOf(table), (text) => `CAST(${text} AS BLOB)`);
+}
+
+function select(
+  table: Table,
+  columns: readonly string[],
+  toExpression: (text: string) => string,
+): string {
+  return columns
+    .map((column) =>
+      textsOf[table]?.includes(column) === true ? `${toExpression(column)} AS ${column}` : column,
+    )
+    .join(', ');
 }
 
 /** The JSON of a row with these members, which have texts; if these have more bytes, empty. */

@@ -58,6 +58,8 @@ export interface PageQuery {
   readonly members?: readonly string[] | undefined;
 }
 
+type PageValues = Pick<PageQuery, 'owner' | 'after' | 'limit'>;
+
 interface PageExpressions {
   readonly owner: string;
   readonly after: string;
@@ -77,7 +79,7 @@ export function pageParameters(isOwned: boolean): PageExpressions {
 }
 
 /** The values of these parameters. */
-export function toPageValues({ owner, after, limit }: PageQuery): readonly Value[] {
+export function toPageValues({ owner, after, limit }: PageValues): readonly Value[] {
   return owner === undefined ? [after, limit] : [owner[1], after, limit];
 }
 
@@ -132,6 +134,13 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
     return `coalesce((SELECT seq FROM ${name} WHERE id ${nearest} ${id}
       ORDER BY id ${direction} LIMIT 1), ${start})`;
   };
+  /** What follows `FROM` to read so many rows after a position or an id. */
+  const rowsFrom = (kind: string, { owner: id, after, limit }: PageExpressions): string => {
+    const place = kind === 'number' ? after : placeOf(after);
+    return owner
+      ? sql.ofOne(table, order, { column: owner[0], owner: id, place, limit })
+      : `${name} WHERE ${key} ${beyond} ${place} ORDER BY ${key} ${order} LIMIT ${limit}`;
+  };
   const readFrom = (
     after: number | string,
     limit: number,
@@ -143,13 +152,8 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
         name: `${table} ${owner?.[0] ?? ''} ${kind} ${members?.join() ?? ''}`,
         table,
         order,
-        toText(selected, { owner: value, after: from, limit: rowsMax }) {
-          const place = kind === 'number' ? from : placeOf(from);
-          const rows = owner
-            ? sql.ofOne(table, order, { column: owner[0], owner: value, place, limit: rowsMax })
-            : `${name} WHERE ${key} ${beyond} ${place} ORDER BY ${key} ${order} LIMIT ${rowsMax}`;
-          return `SELECT ${key} AS place, ${selected} FROM ${rows}`;
-        },
+        toText: (selected, values) =>
+          `SELECT ${key} AS place, ${selected} FROM ${rowsFrom(kind, values)}`,
         after,
         // One more row is read, to know whether there is a next page.
         limit: limit + 1,
@@ -176,6 +180,12 @@ export function createList<N extends Listed>(sql: Sql, table: N, owner?: Owner):
       readFrom(after, limit) as MaybePromise<Page<RecordOf[N]>>,
     readJson: ({ after = start, limit = pageRecordsMax }, members) =>
       readFrom(after, limit, members),
+    exceeds(count, after = start) {
+      const rows = rowsFrom(typeof after, pageParameters(owner !== undefined));
+      const text = `SELECT count(*) AS n FROM (SELECT 1 FROM ${rows}) AS found`;
+      const values = toPageValues({ owner, after, limit: count + 1 });
+      return andThen(sql.read(text, values), ([row]) => Number(row?.['n']) > count);
+    },
   };
 }
 
