@@ -8,8 +8,10 @@ import type { Access } from '../auth/access.ts';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
 import type { Observer } from '../http/server/observe.ts';
-import type { Reading, ResponseCache } from '../records/response-cache.ts';
+import type { Reading } from '../records/reading.ts';
+import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
 import type { RequestContext } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
@@ -145,7 +147,7 @@ interface Asked {
 function createRunner(deps: HttpDeps) {
   const { engine, responses } = deps;
 
-  const runNow = async ({ request, read, key }: Asked, records: Reading): Promise<HttpResponse> => {
+  const runNow = async ({ request, read }: Asked, records: Reading): Promise<MadeResponse> => {
     const type = negotiateType(request);
     const context = engine.createContext({
       requestId: request.id,
@@ -156,30 +158,30 @@ function createRunner(deps: HttpDeps) {
     try {
       const requests = read();
       const isOne = !isBatch(requests);
-      if (isOne && wantsEvents(request)) return await respondWithEvents(deps, requests, context);
+      if (isOne && wantsEvents(request)) {
+        return { ...(await respondWithEvents(deps, requests, context)), isSingle: true };
+      }
       const { json, isRepeatable } = isOne
         ? await runOperation(engine, engine.prepare(requests), context)
         : await runBatch(deps, requests, context);
-      const response = resultResponse(json, type);
-      return key !== undefined && isRepeatable ? responses.store(key, records, response) : response;
+      return { ...resultResponse(json, type), isSingle: !isRepeatable };
     } catch (error) {
-      return refusalResponse(error, type);
+      return { ...refusalResponse(error, type), isSingle: true };
     } finally {
       context.release();
     }
   };
+  const runInTurn = <T>(work: () => MaybePromise<T>): MaybePromise<T> => {
+    const turn = engine.scheduler.turn();
+    return turn ? turn.then(work) : work();
+  };
   return async (asked: Asked): Promise<HttpResponse> => {
-    const { key } = asked;
     let isOwn = false;
-    const make = (records: Reading): Promise<HttpResponse> => {
+    const make = (records: Reading): Promise<MadeResponse> => {
       isOwn = true;
       return runNow(asked, records);
     };
-    const response = await responses.respond(key, (records) => {
-      const turn = engine.scheduler.turn();
-      // Another request may make the same response meanwhile.
-      return turn ? turn.then(() => responses.respond(key, make)) : make(records);
-    });
+    const response = await responses.respond(asked.key, make, { runInTurn });
     if (!isOwn) deps.metrics?.responseFromCache();
     return response;
   };

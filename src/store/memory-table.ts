@@ -1,6 +1,7 @@
 /** Records in memory: by id, in lists that are read in pages, and within a limit on their bytes. */
 
 import { AppError } from '../errors.ts';
+import type { Changes } from './changes.ts';
 import {
   type Kind,
   type Listed,
@@ -9,7 +10,7 @@ import {
   type ListName,
   type Order,
 } from './drivers.ts';
-import { type Page, pageRecordsMax, type Range, type Versions } from './store.ts';
+import { type Page, pageRecordsMax, type Range } from './store.ts';
 
 interface Identified {
   readonly id: string | number;
@@ -17,16 +18,16 @@ interface Identified {
 
 /** What all tables share. */
 export interface TableDeps {
-  readonly versions: Versions;
+  readonly changes: Changes;
   /** The result of `createTake`. */
   readonly take: (bytes: number) => void;
 }
 
 export type MemoryTable<N extends Listed> = ReturnType<typeof createTable<N>>;
 
-/** The records of a kind; each change increments the version of its area. */
+/** The records of a kind; each change is counted. */
 export function createTable<N extends Listed>(
-  { versions, take }: TableDeps,
+  { changes, take }: TableDeps,
   area: N,
   initial: readonly RecordOf[N][],
 ) {
@@ -37,8 +38,9 @@ export function createTable<N extends Listed>(
   const lists = new Map<string, T[]>();
 
   const set = (id: string | number, after: T | undefined): void => {
-    versions[area] += 1;
-    changeLists(lists, kind, { id, before: records.get(id), after });
+    const before = records.get(id);
+    changes.count(area, id, kind.owner && valueOf(after ?? before, kind.owner));
+    changeLists(lists, kind, { id, before, after });
     if (after === undefined) records.delete(id);
     else records.set(id, after);
   };

@@ -6,32 +6,27 @@
 import { sql } from './connection.ts';
 import { createGather } from './gather.ts';
 import type { Pool } from './pool.ts';
-import { createVersions } from '../drivers.ts';
-import type { Store, Versions } from '../store.ts';
+import { Changes } from '../changes.ts';
+import type { Store } from '../store.ts';
 
 /** A standby that takes over may use the numbers of lost transactions again: it started later. */
 const statement = sql`SELECT pg_current_snapshot() AS seen, pg_postmaster_start_time() AS started`;
 
-export function createSnapshots(pool: Pool): Required<Pick<Store, 'versions' | 'readVersions'>> {
+export function createSnapshots(pool: Pool): Required<Pick<Store, 'changes' | 'readChanges'>> {
   let last = '';
-  /** One that was read is not changed: other requests compare with it. */
-  let versions: Versions = createVersions();
+  const changes = new Changes();
 
-  const read = async (askedAt: number): Promise<Versions> => {
+  const read = async (askedAt: number): Promise<undefined> => {
     const [row] = await pool.read(statement, askedAt);
     const found = `${String(row?.['seen'])} ${String(row?.['started'])}`;
-    if (found !== last) {
-      last = found;
-      const count = versions.posts + 1;
-      versions = { posts: count, comments: count, authors: count, todos: count, articles: count };
-    }
-    return versions;
+    if (found !== last) changes.countEverything();
+    last = found;
   };
-  const ask = createGather<undefined, Versions>({
+  const ask = createGather<undefined, undefined>({
     weightMax: 1,
     weightOf: () => 1,
     together: async (_, askedAt) => [await read(askedAt)],
     alone: (_, askedAt) => read(askedAt),
   });
-  return { versions: () => versions, readVersions: () => ask(undefined) };
+  return { changes: () => changes, readChanges: () => ask(undefined) };
 }

@@ -5,16 +5,15 @@
  */
 
 import type {
-  Area,
   DatabaseOptions,
   DatabaseStore,
   InitialData,
   Store,
   StoredAccounts,
 } from '../store.ts';
+import { Changes } from '../changes.ts';
 import type { Author } from '../model.ts';
 import { createPorts, createStoredAccounts } from '../sql/records.ts';
-import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { backUpSqlite } from './backup.ts';
 import { checkSqlite, createFileCheck, openDatabase, prepareDatabase } from './database.ts';
@@ -28,7 +27,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
   const path = toPath(url);
   const context = await open(path, options);
   const { database, transactions } = context;
-  const versions = createVersionsWithForeign(context);
+  const changes = createChangesWithForeign(context);
   const storedAccounts = createStored(context);
   const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
   const checkFile = createFileCheck(path, log);
@@ -38,10 +37,10 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     comments: createComments(context),
     articles: createArticles(context),
     storedAccounts,
-    versions,
+    changes,
     ping() {
       // This reads the file.
-      versions();
+      changes();
       checkFile();
     },
     openFileIndex: (limits) => createFileIndex(context, limits),
@@ -71,16 +70,16 @@ function toPath(url: string): string {
 }
 
 /** Another process may have changed any table: SQLite tells that there was a write, not where. */
-function createVersionsWithForeign(context: SqliteContext): Store['versions'] {
-  const { database, transactions, versions } = context;
+function createChangesWithForeign(context: SqliteContext): Store['changes'] {
+  const { database, transactions, changes } = context;
   const statement = database.prepare('PRAGMA data_version');
   let foreign = statement.get()?.['data_version'];
   return () => {
     transactions.read();
     const found = statement.get()?.['data_version'];
-    if (found !== foreign) for (const area of Object.keys(versions)) versions[area as Area] += 1;
+    if (found !== foreign) changes.countEverything();
     foreign = found;
-    return versions;
+    return changes;
   };
 }
 
@@ -89,7 +88,7 @@ async function open(path: string, options: DatabaseOptions): Promise<SqliteConte
   const database = await openDatabase(path, mayCreate);
   try {
     const transactions = createTransactions(database, timed);
-    const opened = { database, versions: createVersions(), transactions };
+    const opened = { database, changes: new Changes(), transactions };
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));
     for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
