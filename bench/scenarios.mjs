@@ -52,6 +52,7 @@ export function scenarios({ token, ids }) {
   // On the oldest post, which the page does not have: the comments of what is read do not grow.
   const commented = post(`/posts/${ids[0]}/comments`, { content: text });
   const page = post('/graphql', { query: listQuery.replace('allPosts', 'allPosts(first: 99)') });
+  const one = post('/graphql', byId(ids[7]));
   const hello = { method: 'GET', path: '/hello' };
   const list = { method: 'GET', path: '/posts' };
   const all = post('/graphql', { query: listQuery });
@@ -68,7 +69,7 @@ export function scenarios({ token, ids }) {
       headers: { Authorization: `Bearer ${token}` },
     },
     'GraphQL allPosts, 100 posts': all,
-    'GraphQL postById': post('/graphql', byId(ids[7])),
+    'GraphQL postById': one,
     'GraphQL batch of 10': post('/graphql', ids.slice(0, 10).map(byId)),
     'GraphQL document never seen': post('/graphql', { query: neverSeen }),
     'upload of 1 MiB': upload(1024 * 1024),
@@ -79,6 +80,7 @@ export function scenarios({ token, ids }) {
     }),
     ...mixed('GraphQL allPosts', all, { 'PATCH of an article': patched, 'PUT of a post': changed }),
     ...mixed('GraphQL allPosts(first: 99)', page, { 'POST of a comment': commented }),
+    ...mixed('GraphQL postById', one, { 'POST of a comment on another post': commented }),
     'PATCH /api/articles/1': patched,
     'POST /posts': post('/posts', { title: 'A new post', content: text }),
     'GraphQL createPost': post('/graphql', {

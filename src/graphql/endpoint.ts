@@ -10,7 +10,8 @@ import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { Observer } from '../http/server/observe.ts';
 import { andThen } from '../maybe-promise.ts';
-import type { Reading, ResponseCache } from '../records/response-cache.ts';
+import type { Reading } from '../records/reading.ts';
+import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
 import { findBefore, type RequestContext, type RequestFacts } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
@@ -130,32 +131,30 @@ interface Asked {
   readonly key?: string | undefined;
 }
 
-type Make = (records: Reading) => Promise<HttpResponse>;
-
 /** Runs requests. */
 function createRunner(deps: HttpDeps) {
   const { engine, responses, readsNeedToken } = deps;
-  const { run } = engine.scheduler;
 
   const runNow = async (
-    { request, read, key }: Asked,
+    { request, read }: Asked,
     viewer: RequestFacts['viewer'],
     records: Reading,
-  ): Promise<HttpResponse> => {
+  ): Promise<MadeResponse> => {
     const type = negotiateType(request);
     const readsOnly = request.method !== 'POST';
     const context = engine.createContext({ requestId: request.id, viewer, records, readsOnly });
     try {
       const requests = read();
       const isOne = !isBatch(requests);
-      if (isOne && wantsEvents(request)) return await respondWithEvents(deps, requests, context);
+      if (isOne && wantsEvents(request)) {
+        return { ...(await respondWithEvents(deps, requests, context)), isSingle: true };
+      }
       const { json, isRepeatable } = isOne
         ? await runOperation(engine, engine.prepare(requests, request.id), context)
         : await runBatch(deps, requests, context);
-      const response = resultResponse(json, type);
-      return key !== undefined && isRepeatable ? responses.store(key, records, response) : response;
+      return { ...resultResponse(json, type), isSingle: !isRepeatable };
     } catch (error) {
-      return refusalResponse(error, type);
+      return { ...refusalResponse(error, type), isSingle: true };
     } finally {
       context.release();
     }
@@ -166,17 +165,11 @@ function createRunner(deps: HttpDeps) {
     // R36: without a token, a request that is in the cache is refused like any other.
     const key = readsNeedToken && !isKnown(viewer) ? undefined : asked.key;
     let isOwn = false;
-    const make: Make = (records) => {
+    const make = (records: Reading): Promise<MadeResponse> => {
       isOwn = true;
-      return runNow({ ...asked, key }, viewer, records);
+      return runNow(asked, viewer, records);
     };
-    const response = await responses.respond(key, (records) => {
-      let isLater = false;
-      // Another request may make the same response meanwhile.
-      const made = run(() => (isLater ? responses.respond(key, make) : make(records)));
-      isLater = true;
-      return made;
-    });
+    const response = await responses.respond(key, make, { runInTurn: engine.scheduler.run });
     if (!isOwn) deps.metrics?.responseFromCache();
     return response;
   };

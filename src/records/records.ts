@@ -3,11 +3,12 @@
 import { AppError } from '../errors.ts';
 import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
+import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { PostStatus } from '../store/model.ts';
 import type { List, Page, Range, Records, RecordText } from '../store/store.ts';
 import type { ToListResponse } from './list-response.ts';
-import type { Reading, ResponseCache, ToText } from './response-cache.ts';
+import type { Reading } from './reading.ts';
+import { type ResponseCache, toJsonBody, type ToText } from './response-cache.ts';
 
 type Id = string | number;
 
@@ -50,8 +51,15 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
   return {
     /** The handler for `GET` of one record, with its entity tag. */
     find: <I extends Id, T>(route: RecordRoute<I, T>): Handler => {
-      return (request) =>
-        responses.respond(request.path, (records) => readOne(request, route, records));
+      return (request) => {
+        const { path } = request;
+        const key = usualPath.test(path) ? path : `${route.key}/${getId(request, route)}`;
+        return responses.respond(key, (records) =>
+          andThen(route.find(records, getId(request, route)), (record) =>
+            taggedResponse(toJsonBody(route.toJson(getFound(record, route.noun)))),
+          ),
+        );
+      };
     },
     /**
      * `?limit=` requests a page, `?after=` the records after one id; `Link` leads to the next page
@@ -61,38 +69,21 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       request: HttpRequest,
       route: ListRoute<T>,
     ): MaybePromise<HttpResponse> {
-      const { path, query } = request;
-      const target = query === '' ? path : `${path}?${query}`;
-      const readTarget = (records: Reading): MaybePromise<HttpResponse> => {
-        const asked = toListQuery(query, route);
-        const usual = toTarget(route.key, asked);
-        const make = (reading: Reading): Promise<HttpResponse> => readList(asked, route, reading);
-        // A target can spell a page in several ways: only the usual one is cached.
-        return target === usual ? make(records) : responses.respond(usual, make, true);
-      };
-      return responses.respond(target, readTarget, true);
+      const { query } = request;
+      const toAsked = (): ListQuery => toListQuery(query, route);
+      const target = usualQuery.test(query)
+        ? `${route.key}?${query}`
+        : toTarget(route.key, toAsked());
+      const make = (records: Reading) => readList(toAsked(), route, records);
+      return responses.respond(target, make, { isRead: true });
     },
   };
-
-  async function readOne<I extends Id, T>(
-    request: HttpRequest,
-    route: RecordRoute<I, T>,
-    records: Reading,
-  ): Promise<HttpResponse> {
-    const id = getId(request, route);
-    const record = getFound(await route.find(records, id), route.noun);
-    const response = taggedResponse(route.toJson(record));
-    // A path can spell an id in several ways: only the usual one is cached.
-    if (request.path !== `${route.key}/${id}`) return response;
-    return responses.store(request.path, records, response);
-  }
 
   async function readList<T extends { readonly id: Id }>(
     { status, ...range }: ListQuery,
     { key, list, toJson, members }: ListRoute<T>,
     records: Reading,
   ): Promise<HttpResponse> {
-    const target = toTarget(key, { status, ...range });
     const found = await list(records, status);
     const page: Page<T | RecordText> = await (range.limit && members && found.readJson
       ? found.readJson(range, members)
@@ -103,10 +94,10 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       version: records.version,
       toJson: (record) => ('json' in record ? record.json : toText(record, toJson)),
     });
-    if (last === undefined) return responses.store(target, records, response);
+    if (last === undefined) return response;
     const next = toTarget(key, { status, limit: range.limit, after: last.id });
     const headers = [...response.headers, 'Link', `<${next}>; rel="next"`];
-    return responses.store(target, records, { ...response, headers });
+    return { ...response, headers };
   }
 }
 
@@ -167,6 +158,10 @@ function toListQuery(
     after: read('after', oneId, toId),
   };
 }
+
+/** Most ids and queries are as this service writes them: what is cached is found before parsing. */
+const usualPath = /\/[\da-f-]+$/;
+const usualQuery = /^limit=\d+(?:&after=[\da-f-]+)?$/;
 
 /** The target of a page as `Link` writes it, which is also its cache key. */
 function toTarget(key: string, { status, limit, after }: ListQuery): string {

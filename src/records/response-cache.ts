@@ -1,6 +1,6 @@
 /**
  * The caches: whole responses, each with the reading of the records that it was made from, which
- * tells whether anything that it read has been written to since; and the JSON texts of records.
+ * tells whether anything that it read has changed since; and the JSON texts of records.
  */
 
 import { Readable } from 'node:stream';
@@ -8,73 +8,30 @@ import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { BoundedMap } from '../bounded-map.ts';
 import type { HttpResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { Area, Records, Store, Versions } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import { Reading } from './reading.ts';
 
-/**
- * Records as one response reads them. Using the property of an area notes its version before
- * anything is read. A response can therefore not be made from an area that is not noted.
- */
-export class Reading implements Records {
-  readonly #store: Store;
-  readonly #run: string;
-  readonly #fault: Error | undefined;
-  readonly #seen: Partial<Versions> = {};
-
-  /** `run` identifies this process. `fault`: with what everything that is read fails. */
-  constructor(store: Store, run: string, fault?: Error) {
-    this.#store = store;
-    this.#run = run;
-    this.#fault = fault;
-  }
-
-  get posts() {
-    return this.#open('posts');
-  }
-  get comments() {
-    this.#open('posts');
-    return this.#open('comments');
-  }
-  get authors() {
-    return this.#open('authors');
-  }
-  get todos() {
-    return this.#open('todos');
-  }
-  get articles() {
-    return this.#open('articles');
-  }
-
-  /** True if nothing that was read had been written to when the store had these versions. */
-  isCurrent(now: Readonly<Versions> = this.#store.versions()): boolean {
-    for (const area in this.#seen) {
-      if (this.#seen[area as Area] !== now[area as Area]) return false; // an area: see #open
-    }
-    return true;
-  }
-
-  /** Identifies the state that was read; undefined if other processes may have changed it. */
-  get version(): string | undefined {
-    if (this.#store.readVersions !== undefined) return undefined;
-    return `${this.#run}-${Object.values(this.#seen).join('-')}`;
-  }
-
-  #open<A extends Area>(area: A): Store[A] {
-    if (this.#fault !== undefined) throw this.#fault;
-    if (!(area in this.#seen)) this.#seen[area] = this.#store.versions()[area];
-    return this.#store[area];
-  }
-}
-
-/** Approximate memory of a cached response without key and body, in bytes. */
+/** Approximate memory of a cached response without key and body, and of a place, in bytes. */
 const entryBytes = 500;
+const notedBytes = 8;
 
 interface Entry {
   readonly response: HttpResponse;
   readonly records: Reading;
 }
 
+/** `isSingle`: an equal request may get another response although nothing was written. */
+export type MadeResponse = HttpResponse & { readonly isSingle?: boolean };
+
 /** Makes a response of nothing but `records`. */
-type Make = (records: Reading) => MaybePromise<HttpResponse>;
+type Make = (records: Reading) => MaybePromise<MadeResponse>;
+
+interface RespondOptions {
+  /** Equal requests share the first response too; without it, that may be to a mutation. */
+  readonly isRead?: boolean;
+  /** Calls `work`, which makes the response, when its turn has come. Default: at once. */
+  readonly runInTurn?: <T>(work: () => MaybePromise<T>) => MaybePromise<T>;
+}
 
 interface ResponseCacheOptions {
   readonly store: Store;
@@ -87,64 +44,79 @@ interface ResponseCacheOptions {
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptions) {
+  const isAsked = store.readChanges !== undefined;
   const entries = new BoundedMap<Entry>(bytesMax);
-  /** What is made anew at the end of this turn of the event loop, for all who ask in it. */
-  const asked = new Map<string, Promise<HttpResponse>>();
-  /** Opens a reading of the present records, for one response. */
-  const read = (): Reading => new Reading(store, run);
-
+  /** What is about to be made, for all who ask before it reads. */
+  const shared = new Map<string, MaybePromise<HttpResponse>>();
+  const findCurrent = (key: string): Entry | undefined => {
+    const entry = entries.get(key);
+    if (entry === undefined || entry.records.isCurrent()) return entry;
+    // Where it has to be asked, the entry tells that the request only reads.
+    if (!isAsked) entries.delete(key);
+    return undefined;
+  };
+  const read = (fault?: Error): Reading => new Reading(store, run, fault);
+  const makeNow = async (key: string, make: Make, fault?: Error): Promise<HttpResponse> => {
+    // Another request may have made it while this one waited for its turn.
+    const other = isAsked ? undefined : findCurrent(key);
+    if (other !== undefined) return other.response;
+    // Those who were told at the same time that it is out of date continue before.
+    if (isAsked) queueMicrotask(() => shared.delete(key));
+    const records = read(fault);
+    const response = await make(records);
+    // If a write came while the response was made, it is sent but not cached.
+    if (response.isSingle === true || !records.isCurrent()) return response;
+    const size = entryBytes + notedBytes * records.places.length + key.length + bytesOf(response);
+    // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
+    entries.set(Buffer.from(key, 'latin1').toString('latin1'), { response, records }, size);
+    return response;
+  };
   /** For a store that has to be asked whether a response is current. */
-  const respondShared = async (key: string, entry: Entry | undefined, make: Make) => {
-    try {
-      if (entry?.records.isCurrent(await store.readVersions?.()) === true) return entry.response;
-    } catch (error) {
-      return make(new Reading(store, run, error as Error)); // a store rejects with errors
-    }
-    const shared = asked.get(key);
-    if (shared === undefined) {
-      const made = endOfTurn().then(() => {
-        asked.delete(key);
-        return make(read());
-      });
-      asked.set(key, made);
+  const respondShared = async (
+    key: string,
+    start: (fault?: Error) => MaybePromise<HttpResponse>,
+  ): Promise<HttpResponse> => {
+    const entry = findCurrent(key);
+    const fault = entry && (await store.readChanges?.().then(noFault, toFault));
+    // What is made fails when it reads, so that REST and GraphQL respond in their own ways.
+    if (fault !== undefined) return start(fault);
+    if (entry?.records.isCurrent() === true) return entry.response;
+    const found = shared.get(key);
+    if (found === undefined) {
+      // Who asked the store has waited for the others of this turn.
+      const made = entry === undefined ? endOfTurn().then(() => start()) : start();
+      shared.set(key, made);
       return made;
     }
-    const response = await shared;
+    const response = await found;
     // A stream has one reader.
-    return response.body instanceof Readable ? make(read()) : response;
+    return response.body instanceof Readable ? start() : response;
   };
 
   return {
+    /** Opens a reading of the present records. */
     read,
     /**
-     * Returns the cached response for `key` (Latin-1 text), if nothing that it read has been
-     * written to since; otherwise what `make` returns. If the store has to be asked, requests of
-     * the same turn of the event loop share that; if it does not answer, what `make` reads fails.
-     * With `isRead` they share the first response for a key too; without, it may be to a mutation.
+     * Returns the cached response for `key` (Latin-1 text), if nothing that it read has changed;
+     * otherwise what `make` returns, and caches that, unless it is a stream. Requests of a turn
+     * share both. If the store does not answer whether it has, what `make` reads fails.
      */
-    respond(key: string | undefined, make: Make, isRead = false): MaybePromise<HttpResponse> {
-      const entry = key === undefined ? undefined : entries.get(key);
-      if (key === undefined || (entry === undefined && !isRead)) return make(read());
-      const current = entry?.records.isCurrent() === true ? entry : undefined;
-      if (store.readVersions !== undefined) return respondShared(key, current, make);
-      return current?.response ?? make(read());
-    },
-    /**
-     * Caches a response that depends on nothing but `records`, unless its body is a stream. Returns
-     * it as it is cached: with a long text as bytes.
-     */
-    store(key: string, records: Reading, made: HttpResponse): HttpResponse {
-      const body = typeof made.body === 'string' ? toJsonBody(made.body) : made.body;
-      const response = { ...made, body };
-      // If a write came while the response was made, it is sent but not cached.
-      if (!records.isCurrent()) return response;
-      // A copy, because V8 keeps the whole target alive for a key that is a slice of it.
-      const ownKey = Buffer.from(key, 'latin1').toString('latin1');
-      entries.set(ownKey, { response, records }, entryBytes + key.length + bytesOf(response));
-      return response;
+    respond(
+      key: string | undefined,
+      make: Make,
+      { isRead = false, runInTurn = (work) => work() }: RespondOptions = {},
+    ): MaybePromise<HttpResponse> {
+      if (key === undefined) return runInTurn(() => make(read()));
+      const start = (fault?: Error) => runInTurn(() => makeNow(key, make, fault));
+      if (!isAsked) return findCurrent(key)?.response ?? start();
+      return isRead || entries.get(key) !== undefined ? respondShared(key, start) : start();
     },
   };
 }
+
+const noFault = (): undefined => undefined;
+/** A store rejects with errors. */
+const toFault = (error: Error): Error => error;
 
 /** A character of a string takes at most two bytes. */
 function bytesOf({ body }: HttpResponse): number {

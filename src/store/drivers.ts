@@ -3,7 +3,7 @@
 import { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
-import type { Accounts, Comments, DriverOptions, List, Posts, Todos, Versions } from './store.ts';
+import type { Accounts, Comments, DriverOptions, List, Posts, Todos } from './store.ts';
 
 /** By the time at which records were stored; articles: by id (R2). */
 export type Order = 'ASC' | 'DESC';
@@ -15,6 +15,8 @@ export interface Kind<T> {
   readonly texts: readonly (keyof T & string)[];
   /** The lists that contain a record: that of all, and those of equal values of a member. */
   readonly lists: readonly ListName<T>[];
+  /** The member with the id of its owner, by whose list changes are counted. */
+  readonly owner?: keyof T & string;
   /** The members that can change. */
   readonly changing: readonly (keyof T & string)[];
 }
@@ -37,9 +39,10 @@ export const kinds: { readonly [N in Listed]: Kind<RecordOf[N]> } = {
     order: 'DESC',
     texts: ['title', 'content'],
     lists: ['all', 'status', 'authorId'],
+    owner: 'authorId',
     changing: ['title', 'content', 'status'],
   },
-  comments: { order: 'ASC', texts: ['content'], lists: ['postId'], changing: [] },
+  comments: { order: 'ASC', texts: ['content'], lists: ['postId'], owner: 'postId', changing: [] },
   todos: { order: 'ASC', texts: ['title'], lists: ['all'], changing: ['title', 'completed'] },
   articles: { order: 'ASC', texts: ['json'], lists: ['all'], changing: ['json'] },
 };
@@ -118,8 +121,4 @@ export function tooLongToChange(): AppError {
 /** The draft with its new id as the last member: it has a title, so that it is not empty. */
 export function withId({ json }: ArticleDraft, id: number): Article {
   return { id, json: `${json.slice(0, -1)},"id":${id}}` };
-}
-
-export function createVersions(): Versions {
-  return { posts: 0, comments: 0, authors: 0, todos: 0, articles: 0 };
 }

@@ -3,6 +3,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { AppError } from '../errors.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
+import type { Changes } from './changes.ts';
 import {
   type Kind,
   type Listed,
@@ -11,7 +12,7 @@ import {
   type ListName,
   type Order,
 } from './drivers.ts';
-import { type Page, pageRecordsMax, type Range, type Versions } from './store.ts';
+import { type Page, pageRecordsMax, type Range } from './store.ts';
 
 interface Identified {
   readonly id: string | number;
@@ -19,16 +20,16 @@ interface Identified {
 
 /** What all tables share. */
 export interface TableDeps {
-  readonly versions: Versions;
+  readonly changes: Changes;
   /** The result of `createTake`. */
   readonly take: (bytes: number) => void;
 }
 
 export type MemoryTable<N extends Listed> = ReturnType<typeof createTable<N>>;
 
-/** The records of a kind; each change increments the version of its area. */
+/** The records of a kind; each change is counted. */
 export function createTable<N extends Listed>(
-  { versions, take }: TableDeps,
+  { changes, take }: TableDeps,
   area: N,
   initial: readonly RecordOf[N][],
 ) {
@@ -39,8 +40,9 @@ export function createTable<N extends Listed>(
   const lists = new Map<string, T[]>();
 
   const set = (id: string | number, after: T | undefined): void => {
-    versions[area] += 1;
-    changeLists(lists, kind, { id, before: records.get(id), after });
+    const before = records.get(id);
+    changes.count(area, id, kind.owner && valueOf(after ?? before, kind.owner));
+    changeLists(lists, kind, { id, before, after });
     if (after === undefined) records.delete(id);
     else records.set(id, after);
   };
@@ -90,7 +92,9 @@ export function createTable<N extends Listed>(
     removeAll(value: string): MaybePromise<void> {
       const list = lists.get(value) ?? [];
       lists.delete(value);
-      versions[area] += list.length;
+      // To count each of very many would take long.
+      if (list.length > forgottenAtOnce) changes.countEverything();
+      else for (const { id } of list) changes.count(area, id, value);
       return pieces.run(list);
     },
     close: pieces.close,

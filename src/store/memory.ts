@@ -1,12 +1,12 @@
 /** The in-memory driver: maps and arrays; returns values, not promises. */
 
+import { Changes } from './changes.ts';
 import {
   changedLengthMax,
   createAccounts,
   createComments,
   createPosts,
   createTodos,
-  createVersions,
   tooLongToChange,
   withId,
 } from './drivers.ts';
@@ -18,7 +18,7 @@ import { andThen } from '../maybe-promise.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial, bytesMax, createId, now } = options;
-  const deps: TableDeps = { versions: createVersions(), take: createTake(bytesMax) };
+  const deps: TableDeps = { changes: new Changes(), take: createTake(bytesMax) };
   const posts = createTable(deps, 'posts', initial.posts);
   const comments = createTable(deps, 'comments', initial.comments);
   const todos = createTable(deps, 'todos', initial.todos);
@@ -50,7 +50,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     accounts: createAccounts(initial.accounts),
     todos: createTodos(todos, options),
     articles: createArticles(createTable(deps, 'articles', initial.articles), options.run),
-    versions: () => deps.versions,
+    changes: () => deps.changes,
     ping: () => undefined,
     close: () => comments.close(),
   };

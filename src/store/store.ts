@@ -7,6 +7,7 @@
 import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { RunInTurn } from '../scheduler.ts';
+import type { Changes } from './changes.ts';
 import type { DurableFileIndex, FileLimits } from './file-index.ts';
 import type { Account, Article, ArticleDraft, Author, Comment, Post, Todo } from './model.ts';
 
@@ -145,17 +146,14 @@ export interface Articles {
   changeAll(change: (articles: readonly Article[]) => readonly Article[]): MaybePromise<void>;
 }
 
-/**
- * A part of the records that is written separately: every driver has a table for each. Methods read
- * the area of their name; those of comments also read posts.
- */
-export type Area = 'posts' | 'comments' | 'authors' | 'todos' | 'articles';
-
-/** A number for each area, which every change increments before it is acknowledged. */
-export type Versions = Record<Area, number>;
-
 /** The records from which responses are made. */
-export type Records = Pick<Store, Area>;
+export interface Records {
+  readonly posts: Pick<Posts, 'all' | 'ofAuthor' | 'ofStatus' | 'find'>;
+  readonly comments: Pick<Comments, 'find' | 'ofPost'>;
+  readonly authors: Authors;
+  readonly todos: Pick<Todos, 'all' | 'find'>;
+  readonly articles: Pick<Articles, 'all' | 'find'>;
+}
 
 export interface Store {
   /** True if a record is the same object for each read, until it changes. */
@@ -167,15 +165,15 @@ export interface Store {
   readonly todos: Todos;
   readonly articles: Articles;
   /**
-   * The present versions: while those of some areas are unchanged, so is their content. With
-   * `readVersions`, those that were read last: what is read from the store later is not older.
+   * The present counts of changes, by this process and others. Each change is counted before it is
+   * acknowledged. With `readChanges`, those that were read last: what is read later is not older.
    */
-  versions(): Readonly<Versions>;
+  changes(): Changes;
   /**
-   * Reads the versions of a moment after the call; rejects as a read does. Present only if other
+   * Reads the counts of a moment after the call; rejects as a read does. Present only if other
    * processes write too, and the driver has to ask.
    */
-  readonly readVersions?: () => Promise<Readonly<Versions>>;
+  readonly readChanges?: () => Promise<unknown>;
   /**
    * Undefined, or settles when all who watch comments hear of what any node stores from then on;
    * rejects as a read does. Present only if `comments.watch` is.

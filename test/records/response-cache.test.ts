@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { it } from 'node:test';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { type HttpResponse, jsonTextResponse } from '../../dist/http/message.js';
-import { isPromise } from '../../dist/maybe-promise.js';
+import type { Reading } from '../../dist/records/reading.js';
 import {
   createRecordTexts,
   createResponseCache,
@@ -15,17 +16,16 @@ import { driverOptions } from '../support/driver-options.js';
 
 function open(bytesMax = 10_000, store = newStore()) {
   const responses = createResponseCache({ store, run: 'run', bytesMax });
-  /** Begins a response that reads todos; the result makes and caches it. */
-  const begin = (key: string, records = responses.read()): ((body: string) => HttpResponse) => {
-    void records.todos;
-    return (body) => responses.store(key, records, jsonTextResponse(200, body));
+  /** What is responded to what reads todos: `body`, where that was made now, after `meanwhile`. */
+  const ask = async (key: string, body: string, meanwhile?: () => unknown): Promise<unknown> => {
+    const made = responses.respond(key, async (records) => {
+      await records.todos.all.read();
+      await meanwhile?.();
+      return jsonTextResponse(200, body);
+    });
+    return (await made).body;
   };
-  /** What is responded: `body`, where that was made now. */
-  const ask = (key: string, body: string): unknown => {
-    const response = responses.respond(key, (records) => begin(key, records)(body));
-    return isPromise(response) ? response.then((made) => made.body) : response.body;
-  };
-  return { store, ask, begin, responses };
+  return { store, ask, responses };
 }
 
 function newStore(): Store {
@@ -36,57 +36,89 @@ const todo = { title: 'a', completed: false };
 
 it('a response is made once, until what it was made from is written to', async () => {
   const { store, ask } = open();
-  assert.deepEqual(
-    [ask('a', 'one'), ask('a', 'again'), ask('b', 'other')],
-    ['one', 'one', 'other'],
-  );
+  assert.equal(await ask('a', 'one'), 'one');
+  assert.equal(await ask('a', 'again'), 'one');
+  assert.equal(await ask('b', 'other'), 'other');
   await store.posts.create({ title: 'a', content: 'b', authorId: null });
-  assert.equal(ask('a', 'again'), 'one');
+  assert.equal(await ask('a', 'again'), 'one');
   await store.todos.create(todo);
-  assert.deepEqual([ask('a', 'two'), ask('a', 'again')], ['two', 'two']);
+  assert.equal(await ask('a', 'two'), 'two');
+  assert.equal(await ask('a', 'again'), 'two');
 });
 
 it('a write that comes while a response is made keeps it from being cached', async () => {
-  const { store, ask, begin } = open();
-  const finish = begin('a');
-  await store.todos.create(todo);
-  assert.equal(finish('old').body, 'old');
-  assert.equal(ask('a', 'new'), 'new');
+  const { store, ask } = open();
+  assert.equal(await ask('a', 'old', () => store.todos.create(todo)), 'old');
+  assert.equal(await ask('a', 'new'), 'new');
+});
+
+it('what an equal request may not get is not cached', async () => {
+  const { responses } = open();
+  for (const body of ['one', 'two']) {
+    const make = () => ({ ...jsonTextResponse(200, body), isSingle: true });
+    assert.equal((await responses.respond('a', make)).body, body);
+  }
+});
+
+it('what others have made while a request waited for its turn is not made again', async () => {
+  const { store, responses } = open();
+  const waiting: (() => void)[] = [];
+  const runInTurn = async <T>(work: () => T | Promise<T>): Promise<T> => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return work();
+  };
+  let made = 0;
+  const ask = async (): Promise<unknown> => {
+    const make = async (records: Reading): Promise<HttpResponse> => {
+      await records.todos.all.read();
+      return jsonTextResponse(200, String((made += 1)));
+    };
+    return (await responses.respond('a', make, { runInTurn })).body;
+  };
+  for (const expected of ['1', '2']) {
+    const both = [ask(), ask()];
+    while (waiting.length > 0) {
+      waiting.shift()?.();
+      await nextIteration();
+    }
+    assert.deepEqual(await Promise.all(both), [expected, expected]);
+    await store.todos.create(todo);
+  }
 });
 
 it('keys and responses stay within their bytes, and the oldest give way', async () => {
   const { store, ask } = open(6_000);
-  for (let number = 0; number < 50; number += 1) ask(`k${number}`, 'x'.repeat(40));
-  const found = Array.from({ length: 50 }, (_, number) => ask(`k${49 - number}`, 'again'));
-  const seen = found.findIndex((body) => body === 'again');
-  assert.equal(seen, Math.floor(6_000 / 583));
+  for (let number = 0; number < 50; number += 1) await ask(`k${number}`, 'x'.repeat(40));
+  let seen = 0;
+  while ((await ask(`k${49 - seen}`, 'again')) !== 'again') seen += 1;
+  assert.equal(seen, Math.floor(6_000 / 591));
   // What is out of date counts, and gives way like the rest.
   await store.todos.create(todo);
-  ask('new', 'y');
-  assert.equal(ask('new', 'again'), 'y');
-  ask('too large', 'x'.repeat(6_001));
-  assert.equal(ask('too large', 'again'), 'again');
+  await ask('new', 'y');
+  assert.equal(await ask('new', 'again'), 'y');
+  await ask('too large', 'x'.repeat(6_001));
+  assert.equal(await ask('too large', 'again'), 'again');
 });
 
-it('nothing is cached without bytes for it', () => {
+it('nothing is cached without bytes for it', async () => {
   const { ask } = open(0);
-  assert.deepEqual([ask('a', 'one'), ask('a', 'two')], ['one', 'two']);
+  assert.deepEqual([await ask('a', 'one'), await ask('a', 'two')], ['one', 'two']);
 });
 
 /** A store that others write to, as a database server is; `fault` ends what it is asked. */
 function newSharedStore() {
   const state = { number: 0, asked: 0, fault: undefined as Error | undefined };
-  const toVersions = (number: number) => ({ ...newStore().versions(), todos: number });
-  let last = toVersions(0);
+  let last = 0;
+  const { changes, ...rest } = newStore();
   const store: Store = {
-    ...newStore(),
-    versions: () => last,
-    async readVersions() {
+    ...rest,
+    changes,
+    async readChanges() {
       state.asked += 1;
       await Promise.resolve();
       if (state.fault) throw state.fault;
-      last = toVersions(state.number);
-      return last;
+      if (state.number !== last) changes().countEverything();
+      last = state.number;
     },
   };
   return { state, store };
@@ -128,22 +160,22 @@ it('requests of one turn share what is made anew, but no stream and no failure t
   assert.notEqual(one.body, other.body);
   await ask('b', 'one');
   state.fault = new Error('Away.');
-  await assert.rejects(async () => ask('b', 'two'), state.fault);
+  await assert.rejects(ask('b', 'two'), state.fault);
 });
 
 it('equal reads of one turn share their first response, and what may be a mutation does not', async () => {
   const { responses } = open(10_000, newSharedStore().store);
   let made = 0;
-  const make = (): HttpResponse => jsonTextResponse(200, String((made += 1)));
+  const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isSingle: true });
   for (const [isRead, expected] of [
     [true, ['1', '1']],
     [false, ['2', '3']],
   ] as const) {
-    const both = [1, 2].map(async () => responses.respond('a', make, isRead));
+    const both = [1, 2].map(async () => responses.respond('a', make, { isRead }));
     const bodies = (await Promise.all(both)).map(({ body }) => body);
     assert.deepEqual(bodies, expected);
   }
-  assert.equal((await responses.respond('a', make, true)).body, '4');
+  assert.equal((await responses.respond('a', make, { isRead: true })).body, '4');
 });
 
 it('a short response is text, a long one bytes', () => {

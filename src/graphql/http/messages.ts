@@ -9,6 +9,7 @@ import { isObject, parseJson } from '../../http/json.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
+import { toJsonBody } from '../../records/response-cache.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { type GraphqlCode, RequestError, toRefusal } from '../errors.ts';
 import { UploadedFile } from '../schema/scalars.ts';
@@ -158,8 +159,8 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-export function resultResponse(body: string, type: ResponseType = legacy): HttpResponse {
-  return { status: 200, headers: ['Content-Type', contentTypeOf[type]], body };
+export function resultResponse(json: string, type: ResponseType = legacy): HttpResponse {
+  return { status: 200, headers: ['Content-Type', contentTypeOf[type]], body: toJsonBody(json) };
 }
 
 /**

@@ -168,7 +168,7 @@ function createPost(
     refuseBlank('title', title);
     refuseBlank('content', content);
     const authorId = writer?.id ?? null;
-    return andThen(context.records.posts.create({ title, content, authorId }), ({ id }) => id);
+    return andThen(context.deps.store.posts.create({ title, content, authorId }), ({ id }) => id);
   });
 }
 

@@ -6,8 +6,8 @@
 import { sql } from './connection.ts';
 import { createGather } from './gather.ts';
 import type { Pool } from './pool.ts';
-import { createVersions } from '../drivers.ts';
-import type { Store, Versions } from '../store.ts';
+import { Changes } from '../changes.ts';
+import type { Store } from '../store.ts';
 
 /**
  * In recovery the running transactions are not named, so that two states can look alike: a standby
@@ -19,27 +19,22 @@ const statement = sql`SELECT concat_ws(' ',
   CASE WHEN pg_is_in_recovery() THEN clock_timestamp()::text ELSE pg_current_snapshot()::text END,
   pg_postmaster_start_time(), (pg_control_checkpoint()).checkpoint_lsn) AS seen`;
 
-export function createSnapshots(pool: Pool): Required<Pick<Store, 'versions' | 'readVersions'>> {
+export function createSnapshots(pool: Pool): Required<Pick<Store, 'changes' | 'readChanges'>> {
   let last = '';
-  /** One that was read is not changed: other requests compare with it. */
-  let versions: Versions = createVersions();
+  const changes = new Changes();
 
-  const read = async (askedAt: number): Promise<Versions> => {
+  const read = async (askedAt: number): Promise<undefined> => {
     const [row] = await pool.read(statement, askedAt);
     const found = String(row?.['seen']);
-    if (found !== last) {
-      last = found;
-      const count = versions.posts + 1;
-      versions = { posts: count, comments: count, authors: count, todos: count, articles: count };
-    }
-    return versions;
+    if (found !== last) changes.countEverything();
+    last = found;
   };
-  const ask = createGather<undefined, Versions>({
+  const ask = createGather<undefined, undefined>({
     keyOf: () => 'all ask for the same',
     weightMax: 1,
     weightOf: () => 1,
     together: async (_, askedAt) => [await read(askedAt)],
     alone: (_, askedAt) => read(askedAt),
   });
-  return { versions: () => versions, readVersions: () => ask(undefined) };
+  return { changes: () => changes, readChanges: () => ask(undefined) };
 }

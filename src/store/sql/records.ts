@@ -48,7 +48,7 @@ export function createTable<N extends 'posts' | 'comments' | 'todos'>(
       await sql.insert(name, toRow(record));
       return record;
     },
-    ...createChanges(sql, [name, 'id'], kinds[name].changing),
+    ...createChanges(sql, [name, 'id'], kinds[name]),
   };
 }
 
@@ -56,7 +56,12 @@ export function createTable<N extends 'posts' | 'comments' | 'todos'>(
  * Changes the given members of a record, or removes it. The condition on its `columns` is part of
  * the statement that writes, so that no change can come between.
  */
-function createChanges(sql: Sql, [table, key]: Key, columns: readonly string[]) {
+function createChanges(
+  sql: Sql,
+  [table, key]: Key,
+  { changing: columns, owner }: { readonly changing: readonly string[]; readonly owner?: string },
+) {
+  const returned = owner === undefined ? key : `${key}, ${toColumn(owner)}`;
   const valuesOf = (members: object): readonly Value[] => {
     const row = toRow(members);
     return columns.map((column) => row[column] ?? null);
@@ -68,7 +73,7 @@ function createChanges(sql: Sql, [table, key]: Key, columns: readonly string[]) 
     const at = values.length + 1;
     const conditions = expected && columns.map((name, n) => ` AND ${name} = $${at + 1 + n}`);
     const all = [...values, escapeText(id), ...(expected ? valuesOf(expected) : [])];
-    const where = `WHERE ${key} = $${at}${conditions?.join('') ?? ''} RETURNING 1`;
+    const where = `WHERE ${key} = $${at}${conditions?.join('') ?? ''} RETURNING ${returned}`;
     return (await sql.write(table, `${text} ${where}`, all)).length === 1;
   };
   const changes = columns.map((column, n) => `${column} = coalesce($${n + 1}, ${column})`);
@@ -88,7 +93,7 @@ function createChanges(sql: Sql, [table, key]: Key, columns: readonly string[]) 
 export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): StoredAccounts {
   const key = ['accounts', 'username'] as const;
   const find = findBy(sql, key);
-  const { update, remove } = createChanges(sql, key, ['password_hash']);
+  const { update, remove } = createChanges(sql, key, { changing: ['password_hash'] });
   return {
     find: (username) => find(escapeText(username)),
     list() {

@@ -25,7 +25,7 @@ export interface Sql {
   insert(table: Table, row: NewRow): Promise<unknown>;
   /**
    * Runs a statement that writes, as a whole or not at all, and returns the rows of its RETURNING
-   * clause.
+   * clause: the ids of the changed records and of their owners, by which SQLite counts changes.
    */
   write(...statement: Write): Promise<readonly Row[]>;
   /** Reads a page of a list, which ends after a mebibyte of text. */

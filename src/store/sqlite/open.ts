@@ -5,16 +5,15 @@
  */
 
 import type {
-  Area,
   DatabaseOptions,
   DatabaseStore,
   InitialData,
   Store,
   StoredAccounts,
 } from '../store.ts';
+import { Changes } from '../changes.ts';
 import type { Author } from '../model.ts';
 import { createPorts, createStoredAccounts } from '../sql/records.ts';
-import { createVersions } from '../drivers.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { backUpSqlite } from './backup.ts';
 import {
@@ -34,7 +33,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
   const path = toPath(url);
   const context = await open(path, options);
   const { database, transactions, checkFile } = context;
-  const versions = createVersionsWithForeign(context);
+  const changes = createChangesWithForeign(context);
   const storedAccounts = createStored(context);
   const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
   return {
@@ -43,10 +42,10 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     comments: createComments(context),
     articles: createArticles(context),
     storedAccounts,
-    versions,
+    changes,
     ping() {
       // This reads the file.
-      versions();
+      changes();
       checkFile();
     },
     openFileIndex: (limits) => createFileIndex(context, limits),
@@ -76,18 +75,18 @@ function toPath(url: string): string {
 }
 
 /** Another process may have changed any table: SQLite tells that there was a write, not where. */
-function createVersionsWithForeign(context: SqliteContext): Store['versions'] {
-  const { database, transactions, versions } = context;
+function createChangesWithForeign(context: SqliteContext): Store['changes'] {
+  const { database, transactions, changes } = context;
   const statement = database.prepare('PRAGMA data_version');
   let foreign = statement.get()?.['data_version'];
   return () => {
     transactions.read();
     const found = statement.get()?.['data_version'];
-    if (found === foreign) return versions;
-    for (const area of Object.keys(versions)) versions[area as Area] += 1;
+    if (found === foreign) return changes;
+    changes.countEverything();
     foreign = found;
     transactions.share();
-    return versions;
+    return changes;
   };
 }
 
@@ -97,7 +96,7 @@ async function open(path: string, options: DatabaseOptions) {
   try {
     const checkFile = createFileCheck(path, log);
     const transactions = checkWrites(createTransactions({ database, run, timed }), checkFile);
-    const opened = { database, versions: createVersions(), transactions };
+    const opened = { database, changes: new Changes(), transactions };
     const sql = createStatements({ ...opened, timed });
     prepareDatabase(database, log, initial && (() => fill(sql, initial)));
     announce(database);

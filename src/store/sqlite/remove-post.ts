@@ -18,17 +18,17 @@ export function createRemovePost(
   context: SqliteContext,
   posts: Pick<Posts, 'remove'>,
 ): Posts['remove'] {
-  const { sql, versions, transactions } = context;
+  const { sql, changes, transactions } = context;
   const ofPost = 'FROM comments INDEXED BY comments_of_post WHERE post_id = $1';
   const removeSome = `DELETE FROM comments WHERE seq IN
-    (SELECT seq ${ofPost} LIMIT ${commentsPerStep}) RETURNING 1`;
+    (SELECT seq ${ofPost} LIMIT ${commentsPerStep}) RETURNING id, post_id`;
   /** One at a time: each holds the write lock. */
   let last: Promise<unknown> = Promise.resolve();
 
   const removeInSteps = async (...args: Parameters<Posts['remove']>): Promise<boolean> => {
     const database = await openConnection(path);
     try {
-      const own = createStatements({ database, versions, transactions });
+      const own = createStatements({ database, changes, transactions });
       const write: typeof sql.write = (...statement) => Promise.resolve(own.run(...statement));
       database.exec('BEGIN IMMEDIATE');
       while (own.run('comments', removeSome, [args[0]]).length > 0) await nextIteration();

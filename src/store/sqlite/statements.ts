@@ -1,7 +1,8 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
+import { type Changes, isArea } from '../changes.ts';
 import { changedLengthMax } from '../drivers.ts';
-import type { Area, TimeStatement, Versions } from '../store.ts';
+import type { TimeStatement } from '../store.ts';
 import type { RecordDeps } from '../sql/records.ts';
 import {
   columnsOf,
@@ -41,22 +42,18 @@ interface SqliteStatements extends Sql {
 /** Shared by the parts of the driver. */
 export interface SqliteContext extends RecordDeps {
   readonly database: Database;
-  /** Each statement that writes to a table of these increments its number. */
-  readonly versions: Versions;
+  /** Counts each row that a statement puts, or returns as changed. */
+  readonly changes: Changes;
   readonly transactions: Transactions;
   readonly sql: SqliteStatements;
 }
 
-interface StatementsDeps extends Pick<SqliteContext, 'database' | 'versions' | 'transactions'> {
+interface StatementsDeps extends Pick<SqliteContext, 'database' | 'changes' | 'transactions'> {
   readonly timed?: TimeStatement | undefined;
 }
 
-export function createStatements({
-  database,
-  versions,
-  transactions,
-  timed,
-}: StatementsDeps): SqliteStatements {
+export function createStatements(deps: StatementsDeps): SqliteStatements {
+  const { database, changes, transactions, timed } = deps;
   const prepared = new Map<string, Statement>();
   /** The name identifies the text. */
   const prepare = (name: string, toText = (): string => name): Statement => {
@@ -78,10 +75,14 @@ export function createStatements({
     }
   };
   const run: SqliteStatements['run'] = (table, text, values) => {
-    if (isArea(table, versions)) versions[table] += 1;
-    return ask(text, values);
+    const rows = ask(text, values);
+    for (const row of rows) countChange(changes, table, row);
+    return rows;
   };
-  const put: SqliteStatements['put'] = (...insert) => run(...toInsert(...insert));
+  const put: SqliteStatements['put'] = (table, row, onConflict) => {
+    countChange(changes, table, row);
+    return ask(...toInsert(table, row, onConflict));
+  };
   return {
     schema: '',
     ofOne,
@@ -122,15 +123,16 @@ export function createStatements({
   };
 }
 
-function toInsert(table: Table, row: NewRow, onConflict = ''): Write {
+function countChange(changes: Changes, table: string, { id, ...row }: Row): void {
+  const owner = (row['post_id'] ?? row['author_id'] ?? undefined) as string | undefined;
+  if (isArea(table)) changes.count(table, String(id), owner);
+}
+
+function toInsert(table: Table, row: NewRow, onConflict = ''): readonly [string, readonly Value[]] {
   const columns = namesOf(table);
   const places = columns.map(() => '?').join(', ');
   const text = `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${places}) ${onConflict}`;
-  return [table, text, columns.map((column) => row[column] ?? null)];
-}
-
-function isArea(table: string, versions: Versions): table is Area {
-  return table in versions;
+  return [text, columns.map((column) => row[column] ?? null)];
 }
 
 const indexOf: Readonly<Record<string, string>> = {

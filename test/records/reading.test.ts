@@ -1,0 +1,189 @@
+/** What one response reads is noted: it is out of date when that has changed, and only then. */
+
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { Reading } from '../../dist/records/reading.js';
+import type { Author } from '../../dist/store/model.js';
+import type { DatabaseStore, InitialData, Records, Store } from '../../dist/store/store.js';
+import { changing, toDraft } from '../support/article-texts.js';
+import { driverOptions } from '../support/driver-options.js';
+import { times } from '../support/lists.js';
+import { openOn, stores } from '../support/stores.js';
+
+/** Always the same ids, so that no two of them share a place in some runs. */
+const toId = (number: number): string =>
+  `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+const toPost = (id: number, authorId: string | null) =>
+  ({ id: toId(id), title: 'a', content: 'b', status: 'DRAFT', createdAt, authorId }) as const;
+const toComment = (id: number, post: number) =>
+  ({ id: toId(id), content: 'c', createdAt, postId: toId(post) }) as const;
+
+const createdAt = '2026-01-01T00:00:00';
+const ada: Author = { id: toId(1), name: 'Ada', email: 'ada@example.org', createdAt };
+const [p, q, r, c, d, t, u] = [11, 12, 13, 21, 22, 31, 32].map(toId) as [
+  ...[string, string, string, string, string, string, string],
+];
+/** The third record that is created is this one. */
+const e = toId(103);
+const initial: InitialData = {
+  authors: [ada],
+  accounts: [],
+  posts: [toPost(11, ada.id), toPost(12, null)],
+  comments: [toComment(21, 11), toComment(22, 12)],
+  todos: [31, 32].map((id) => ({ id: toId(id), title: 'a', completed: false })),
+  articles: [1, 2].map((id) => ({ id, json: `{"title":"a","id":${id}}` })),
+};
+
+/** Every way to reach records. */
+const reads: Readonly<Record<string, (records: Records) => unknown>> = {
+  posts: ({ posts }) => posts.all.read(),
+  'posts as JSON': ({ posts }) => posts.all.readJson?.({ limit: 1 }, ['id', 'title']),
+  drafts: ({ posts }) => posts.ofStatus('DRAFT').read(),
+  'posts of ada': ({ posts }) => posts.ofAuthor(ada.id).read(),
+  'posts of nobody': ({ posts }) => posts.ofAuthor(r).read(),
+  'post p': ({ posts }) => posts.find(p),
+  'post q': ({ posts }) => posts.find(q),
+  'post r': ({ posts }) => posts.find(r),
+  'comments of p': ({ comments }) => comments.ofPost(p).read(),
+  'comments of q': ({ comments }) => comments.ofPost(q).read(),
+  'comment c of p': ({ comments }) => comments.find(c),
+  'comment d of q': ({ comments }) => comments.find(d),
+  'comment e of p': ({ comments }) => comments.find(e),
+  ada: ({ authors }) => authors.find(ada.id),
+  todos: ({ todos }) => todos.all.read(),
+  'todo t': ({ todos }) => todos.find(t),
+  'todo u': ({ todos }) => todos.find(u),
+  articles: ({ articles }) => articles.all.read(),
+  'article 1': ({ articles }) => articles.find(1),
+  'article 2': ({ articles }) => articles.find(2),
+};
+
+const lists = 'posts, posts as JSON, drafts';
+const retitle = changing((article) => ({ ...article, title: `${article.title}+` }));
+
+/** What each write puts out of date. */
+const writes: readonly (readonly [string, (store: Store) => unknown])[] = [
+  ['', () => undefined],
+  [
+    `${lists}, posts of ada`,
+    ({ posts }) => posts.create({ title: 'a', content: 'b', authorId: ada.id }),
+  ],
+  [lists, ({ posts }) => posts.create({ title: 'a', content: 'b', authorId: null })],
+  // What reads comments of a post also reads whether it is there.
+  [
+    `${lists}, posts of ada, post p, comments of p, comment c of p`,
+    ({ posts }) => posts.update(p, { title: 'b' }),
+  ],
+  ['comments of p, comment c of p, comment e of p', ({ comments }) => comments.add(p, 'e')],
+  ['comments of q, comment d of q', ({ comments }) => comments.remove(d)],
+  [
+    'comments of q',
+    async ({ comments }) => Promise.all(times(501).map(async () => comments.add(q, 'f'))),
+  ],
+  [
+    '',
+    ({ posts }) => posts.update(p, { title: 'c' }, { title: 'no', content: 'b', status: 'DRAFT' }),
+  ],
+  ['', ({ posts }) => posts.remove(r)],
+  // One removal in one statement, one in steps.
+  [
+    `${lists}, posts of ada, post p, comments of p, comment c of p, comment e of p`,
+    ({ posts }) => posts.remove(p),
+  ],
+  [`${lists}, post q, comments of q`, ({ posts }) => posts.remove(q)],
+  ['todos', ({ todos }) => todos.create({ title: 'a', completed: false })],
+  ['todos, todo t', ({ todos }) => todos.update(t, { completed: true })],
+  ['todos, todo u', ({ todos }) => todos.remove(u)],
+  ['articles', ({ articles }) => articles.save(toDraft({ title: 'c' }))],
+  ['articles, article 1', ({ articles }) => articles.save(toDraft({ title: 'c', id: 1 }))],
+  ['articles, article 2', ({ articles }) => articles.change(2, retitle)],
+  [
+    'articles, article 1',
+    ({ articles }) =>
+      articles.changeAll((all) => all.map((each) => (each.id === 1 ? retitle(each) : each))),
+  ],
+];
+
+/** The store in memory has no others. */
+const addAccount: (typeof writes)[number] = [
+  'ada',
+  (store) => {
+    const account = { ...ada, username: 'ada', roles: [], passwordHash: 'scrypt$1$1$1$a$b' };
+    return (store as DatabaseStore).storedAccounts.add(account);
+  },
+];
+
+async function open(context: TestContext, url: string): Promise<Store> {
+  let id = 100;
+  const createId = (): string => toId((id += 1));
+  return openOn(context, url, { ...driverOptions(), initial, createId });
+}
+
+for (const { name, skip, newUrl } of stores) {
+  describe(`on a store ${name}`, { skip }, () => {
+    it('a reading is current until what it read changes', async (context) => {
+      const store = await open(context, await newUrl(context));
+      for (const [expected, write] of 'storedAccounts' in store
+        ? [...writes, addAccount]
+        : writes) {
+        await store.readChanges?.();
+        const readings: (readonly [string, Reading])[] = [];
+        for (const [read, make] of Object.entries(reads)) {
+          const reading = new Reading(store, 'run');
+          await make(reading);
+          readings.push([read, reading]);
+        }
+        await write(store);
+        await store.readChanges?.();
+        const found = readings.filter(([, reading]) => !reading.isCurrent()).map(([read]) => read);
+        // A store that has to be asked cannot tell where there was a write, nor whose it was.
+        if (store.readChanges !== undefined) {
+          for (const read of expected.split(', ')) assert.ok(read === '' || found.includes(read));
+        } else if (name === 'in memory' || !String(write).includes('posts.remove(q)')) {
+          assert.equal(found.join(', '), expected, String(write));
+        } else {
+          // The second connection that removes many comments is like another process.
+          assert.equal(found.length, readings.length);
+        }
+      }
+    });
+  });
+}
+
+it('beyond some places a reading notes areas, and is still never out of date', async (context) => {
+  const store = await open(context, 'memory:');
+  const readAll = async (): Promise<Reading> => {
+    const reading = new Reading(store, 'run');
+    for (const number of times(1_000)) await reading.comments.ofPost(toId(number)).read();
+    await reading.comments.ofPost(p).read();
+    return reading;
+  };
+  const reading = await readAll();
+  assert.equal(reading.places.length, 129);
+  assert.equal(reading.isCurrent(), true);
+  await store.comments.add(p, 'x');
+  assert.equal(reading.isCurrent(), false);
+  assert.equal((await readAll()).isCurrent(), true);
+});
+
+it('the version changes with what was read, and with nothing else', async (context) => {
+  const store = await open(context, 'memory:');
+  const versionOf = async (): Promise<string | undefined> => {
+    const reading = new Reading(store, 'run');
+    await reading.comments.ofPost(p).read();
+    return reading.version;
+  };
+  const before = await versionOf();
+  await store.comments.add(q, 'x');
+  assert.equal(await versionOf(), before);
+  await store.comments.add(p, 'x');
+  assert.notEqual(await versionOf(), before);
+});
+
+it('a reading with a fault fails with it', async (context) => {
+  const fault = new Error('Away.');
+  const reading = new Reading(await open(context, 'memory:'), 'run', fault);
+  for (const [name, read] of Object.entries(reads)) {
+    assert.throws(() => read(reading), fault, name);
+  }
+});
