@@ -101,7 +101,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     listener,
     pool,
     /** Serves ADMIN_PORT. */
-    adminListener: listenTo(adminRoutes, { log, pool: adminPool }),
+    adminListener: listenTo(adminRoutes, { log }),
     adminPool,
     /** False in a build without pages, such as dist/inkwell.mjs alone. */
     hasUi: pages.home !== undefined,
@@ -135,7 +135,7 @@ function createResponses({ answerCacheBytesMax }: Config, store: Store, pool: Me
 
 function listenTo(
   routes: readonly Route[],
-  deps: Pick<ExchangeDeps, 'log' | 'pool' | 'cors' | 'observer'>,
+  deps: Pick<ExchangeDeps, 'log' | 'cors' | 'observer'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
   return createListener({ ...createRouter(routes), ...deps, idPrefix });

@@ -12,7 +12,12 @@ import type { AddComment, Topic } from '../domain/comments.ts';
 import { AppError, overloaded } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
+import {
+  type ConnectionMemory,
+  type MemoryPool,
+  type Reservation,
+  uncountedBytesMax,
+} from '../memory-pool.ts';
 import type { List, Page, Range, Records, Store } from '../store/store.ts';
 import type { Account, Comment } from '../store/model.ts';
 import { collectFields } from './documents/limits.ts';
@@ -35,6 +40,8 @@ export interface RequestFacts {
   readonly viewer: () => MaybePromise<Account | undefined>;
   /** Where the records of a cacheable response are read; default: the store. */
   readonly records?: Records;
+  /** Of the connection that holds the result until its client has taken it; default: nobody does. */
+  readonly memory?: ConnectionMemory;
   /** True for GET, which must not change anything (RFC 9110 §9.2.1). */
   readonly readsOnly?: boolean;
 }
@@ -184,7 +191,7 @@ export class RequestContext {
   #reserve(bytes: number): boolean {
     const { pool } = this.#limits;
     if (pool === undefined) return true;
-    this.#reservation ??= pool.open();
+    this.#reservation ??= pool.open(this.facts.memory);
     const missing = bytes - this.#reservation.bytes;
     return missing <= 0 || this.#reservation.grow(Math.max(missing, stepBytes));
   }

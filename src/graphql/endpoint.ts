@@ -8,6 +8,7 @@ import type { Access } from '../auth/access.ts';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
+import type { ConnectionMemory } from '../memory-pool.ts';
 import type { Observer } from '../http/server/observe.ts';
 import type { Reading, ResponseCache } from '../records/response-cache.ts';
 import type { RequestContext } from './context.ts';
@@ -156,7 +157,10 @@ function createRunner(deps: HttpDeps) {
     try {
       const requests = read();
       const isOne = !isBatch(requests);
-      if (isOne && wantsEvents(request)) return await respondWithEvents(deps, requests, context);
+      if (isOne && wantsEvents(request)) {
+        const { memory } = request;
+        return await respondWithEvents(deps, requests, { context, memory });
+      }
       const { json, isRepeatable } = isOne
         ? await runOperation(engine, engine.prepare(requests), context)
         : await runBatch(deps, requests, context);
@@ -241,7 +245,7 @@ export async function runBatch(
 async function respondWithEvents(
   { engine, streams }: HttpDeps,
   request: GraphqlRequest,
-  context: RequestContext,
+  { context, memory }: { readonly context: RequestContext; readonly memory: ConnectionMemory },
 ): Promise<HttpResponse> {
   try {
     const operation = engine.prepare(request);
@@ -249,7 +253,7 @@ async function respondWithEvents(
       return toEvents((await runOperation(engine, operation, context)).json);
     }
     await engine.authorize(context.facts.viewer);
-    return await streams.open(operation);
+    return await streams.open(operation, memory);
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return toEvents(JSON.stringify({ errors: error.errors }));

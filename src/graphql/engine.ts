@@ -202,7 +202,7 @@ function toOperation(
     throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
   }
   const { operation: type } = definition;
-  // For a subscription, which is kept for long, only the declared variables are kept.
+  // A subscription is kept for long, and its variables with it.
   const isKept = type === OperationTypeNode.SUBSCRIPTION;
   // Not a spread, which takes longer than the rest of the preparation of a known document.
   return {
@@ -210,15 +210,24 @@ function toOperation(
     introspectionObjects,
     type,
     operationName,
-    variables: isKept ? toDeclared(definition, variables) : variables,
+    variables: isKept ? toKept(definition, variables) : variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,
   };
 }
 
-function toDeclared(
+/** Ids, and whatever else a variable of a subscription can hold, are no longer. */
+const keptLengthMax = 36;
+
+/** The declared variables. Of a longer text, which names nothing (R38), a beginning that does not either. */
+function toKept(
   { variableDefinitions = [] }: OperationDefinitionNode,
   variables: GraphqlRequest['variables'] = {},
 ): GraphqlRequest['variables'] {
   const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
-  return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
+  const toShort = (value: unknown): unknown =>
+    typeof value === 'string' && value.length > keptLengthMax
+      ? Buffer.from(value.slice(0, keptLengthMax + 1)).toString() // a slice would keep the whole
+      : value;
+  const kept = Object.entries(variables).filter(([name]) => declared.has(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, toShort(value)]));
 }

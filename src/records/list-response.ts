@@ -67,7 +67,7 @@ export function createToListResponse(pool: MemoryPool, pageBytes: number) {
     };
     const pieces = Readable.from(toPieces([list.first], list.toJson, turn), { highWaterMark: 1 });
     const body = pieces.once('close', () => room.release());
-    return { ...jsonTextResponse(200, ''), body };
+    return { ...jsonTextResponse(200, ''), body, room };
   }
 }
 

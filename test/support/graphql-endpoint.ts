@@ -87,7 +87,6 @@ export async function startEndpoint(
   const sockets = createWebSocketEndpoint({
     observer: { begin: () => undefined, end: () => undefined, openSession: () => () => undefined },
     engine,
-    pool,
     subscriptions,
     viewerOf,
     createUuid: () => 'test',
@@ -145,12 +144,11 @@ async function serve(
     find: () => ({ endpoint: { handler }, params: {} }),
     allowed: () => '',
     log,
-    pool,
     idPrefix: 'test',
   });
   const server = new HttpServer({
     listener,
-    upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
+    upgrade: sockets.upgrade,
     pool,
     config,
   });

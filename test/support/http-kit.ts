@@ -43,7 +43,7 @@ export async function startHttp(
     }),
   );
   const pool = new MemoryPool(config.waitingBytesMax);
-  const listener = createListener({ ...router, pool, log, idPrefix: 'test', observer });
+  const listener = createListener({ ...router, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();
   const server = new HttpServer({
     listener: {

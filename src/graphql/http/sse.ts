@@ -8,6 +8,7 @@ import type { Config } from '../../config.ts';
 import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import type { HttpResponse } from '../../http/message.ts';
+import type { ConnectionMemory } from '../../memory-pool.ts';
 import type { Operation } from '../engine.ts';
 import {
   createQueueLimit,
@@ -53,11 +54,11 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       return streams.size;
     },
     /** Responds to a subscription with a `next` event for each of its events. */
-    async open(operation: Operation): Promise<HttpResponse> {
+    async open(operation: Operation, memory: ConnectionMemory): Promise<HttpResponse> {
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }
-      const stream = new EventStream(queueBytesMax, keepAliveSeconds * 1000);
+      const stream = new EventStream(memory, queueBytesMax, keepAliveSeconds * 1000);
       streams.add(stream);
       stream.body.once('close', () => streams.delete(stream));
       try {
@@ -87,6 +88,7 @@ export function toEvents(json: string): HttpResponse {
 }
 
 class EventStream implements Subscriber {
+  readonly memory: ConnectionMemory;
   /** Without room on its readable side, so that a piece is in its queue until it can be sent. */
   readonly body = new PassThrough({ readableHighWaterMark: 0 });
   /** The current limit for the bytes queued for one stream. */
@@ -96,7 +98,12 @@ class EventStream implements Subscriber {
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
 
-  constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
+  constructor(
+    memory: ConnectionMemory,
+    queueBytesMax: () => number,
+    keepAliveMilliseconds: number,
+  ) {
+    this.memory = memory;
     this.#queueBytesMax = queueBytesMax;
     const keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
@@ -120,7 +127,7 @@ class EventStream implements Subscriber {
     }
     const pieces = event.toPieces(nextPrefix, nextSuffix, () => noHeader);
     for (const piece of pieces) this.body.write(piece);
-    if (pieces.length > 1) this.#whenTaken(event.reserve());
+    if (pieces.length > 1) this.#whenTaken(event.reserve(this.memory));
     return true;
   }
 

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { uncountedBytesMax } from '../../memory-pool.ts';
+import { type ConnectionMemory, uncountedBytesMax } from '../../memory-pool.ts';
 import { queueBytesMin, type SharedEvent } from '../events/subscriber.ts';
 import type { Closing } from './protocols.ts';
 
@@ -16,6 +16,8 @@ const brace = Buffer.from('}');
 
 /** None of its methods throws. */
 export class ClientSocket {
+  /** What the connection holds. */
+  readonly memory: ConnectionMemory;
   readonly #webSocket: WebSocket;
   /** The TCP socket, to which events are written directly. */
   readonly #socket: Socket;
@@ -24,10 +26,18 @@ export class ClientSocket {
   /** Set it for each message, ping and pong: true if anything has arrived since the last ping. */
   isHeard = true;
 
-  constructor(webSocket: WebSocket, socket: Socket, queueBytesMax: () => number) {
+  constructor(
+    webSocket: WebSocket,
+    given: {
+      readonly socket: Socket;
+      readonly memory: ConnectionMemory;
+      readonly queueBytesMax: () => number;
+    },
+  ) {
     this.#webSocket = webSocket;
-    this.#socket = socket;
-    this.#queueBytesMax = queueBytesMax;
+    this.#socket = given.socket;
+    this.memory = given.memory;
+    this.#queueBytesMax = given.queueBytesMax;
   }
 
   /** Queues a text message. `ws` sends nothing after `close`. */
@@ -50,7 +60,7 @@ export class ClientSocket {
     if (!isShort) this.#socket.cork();
     for (const piece of pieces) this.#socket.write(piece);
     if (!isShort) this.#socket.uncork();
-    if (!isShort && this.#socket.writableLength > 0) this.#whenTaken(event.reserve());
+    if (!isShort && this.#socket.writableLength > 0) this.#whenTaken(event.reserve(this.memory));
     return true;
   }
 

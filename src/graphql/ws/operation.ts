@@ -2,7 +2,7 @@
 
 import type { Access } from '../../auth/access.ts';
 import type { Log } from '../../log.ts';
-import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { ConnectionMemory, Reservation } from '../../memory-pool.ts';
 import type { RequestFacts } from '../context.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import type { Engine, Operation } from '../engine.ts';
@@ -23,8 +23,6 @@ import {
 export interface SocketDeps {
   readonly engine: Engine;
   readonly subscriptions: Subscriptions;
-  /** Accounts for the memory of operations. */
-  readonly pool: Pick<MemoryPool, 'open'>;
   /** Called only if an operation needs it (R23). */
   readonly viewerOf: Access['viewerOf'];
   readonly createUuid: () => string;
@@ -53,7 +51,7 @@ export class SocketOperation implements Subscriber {
   readonly id: string;
   readonly dialect: Dialect;
   /** Accounts for the operation: more while it waits. */
-  readonly memory: Reservation;
+  readonly room: Reservation;
   /** What is asked for; undefined once it has started. */
   request: GraphqlRequest | undefined;
   readonly #owner: Owner;
@@ -61,13 +59,17 @@ export class SocketOperation implements Subscriber {
   #leave: (() => void) | undefined;
   #isOver = false;
 
-  constructor({ id, dialect, request }: Start, memory: Reservation, owner: Owner) {
+  constructor({ id, dialect, request }: Start, room: Reservation, owner: Owner) {
     this.id = id;
     this.dialect = dialect;
-    this.memory = memory;
+    this.room = room;
     this.request = request;
     this.#owner = owner;
     this.#prefix = resultPrefix(dialect, id);
+  }
+
+  get memory(): ConnectionMemory {
+    return this.#owner.client.memory;
   }
 
   /**
@@ -84,7 +86,7 @@ export class SocketOperation implements Subscriber {
       const operation = deps.engine.prepare(request);
       if (operation.type !== 'subscription') return await this.#execute(operation, deps, viewer);
       // Its message is dropped now, but for what is executed.
-      this.memory.set(operationBytes);
+      this.room.set(operationBytes);
       await deps.engine.authorize(viewer);
       if (!this.#isOver) this.#leave = deps.subscriptions.join(operation, this);
     } catch (error) {
@@ -95,7 +97,7 @@ export class SocketOperation implements Subscriber {
   /** From now on nothing is sent for this operation: no event and no `complete`. */
   stop(): void {
     this.#isOver = true;
-    this.memory.release();
+    this.room.release();
     this.#leave?.();
     this.#owner.operations.delete(this.id);
   }
@@ -123,7 +125,7 @@ export class SocketOperation implements Subscriber {
     { engine, subscriptions, createUuid }: SocketDeps,
     viewer: RequestFacts['viewer'],
   ): Promise<void> {
-    const context = engine.createContext({ requestId: createUuid(), viewer });
+    const context = engine.createContext({ requestId: createUuid(), viewer, memory: this.memory });
     try {
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();

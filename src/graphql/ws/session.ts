@@ -183,22 +183,22 @@ export class Session {
       return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
     earlier?.stop();
-    const memory = this.#deps.pool.open();
+    const room = this.client.memory.openLasting();
     const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
     // A character of a text takes up to two bytes.
     const bytes = operationBytes + 2 * messageBytes + values * valueBytes;
-    if (!this.#hasRoom(bytes) || !memory.grow(bytes)) {
+    if (!this.#hasRoom(bytes) || !room.grow(bytes)) {
       const message = 'Too many operations are under way on this connection.';
       const error = toPlainError('PAYLOAD_TOO_LARGE', message);
       return this.client.send(errorMessage(dialect, id, [error]));
     }
-    this.operations.set(id, new SocketOperation(start, memory, this));
+    this.operations.set(id, new SocketOperation(start, room, this));
     this.#startWaiting();
   }
 
   #hasRoom(bytes: number): boolean {
     let sum = bytes;
-    for (const { memory } of this.operations.values()) sum += memory.bytes;
+    for (const { room } of this.operations.values()) sum += room.bytes;
     return this.operations.size < operationsMax && sum <= operationBytesMax;
   }
 

@@ -113,6 +113,8 @@ const unseenBytesMax = 1_024;
 const batchBytesMax = 1024 * 1024;
 /** Limits tiny chunks: each takes memory in addition to its bytes. */
 const batchChunksMax = 256;
+/** A slow client holds little this way, and is asked for little speed (R47). */
+const batchMillisecondsMax = 4_000;
 
 /** The parts of one body. */
 class Parts {
@@ -134,6 +136,7 @@ class Parts {
   /** Content that the reader has not got, or is using. */
   #batch: Buffer[] = [];
   #batchBytes = 0;
+  #batchSince = 0;
 
   constructor(request: HttpRequest, boundary: string, bodyBytesMax: number) {
     this.#request = request;
@@ -214,12 +217,14 @@ class Parts {
     const chunk = this.#stream?.read() as Buffer | null | undefined;
     if (!chunk) return;
     this.#room.set(this.#room.bytes + chunk.length);
+    if (this.#batch.length === 0) this.#batchSince = performance.now();
     this.#batch.push(chunk);
     this.#batchBytes += chunk.length;
   }
 
   #isBatchFull(): boolean {
     if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
+    if (performance.now() - this.#batchSince > batchMillisecondsMax) return true;
     // Without room, less is read at once.
     return !this.#room.hasRoom(batchBytesMax);
   }

@@ -9,13 +9,13 @@ import { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
-import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import { ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
 import type { createRouter } from '../../router.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyResponse, type Endpoint, HttpRequest, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
 import { ClientGone, RequestBody } from './body.ts';
-import { type Awaited, type DataRate, Patience } from './data-rate.ts';
+import { type Awaited, Patience } from './data-rate.ts';
 import { checkMessage, hasBody, type Incoming, type Message, parseTarget } from './incoming.ts';
 import { clientLeftStatus, observeAtOnce } from './observe.ts';
 import { refuse } from './raw-response.ts';
@@ -26,8 +26,6 @@ const waitingRequestBytes = 4_096;
 const waitingHeaderBytes = 128;
 /** The rest of the read that contained the head: the body is not read further while it waits. */
 const waitingBodyBytes = 65_536;
-/** More than a read of 64 KiB can contain: reading stops while a request waits. */
-const waitingRequestsMax = 4_096;
 
 /**
  * One connection. Its requests run one after the other, in their order: each starts when the
@@ -35,12 +33,16 @@ const waitingRequestsMax = 4_096;
  */
 export class Connection {
   readonly socket: Socket;
-  /** The memory of the requests that wait, without their bodies. */
-  readonly #room: Reservation;
+  /** What it holds of the pool. */
+  readonly memory: ConnectionMemory;
+  /** The requests that wait, without what was received of their bodies. */
+  readonly #waitingRoom;
   /** True when the socket no longer carries HTTP. */
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
+  /** True when a response was begun that ends the connection: what waits is never looked at. */
+  #isEnding = false;
   /** The response to the last request received, and the body of that request. */
   #last: ServerResponse | undefined;
   #body: RequestBody | undefined;
@@ -52,7 +54,8 @@ export class Connection {
 
   constructor(socket: Socket, pool: MemoryPool) {
     this.socket = socket;
-    this.#room = pool.open();
+    this.memory = new ConnectionMemory(pool);
+    this.#waitingRoom = this.memory.openLasting();
   }
 
   /** The last response, unless it was written completely. Its request may still wait. */
@@ -61,13 +64,18 @@ export class Connection {
     return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
   }
 
+  /** True if it was ended because a body came in too many pieces. */
+  get isInPieces(): boolean {
+    return this.#body?.isInPieces === true;
+  }
+
   /** Call it once a second. Closes the connection of a client that is too slow. */
-  sweep(rate: DataRate): void {
+  sweep(idleSecondsMax: number): void {
     const { socket } = this;
     const awaited = this.#awaited;
     const bytes =
       awaited === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
-    const isOver = this.#patience.isOver(awaited, bytes, rate);
+    const isOver = this.#patience.isOver(awaited, bytes, this.memory.bytes, idleSecondsMax);
     if (awaited === 'nothing') {
       this.#last = undefined;
       this.#current = undefined;
@@ -91,7 +99,7 @@ export class Connection {
 
   /** Call it when the socket is closed. */
   end(): void {
-    this.#room.release();
+    this.#waitingRoom.release();
     for (const end of this.#waiting) end();
   }
 
@@ -106,6 +114,16 @@ export class Connection {
     if (outgoing.socket === null) return this.#wait(outgoing);
     this.#current = outgoing;
     return undefined;
+  }
+
+  /**
+   * Call it when the head of a stream was written. If it ends the connection, what is pipelined
+   * behind it is never answered (R33). Node keeps that until the connection ends: more than counts
+   * as part of it ends it now, because a stream may have no end.
+   */
+  streams({ shouldKeepAlive }: ServerResponse): void {
+    this.#isEnding ||= !shouldKeepAlive;
+    if (this.#isEnding && this.#waitingRoom.bytes > uncountedBytesMax) this.socket.destroy();
   }
 
   /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
@@ -146,13 +164,15 @@ export class Connection {
     const { req } = outgoing;
     const headerBytes = (req.rawHeaders.length / 2) * waitingHeaderBytes;
     const bytes = waitingRequestBytes + headerBytes + (hasBody(req) ? waitingBodyBytes : 0);
-    if (this.#waiting.size < waitingRequestsMax && this.#room.grow(bytes)) this.socket.pause();
+    const room = this.#waitingRoom;
+    const hasRoom = !this.#isEnding || room.bytes + bytes <= uncountedBytesMax;
+    if (hasRoom && room.grow(bytes)) this.socket.pause();
     else this.socket.destroy();
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
       this.#runAtTurn(outgoing, () => {
         this.#waiting.delete(resolve);
-        this.#room.set(this.#room.bytes - bytes);
+        room.set(room.bytes - bytes);
         if (this.#waiting.size === 0) this.socket.resume();
         resolve();
       });
@@ -181,7 +201,7 @@ const noRequest = { method: '', endpoint: undefined, header: () => undefined };
 export type Listener = ReturnType<typeof createListener>;
 
 export function createListener(deps: ExchangeDeps) {
-  const { log, pool, observer } = deps;
+  const { log, observer } = deps;
   const state = { ...deps, closing: false, draining: false };
   let requests = 0;
   const nextId = (): string => {
@@ -197,9 +217,10 @@ export function createListener(deps: ExchangeDeps) {
     /** Responds to a request when it is its turn on the connection. */
     async respond(connection: Connection, message: Message): Promise<void> {
       const { incoming, outgoing } = message;
+      const { memory } = connection;
       // The last response ended the connection; what follows until it is closed is ignored.
       if (!incoming.socket.writable) return;
-      const body = hasBody(incoming) ? new RequestBody(message, pool) : undefined;
+      const body = hasBody(incoming) ? new RequestBody(message, memory) : undefined;
       const turn = connection.turn(outgoing, body);
       if (body?.state === 'unread') {
         // Most bodies arrive in the packets of their heads, and need not be waited for.
@@ -213,7 +234,7 @@ export function createListener(deps: ExchangeDeps) {
       }
       if (turn !== undefined) await turn;
       if (incoming.socket.destroyed) return body?.room?.release();
-      const request = new HttpRequest(nextId(), message, { body, pool });
+      const request = new HttpRequest(nextId(), message, { body, memory });
       observer?.begin();
       let response: HttpResponse;
       try {
@@ -227,8 +248,10 @@ export function createListener(deps: ExchangeDeps) {
         } else response = toProblem(error, request.id, log);
       }
       // A stream can fail at any time, and a stopping server may end the connection.
-      if (state.closing || response.body instanceof Readable) send(request, response);
+      const isStream = response.body instanceof Readable;
+      if (state.closing || isStream) send(request, response);
       else batch.send(request, response);
+      if (isStream) connection.streams(outgoing);
     },
     /** Answers bytes that are not a request, and ends the connection. */
     refuse(socket: Socket, error: AppError): void {
