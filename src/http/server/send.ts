@@ -94,7 +94,7 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
     const { streamBytes, streamBytesMax = 0 } = response;
     if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
     const room = request.memory.open();
-    if (!room.grow(streamBytesMax)) throw poolIsFull();
+    if (streamBytesMax > 0 && !room.grow(streamBytesMax)) throw poolIsFull();
     outgoing.once('close', () => room.release());
     response.room?.holdFor(request.memory);
     outgoing.writeHead(status, headers);
