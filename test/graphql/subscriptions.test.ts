@@ -202,10 +202,10 @@ test('what a group keeps is counted, and refused where its connection has less l
 test('of a long postId nothing is kept, so that a socket holds little, however much it sent', async (t) => {
   const endpoint = await startEndpoint(t);
   const client = await connectReady(endpoint.port);
-  const query = 'subscription ($p: String) { commentAdded(postId: $p) { id } }';
+  const ofPost = 'subscription ($p: String) { commentAdded(postId: $p) { id } }';
   for (let count = 0; count < 76; count += 1) {
     const variables = { p: `${count}${'x'.repeat(64_000)}` };
-    client.send({ id: `${count}`, type: 'subscribe', payload: { query, variables } });
+    client.send({ id: `${count}`, type: 'subscribe', payload: { query: ofPost, variables } });
   }
   await until(() => endpoint.subscriptions.count().groups === 76);
   assert.ok(endpoint.pool.bytes < 1_000_000, `${endpoint.pool.bytes}`);

@@ -17,7 +17,7 @@ function endure(awaited: Awaited, bytesEach: readonly number[], held = 0): numbe
   let bytes = 0;
   for (let second = 1; second <= 1_000; second += 1) {
     bytes += bytesEach[(second - 1) % bytesEach.length] ?? 0;
-    if (patience.isOver(awaited, bytes, held, 30)) return second;
+    if (patience.isOver(awaited, bytes, { held, secondsMax: 30 })) return second;
   }
   return Infinity;
 }
@@ -59,8 +59,12 @@ test('an upload that is kept may come as slowly as 2 KB a second, and pause', ()
     const patience = new Patience();
     for (let bytes = 0, second = 0; bytes < length; second += 1) {
       bytes += bytesEach[second % bytesEach.length] ?? 0;
-      const held = Math.min(2 * bytes, length);
-      assert.equal(patience.isOver('body', bytes, held, 30), false, `${length} after ${second} s`);
+      const held = 2 * bytes;
+      assert.equal(
+        patience.isOver('body', bytes, { held, secondsMax: 30 }),
+        false,
+        `${length} after ${second} s`,
+      );
     }
   }
 });

@@ -2,12 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { emptyResponse, textResponse } from '../../dist/http/message.js';
 import { gate, slowRoute, startHttp } from '../support/http-kit.js';
-import { connectRaw, get, type RawClient } from '../support/raw-client.js';
+import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
@@ -212,33 +211,6 @@ describe('requests that wait', () => {
     await until(() => pool.bytes <= 0);
     const other = await connectRaw(t, port);
     assert.equal((await other.ask(get('/count'))).body.toString(), '1');
-  });
-
-  test('take nothing from the memory of responses, and end behind a stream without an end', async (t) => {
-    const { port, pool } = await startHttp(t, {
-      routes: {
-        'GET /stream': () => {
-          const headers = ['Connection', 'close'];
-          return { status: 200, headers, body: new PassThrough().on('peerEnd', () => undefined) };
-        },
-        'GET /large': () => textResponse(200, 'x'.repeat(40_000)),
-      },
-    });
-    const clients: RawClient[] = [];
-    for (let count = 0; count < 20; count += 1) {
-      const client = await connectRaw(t, port);
-      client.send(get('/stream') + get('/large').repeat(1_000));
-      clients.push(client);
-    }
-    for (const client of clients) await client.ended();
-    await until(() => pool.bytes === 0);
-    // A few are part of the connection: the stream goes on, and they are never looked at.
-    const few = await connectRaw(t, port);
-    few.send(get('/stream') + get('/large').repeat(3));
-    const other = await connectRaw(t, port);
-    assert.equal((await other.ask(get('/large'))).body.length, 40_000);
-    assert.deepEqual([pool.bytes, few.socket.readyState], [0, 'open']);
-    few.send(get('/large').repeat(100));
   });
 
   test('with a body are read whole in their turn, also where it comes later', async (t) => {

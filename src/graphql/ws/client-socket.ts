@@ -14,9 +14,14 @@ const gatheredBytesMax = 16_384;
 /** Ends each message, because the result is the last member of an object. */
 const brace = Buffer.from('}');
 
+export interface Accepted {
+  readonly webSocket: WebSocket;
+  /** What the connection holds. */
+  readonly memory: ConnectionMemory;
+}
+
 /** None of its methods throws. */
 export class ClientSocket {
-  /** What the connection holds. */
   readonly memory: ConnectionMemory;
   readonly #webSocket: WebSocket;
   /** The TCP socket, to which events are written directly. */
@@ -26,18 +31,11 @@ export class ClientSocket {
   /** Set it for each message, ping and pong: true if anything has arrived since the last ping. */
   isHeard = true;
 
-  constructor(
-    webSocket: WebSocket,
-    given: {
-      readonly socket: Socket;
-      readonly memory: ConnectionMemory;
-      readonly queueBytesMax: () => number;
-    },
-  ) {
+  constructor({ webSocket, memory }: Accepted, socket: Socket, queueBytesMax: () => number) {
     this.#webSocket = webSocket;
-    this.#socket = given.socket;
-    this.memory = given.memory;
-    this.#queueBytesMax = given.queueBytesMax;
+    this.#socket = socket;
+    this.memory = memory;
+    this.#queueBytesMax = queueBytesMax;
   }
 
   /** Queues a text message. `ws` sends nothing after `close`. */

@@ -14,9 +14,8 @@ import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.t
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
 import type { UpgradeListener } from '../../http/server/server.ts';
-import type { ConnectionMemory } from '../../memory-pool.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
-import { ClientSocket } from './client-socket.ts';
+import { type Accepted, ClientSocket } from './client-socket.ts';
 import type { SocketDeps } from './operation.ts';
 import { legacyWs, type Protocol, transportWs } from './protocols.ts';
 import { Session } from './session.ts';
@@ -60,20 +59,16 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     const why = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
     refuseHandshake(incoming, socket, why);
   });
-  const accept = (
-    incoming: IncomingMessage,
-    webSocket: WebSocket,
-    { protocol, memory }: { readonly protocol: Protocol; readonly memory: ConnectionMemory },
-  ): void => {
+  const accept = (incoming: IncomingMessage, protocol: Protocol, accepted: Accepted): void => {
     const request = toObserved(incoming, createUuid(), endpoint);
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
-    const client = new ClientSocket(webSocket, { socket, memory, queueBytesMax });
+    const client = new ClientSocket(accepted, socket, queueBytesMax);
     const session = new Session(deps, client, { protocol, authorization: headers.authorization });
     open.add(session);
-    listen(webSocket, socket, session);
-    webSocket.on('close', (code) => {
+    listen(accepted.webSocket, socket, session);
+    accepted.webSocket.on('close', (code) => {
       open.delete(session);
       session.end();
       observeClose(code);
@@ -100,9 +95,8 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
         if (open.size >= config.connectionsMax / 2) {
           throw overloaded('Too many WebSockets are open.', 5);
         }
-        server.handleUpgrade(incoming, socket, head, (webSocket) =>
-          accept(incoming, webSocket, { protocol, memory }),
-        );
+        const take = (ws: WebSocket): void => accept(incoming, protocol, { webSocket: ws, memory });
+        server.handleUpgrade(incoming, socket, head, take);
       } catch (error) {
         if (error instanceof AppError) return refuseHandshake(incoming, socket, error);
         deps.log('error', 'upgrade failed', { reason: String(error) });

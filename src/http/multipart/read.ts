@@ -111,10 +111,8 @@ const partBytes = 1_024;
 const unseenBytesMax = 1_024;
 /** Writing 1 MiB at once takes two thirds of the time of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
-/** Limits tiny chunks: each takes memory in addition to its bytes. */
-const batchChunksMax = 256;
-/** A slow client holds little this way, and is asked for little speed (R47). */
-const batchMillisecondsMax = 4_000;
+/** Limits tiny chunks, and what a slow client holds (R47). */
+const [batchChunksMax, batchMillisecondsMax] = [256, 4_000];
 
 /** The parts of one body. */
 class Parts {
@@ -223,8 +221,8 @@ class Parts {
   }
 
   #isBatchFull(): boolean {
-    if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
     if (performance.now() - this.#batchSince > batchMillisecondsMax) return true;
+    if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
     // Without room, less is read at once.
     return !this.#room.hasRoom(batchBytesMax);
   }

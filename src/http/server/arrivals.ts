@@ -1,7 +1,7 @@
 /**
- * Spaces the connections of an address whose connection was ended because its body came in too many
- * pieces. To read one packet of such a body takes ten milliseconds, even if the connection ends at
- * once (`body.ts`), and a program connects again at once.
+ * Spaces the connections of an address whose connection was ended because a packet of it held too
+ * many pieces of a body, or requests. To read such a packet takes ten milliseconds and more, even if
+ * the connection ends at once, and a program connects again at once.
  *
  * Example: a connection of 192.0.2.1 is ended at 0 ms. The next one is read at 25 ms, and one that
  * comes before that at 50 ms. If nobody waits any more, the address is forgotten.
@@ -23,7 +23,7 @@ export function createArrivals(trustedProxies: readonly string[], now: () => num
   const add = (address: string, at: number): void => nextAt.set(address, at + spaceMilliseconds);
 
   return {
-    /** Call it when a connection was ended for its pieces. */
+    /** Call it when a connection was ended for such a packet. */
     slowDown(address: string): void {
       const peer = toAddress(address);
       if (peer === undefined || isTrusted(peer)) return;

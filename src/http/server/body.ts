@@ -195,7 +195,7 @@ export class RequestBody {
     // Also of a body that is discarded.
     if (piece.length < smallPieceBytes) this.#countSmall();
     if (this.#error !== undefined) return;
-    this.#space = append(this.#space, this.#length, piece, this.#declaredLength);
+    this.#space = append(this.#space, this.#length, piece);
     this.#length += piece.length;
     this.#wake?.();
     if (this.#length <= this.#aheadBytesMax) return;
@@ -249,15 +249,14 @@ export function poolIsFull(): AppError {
 /**
  * Returns a buffer with `piece` after the first `length` bytes of `space`, which it is if there is
  * room. A client can send each byte separately, and each chunk would take about 250 bytes in
- * addition to its own. `lengthMax`: of the whole, if it is known.
+ * addition to its own.
  */
-export function append(space: Buffer, length: number, piece: Buffer, lengthMax = NaN): Buffer {
+export function append(space: Buffer, length: number, piece: Buffer): Buffer {
   // Most bodies are a single chunk, which is not copied.
   if (length === 0) return piece;
   const end = length + piece.length;
   // Doubled, so that each byte is copied about twice.
-  const size = lengthMax >= end ? Math.min(2 * end, lengthMax) : 2 * end;
-  const grown = end <= space.length ? space : Buffer.allocUnsafeSlow(size);
+  const grown = end <= space.length ? space : Buffer.allocUnsafeSlow(2 * end);
   if (grown !== space) space.copy(grown, 0, 0, length);
   piece.copy(grown, length);
   return grown;

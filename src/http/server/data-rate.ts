@@ -18,6 +18,13 @@ const heldSeconds = 60;
 /** The time until a body begins. */
 const graceSeconds = 5;
 
+interface Hold {
+  /** The bytes of memory that the connection holds. */
+  readonly held: number;
+  /** How long it may stand still. */
+  readonly secondsMax: number;
+}
+
 /** The time that one connection has left. */
 export class Patience {
   #awaited: Awaited = 'nothing';
@@ -25,11 +32,10 @@ export class Patience {
   #seconds = 0;
 
   /**
-   * Call it once a second. `bytes`: moved so far in the awaited direction. `held`: the bytes of
-   * memory that the connection holds. `secondsMax`: how long it may stand still. Returns true if the
+   * Call it once a second. `bytes`: moved so far in the awaited direction. Returns true if the
    * client was too slow. Calls are counted, not time: a server that was busy reads late.
    */
-  isOver(awaited: Awaited, bytes: number, held: number, secondsMax: number): boolean {
+  isOver(awaited: Awaited, bytes: number, { held, secondsMax }: Hold): boolean {
     const moved = bytes - this.#bytes;
     const hasBegun = awaited !== this.#awaited;
     this.#awaited = awaited;

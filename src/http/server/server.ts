@@ -9,7 +9,8 @@ import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
 import type { ConnectionMemory, MemoryPool } from '../../memory-pool.ts';
 import { createArrivals } from './arrivals.ts';
-import { Connection, type Listener } from './exchange.ts';
+import { Connection } from './connection.ts';
+import type { Listener } from './exchange.ts';
 import { headerLinesMax, Incoming, type Message } from './incoming.ts';
 import { endGently } from './raw-response.ts';
 
@@ -76,7 +77,7 @@ export class HttpServer {
       socket.once('close', () => {
         connections.delete(socket);
         connection.end();
-        if (connection.isInPieces) arrivals.slowDown(remoteAddress);
+        if (connection.isCostly) arrivals.slowDown(remoteAddress);
       });
     });
     // Node can still emit the other events for a connection that is closed.
