@@ -100,8 +100,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
       } catch (error) {
         if (error instanceof AppError) return refuseHandshake(incoming, socket, error);
         deps.log('error', 'upgrade failed', { reason: String(error) });
-        const masked = new AppError('internal_error', 'The server failed.');
-        refuseHandshake(incoming, socket, masked);
+        refuseHandshake(incoming, socket, new AppError('internal_error', 'The server failed.'));
       }
     }) satisfies UpgradeListener,
     /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
