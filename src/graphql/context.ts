@@ -40,7 +40,7 @@ export interface RequestFacts {
   readonly viewer: () => MaybePromise<Account | undefined>;
   /** Where the records of a cacheable response are read; default: the store. */
   readonly records?: Records;
-  /** Of the connection that holds the result until its client has taken it; default: nobody does. */
+  /** Of the connection that holds the result until its client has taken it. */
   readonly memory?: ConnectionMemory;
   /** True for GET, which must not change anything (RFC 9110 §9.2.1). */
   readonly readsOnly?: boolean;

@@ -218,7 +218,7 @@ function toOperation(
 /** Ids, and whatever else a variable of a subscription can hold, are no longer. */
 const keptLengthMax = 36;
 
-/** The declared variables. Of a longer text, which names nothing (R38), a beginning that does not either. */
+/** The declared variables; of a longer text, which names nothing (R38), only the beginning. */
 function toKept(
   { variableDefinitions = [] }: OperationDefinitionNode,
   variables: GraphqlRequest['variables'] = {},

@@ -111,7 +111,7 @@ const partBytes = 1_024;
 const unseenBytesMax = 1_024;
 /** Writing 1 MiB at once takes two thirds of the time of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
-/** Limits tiny chunks, and what a slow client holds (R47). */
+/** Limits tiny chunks, and what a slow client holds. */
 const [batchChunksMax, batchMillisecondsMax] = [256, 4_000];
 
 /** The parts of one body. */

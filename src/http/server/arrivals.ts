@@ -1,7 +1,7 @@
 /**
  * Spaces the connections of an address whose connection was ended because a packet of it held too
- * many pieces of a body, or requests. To read such a packet takes ten milliseconds and more, even if
- * the connection ends at once, and a program connects again at once.
+ * many pieces of a body, or requests. To read such a packet takes ten milliseconds and more, even
+ * if the connection ends at once, and a program connects again at once.
  *
  * Example: a connection of 192.0.2.1 is ended at 0 ms. The next one is read at 25 ms, and one that
  * comes before that at 50 ms. If nobody waits any more, the address is forgotten.

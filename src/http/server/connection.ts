@@ -1,4 +1,4 @@
-/** One connection: the turns of its requests, what it holds, and whether its client moves enough. */
+/** One connection: the turns of its requests, what it holds, and whether its client is too slow. */
 
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
