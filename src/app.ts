@@ -106,7 +106,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     listener,
     pool,
     /** Serves ADMIN_PORT. */
-    adminListener: listenTo(adminRoutes, { log, run, pool: adminPool }),
+    adminListener: listenTo(adminRoutes, { log, run }),
     adminPool,
     /** False in a build without pages, such as dist/inkwell.mjs alone. */
     hasUi: pages.home !== undefined,
@@ -144,7 +144,7 @@ function createResponses(
 
 function listenTo(
   routes: readonly Route[],
-  deps: Pick<ExchangeDeps, 'log' | 'pool' | 'run' | 'cors' | 'observer'>,
+  deps: Pick<ExchangeDeps, 'log' | 'run' | 'cors' | 'observer'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
   return createListener({ ...createRouter(routes), ...deps, idPrefix });

@@ -137,7 +137,7 @@ export const settings = {
     meaning: 'Maximum size of a JSON body, and of an article.',
   }),
   idleTimeoutSeconds: setting.seconds('IDLE_TIMEOUT_SECONDS', 30, {
-    meaning: 'Time that a request or response may stand still; less while memory is short.',
+    meaning: 'Time that a request or response may stand still if it moved enough before.',
   }),
   keepAliveSeconds: setting.seconds('KEEP_ALIVE_SECONDS', 5, {
     meaning: 'Maximum idle time between two requests of a connection.',

@@ -1,7 +1,10 @@
 /**
- * One limit on the memory of all requests while they are served: bodies being received, operations
- * that run or wait, and responses that clients have not read yet. It only counts: what gives memory
- * back from slow clients is the minimum data rate (`http/server/data-rate.ts`).
+ * One limit on the memory of all requests while they are served, and two purses. What is given back
+ * when a request ends: bodies being received, operations that run, responses that clients have not
+ * read. And what has no end in sight: open subscriptions, and requests that wait behind others. The
+ * second purse is a small share of its own, and a connection gets a small part of it, so that it
+ * never makes the first one short. They only count: what gives memory back from slow clients is the
+ * minimum data rate (`http/server/data-rate.ts`), in proportion to what each connection holds.
  */
 
 /** A body, response or queue up to this size is counted as part of its connection. */
@@ -12,45 +15,122 @@ export const adminPoolBytes = 4 * 1024 * 1024;
 
 /** One reservation gets at most this share of the free memory: large items leave room for small. */
 const reservationShare = 0.75;
+/** The share of what has no end in sight, and that of one connection in it. */
+const lastingShare = 1 / 8;
+const connectionShare = 1 / 64;
 
-export class MemoryPool {
+interface Purse {
+  /** True if a reservation of `held` bytes can be raised by `bytes`. */
+  hasRoom(bytes: number, held: number): boolean;
+  /** Counts more bytes or, if negative, fewer. */
+  add(bytes: number): void;
+}
+
+export class MemoryPool implements Purse {
   readonly bytesMax: number;
-  /** The bytes reserved now. `Reservation.set` can raise them above `bytesMax`. */
+  /** The bytes reserved now, in both purses. `Reservation.set` can raise them above `bytesMax`. */
   bytes = 0;
+  /** Of them, those of what has no end in sight. */
+  lastingBytes = 0;
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
   }
 
-  /** True while more than half is reserved: slow clients are then waited for less long. */
-  get isShort(): boolean {
-    return this.bytes > this.bytesMax / 2;
-  }
-
   /** True while what could not be refused exceeds the limit. */
   get isOver(): boolean {
-    return this.bytes > this.bytesMax;
+    return this.#free < 0;
   }
 
-  /** Opens an empty reservation, which the caller must release. */
-  open(): Reservation {
-    return new Reservation(this);
+  get #free(): number {
+    return this.bytesMax * (1 - lastingShare) - (this.bytes - this.lastingBytes);
+  }
+
+  /** Opens an empty reservation, which the caller must release. `holder`: whose memory it is. */
+  open(holder?: ConnectionMemory): Reservation {
+    return new Reservation(this, holder);
+  }
+
+  hasRoom(bytes: number, held: number): boolean {
+    return held + bytes <= (this.#free + held) * reservationShare;
+  }
+
+  add(bytes: number): void {
+    this.bytes += bytes;
   }
 }
 
-/** The memory of one body, response or socket. */
-export class Reservation {
-  readonly #pool: MemoryPool;
+/** What one connection holds of a pool. */
+export class ConnectionMemory {
+  /** In both purses, and of what it shares with others, such as events. */
   bytes = 0;
+  readonly #pool: MemoryPool;
+  #lasting: LastingPurse | undefined;
 
   constructor(pool: MemoryPool) {
     this.#pool = pool;
   }
 
+  /** Opens an empty reservation, which the caller must release. */
+  open(): Reservation {
+    return this.#pool.open(this);
+  }
+
+  /** Like `open`, for what has no end in sight. */
+  openLasting(): Reservation {
+    return new Reservation((this.#lasting ??= new LastingPurse(this.#pool)), this);
+  }
+}
+
+/** What one connection holds without an end in sight; the beginning is part of the connection. */
+class LastingPurse implements Purse {
+  readonly #pool: MemoryPool;
+  #bytes = 0;
+
+  constructor(pool: MemoryPool) {
+    this.#pool = pool;
+  }
+
+  hasRoom(bytes: number): boolean {
+    const { bytesMax, lastingBytes } = this.#pool;
+    const counted = this.#countedAfter(bytes);
+    if (counted === 0) return true;
+    const others = lastingBytes - this.#countedAfter(0);
+    return counted <= bytesMax * connectionShare && others + counted <= bytesMax * lastingShare;
+  }
+
+  add(bytes: number): void {
+    const more = this.#countedAfter(bytes) - this.#countedAfter(0);
+    this.#bytes += bytes;
+    this.#pool.lastingBytes += more;
+    this.#pool.add(more);
+  }
+
+  #countedAfter(bytes: number): number {
+    return Math.max(0, this.#bytes + bytes - uncountedBytesMax);
+  }
+}
+
+/** The memory of one body, response, operation or queue. */
+export class Reservation {
+  readonly #purse: Purse;
+  #holder: ConnectionMemory | undefined;
+  bytes = 0;
+
+  constructor(purse: Purse, holder?: ConnectionMemory) {
+    this.#purse = purse;
+    this.#holder = holder;
+  }
+
+  /** Counts it from now on as held by a connection, if nobody holds it. */
+  holdFor(memory: ConnectionMemory): void {
+    this.#holder = memory;
+    memory.bytes += this.bytes;
+  }
+
   /** True if this many more bytes could be reserved now. */
   hasRoom(bytes: number): boolean {
-    const free = this.#pool.bytesMax - this.#pool.bytes;
-    return this.bytes + bytes <= (free + this.bytes) * reservationShare;
+    return this.#purse.hasRoom(bytes, this.bytes);
   }
 
   /** Reserves this many more bytes. Returns false, and changes nothing, if there is no room. */
@@ -62,7 +142,9 @@ export class Reservation {
 
   /** Sets the bytes without a limit: for what is in memory already and cannot be refused. */
   set(bytes: number): void {
-    this.#pool.bytes += bytes - this.bytes;
+    const more = bytes - this.bytes;
+    this.#purse.add(more);
+    if (this.#holder !== undefined) this.#holder.bytes += more;
     this.bytes = bytes;
   }
 

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { MemoryPool } from '../dist/memory-pool.js';
+import { ConnectionMemory, MemoryPool } from '../dist/memory-pool.js';
 
 test('one holder gets three quarters of what is free, and what it gives back is free again', () => {
-  const pool = new MemoryPool(1_000);
+  const pool = new MemoryPool(8_000 / 7);
   const first = pool.open();
   assert.equal(first.grow(751), false);
   assert.equal(pool.bytes, 0);
@@ -24,14 +24,50 @@ test('one holder gets three quarters of what is free, and what it gives back is 
 });
 
 test('who asks whether there is room reserves nothing', () => {
-  const pool = new MemoryPool(1_000);
+  const pool = new MemoryPool(8_000 / 7);
   pool.open().set(500);
   const asking = pool.open();
   assert.equal(asking.hasRoom(376), false);
   assert.equal(asking.hasRoom(375), true);
-  assert.deepEqual([asking.bytes, pool.bytes, pool.isShort], [0, 500, false]);
-  asking.set(1);
-  assert.equal(pool.isShort, true);
+  assert.deepEqual([asking.bytes, pool.bytes, pool.isOver], [0, 500, false]);
+  asking.set(501);
+  assert.equal(pool.isOver, true);
+});
+
+test('what has no end in sight has an eighth, a connection a 64th, and takes nothing from others', () => {
+  const pool = new MemoryPool(6_400_000);
+  const memories = Array.from({ length: 10 }, () => new ConnectionMemory(pool));
+  const [first, second] = memories.map((memory) => memory.openLasting());
+  // The first 16 KiB are part of the connection.
+  assert.equal(first?.grow(16_384 + 100_001), false);
+  assert.ok(first?.grow(16_384 + 100_000));
+  assert.equal(memories[0]?.openLasting().grow(1), false);
+  assert.deepEqual(
+    [pool.bytes, pool.lastingBytes, memories[0]?.bytes],
+    [100_000, 100_000, 116_384],
+  );
+  assert.ok(second?.grow(50_000));
+  const taken = memories.slice(2).filter((memory) => memory.openLasting().grow(116_384));
+  assert.equal(taken.length, 6);
+  assert.equal(pool.lastingBytes, 733_616);
+  // With the second purse full, a connection still has its own part, and the first purse is whole.
+  assert.ok(memories.at(-1)?.openLasting().grow(16_384));
+  assert.equal(pool.isOver, false);
+  assert.ok(pool.open().grow(4_200_000));
+  first?.release();
+  assert.deepEqual([memories[0]?.bytes, pool.lastingBytes], [0, 633_616]);
+});
+
+test('a connection holds what it opens, and what is handed to it', () => {
+  const pool = new MemoryPool(10_000);
+  const memory = new ConnectionMemory(pool);
+  const room = pool.open();
+  room.set(100);
+  room.holdFor(memory);
+  assert.ok(memory.open().grow(50));
+  assert.equal(memory.bytes, 150);
+  room.release();
+  assert.deepEqual([memory.bytes, pool.bytes], [50, 50]);
 });
 
 test('any history of holders leaves the sum of what they hold, within the bound where it can be kept', () => {
@@ -42,7 +78,7 @@ test('any history of holders leaves the sum of what they hold, within the bound 
   });
   fc.assert(
     fc.property(fc.array(step), (steps) => {
-      const pool = new MemoryPool(1_000);
+      const pool = new MemoryPool(8_000 / 7);
       const holders = Array.from({ length: 5 }, () => pool.open());
       for (const { holder, act, bytes } of steps) {
         if (act === 'grow') holders[holder]?.grow(bytes);

@@ -85,3 +85,17 @@ function getAccount(account: Account | undefined): Account {
   if (account !== undefined) return account;
   throw new AppError('invalid_token', 'The access token is not valid or has expired.');
 }
+
+/** Finds the viewer before the turn of an operation: what awaits in a turn has lost it. */
+export async function findBefore(
+  find: () => MaybePromise<Account | undefined>,
+): Promise<() => Account | undefined> {
+  try {
+    const account = await find();
+    return () => account;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}

@@ -11,16 +11,16 @@
 
 import { GraphQLError, type GraphQLResolveInfo, responsePathAsArray } from 'graphql';
 import type { Access } from '../auth/access.ts';
-import type { Config } from '../config.ts';
 import type { AddComment, Topic } from '../domain/comments.ts';
 import { AppError, overloaded } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import { type MemoryPool, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
+import { andThen, isPromise, type MaybePromise } from '../maybe-promise.ts';
+import { type ConnectionMemory, type Reservation, uncountedBytesMax } from '../memory-pool.ts';
 import type { List, Page, Range, Records, Store } from '../store/store.ts';
 import type { Account, Comment } from '../store/model.ts';
-import { errorsMax, RequestError, toRefusal } from './errors.ts';
-import { createGate, createShapes, Portion, type Selection } from './weight.ts';
+import { errorsMax } from './errors.ts';
+import { type ContextLimits, tooMuch } from './context-limits.ts';
+import { addLengths, createGate, Portion, type Selection } from './weight.ts';
 
 /** Dependencies that all operations share. */
 export interface ContextDeps extends Pick<Access, 'writesNeedToken' | 'readsNeedToken'> {
@@ -39,26 +39,12 @@ export interface RequestFacts {
   readonly viewer: () => MaybePromise<Account | undefined>;
   /** Where the records of a cacheable response are read; default: the store. */
   readonly records?: Records;
+  /** Of the connection that holds the result until its client has taken it. */
+  readonly memory?: ConnectionMemory;
   /** True for GET, which must not change anything (RFC 9110 §9.2.1). */
   readonly readsOnly?: boolean;
 }
 
-/** Finds the viewer before the turn of an operation: what awaits in a turn has lost it. */
-export async function findBefore(find: RequestFacts['viewer']): Promise<() => Account | undefined> {
-  try {
-    const account = await find();
-    return () => account;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
-}
-
-/** A result at most (R39), unless a quarter of the memory for all requests is less. */
-const resultBytesMax = 4 * 1024 * 1024;
-/** Records of a result that asks for few of their fields. */
-const recordBytesMax = 16 * 1024 * 1024;
 /** The pool is asked for this many bytes at a time. */
 const stepBytes = 65_536;
 
@@ -75,24 +61,8 @@ const firstRecords = 500;
 /** Lists that are read at the same time: one statement on PostgreSQL reads a hundred. */
 const listsAtOnce = 200;
 
-export type ContextLimits = ReturnType<typeof createContextLimits>;
-
-/** `pool` reserves the memory of a result in use. Absent for events: only one is made at a time. */
-export function createContextLimits(
-  { graphqlObjectsMax, waitingBytesMax }: Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>,
-  pool?: MemoryPool,
-) {
-  const share = Math.floor(waitingBytesMax / 4);
-  return {
-    objects: graphqlObjectsMax,
-    /** For the results, and for their JSON. */
-    bytes: Math.min(resultBytesMax, share),
-    /** For records that were read for this request alone. */
-    recordBytes: Math.min(recordBytesMax, share),
-    pool,
-    shapeOf: createShapes(),
-  };
-}
+/** Objects of an operation that needs no place to go on when its store answers later. */
+const smallObjectsMax = 250;
 
 /** The code that creates it must release it. */
 export class RequestContext {
@@ -101,6 +71,8 @@ export class RequestContext {
   readonly records: Records;
   readonly #limits: ContextLimits;
   #reservation: Reservation | undefined;
+  /** Settles when the operation may go on; undefined while it is small. */
+  #place: Promise<void> | undefined;
   /** What the results hold. */
   readonly #held = new Portion();
   /** Lists that did not fit, and what was read for them. */
@@ -157,7 +129,32 @@ export class RequestContext {
   readList<T extends object>(
     list: List<T>,
     info: GraphQLResolveInfo,
-    { after, limit = Number.POSITIVE_INFINITY }: Range = {},
+    range: Range = {},
+  ): MaybePromise<readonly T[]> {
+    const read = this.#readWhole(list, info, range);
+    return isPromise(read) ? read.then(this.#goOn) : read;
+  }
+
+  /** Call it when the operation was executed: another large one may go on. */
+  endExecution(): void {
+    void this.#place?.then(this.#limits.places.leave);
+    this.#place = undefined;
+  }
+
+  /**
+   * A store that answers later answers many operations at once. They would all go on in one call
+   * of the event loop, so that those with many objects need a place to do so.
+   */
+  readonly #goOn = <T>(records: readonly T[]): MaybePromise<readonly T[]> => {
+    if (this.#held.objects <= smallObjectsMax) return records;
+    this.#place ??= this.#limits.places.take();
+    return this.#place.then(() => records);
+  };
+
+  #readWhole<T extends object>(
+    list: List<T>,
+    info: GraphQLResolveInfo,
+    { after, limit = Number.POSITIVE_INFINITY }: Range,
   ): MaybePromise<readonly T[]> {
     const portion = new Portion();
     const share = info.path.prev === undefined ? 1 : nestedShare;
@@ -284,25 +281,8 @@ export class RequestContext {
   #reserve(bytes: number): boolean {
     const { pool } = this.#limits;
     if (pool === undefined) return true;
-    this.#reservation ??= pool.open();
+    this.#reservation ??= pool.open(this.facts.memory);
     const missing = bytes - this.#reservation.bytes;
     return missing <= 0 || this.#reservation.grow(Math.max(missing, stepBytes));
   }
-}
-
-function tooMuch({ objects, bytes, recordBytes }: ContextLimits): RequestError {
-  const message =
-    `The request asks for more than ${objects} objects, ${bytes} bytes, or ${recordBytes} bytes ` +
-    'of records; ask for less at a time, with `first` and `after`.';
-  return new RequestError([toRefusal(new AppError('content_too_large', message))]);
-}
-
-/** Adds the length of the texts of a record to `sum`. */
-function addLengths(sum: number, record: object): number {
-  const values = record as Readonly<Record<string, unknown>>; // see `Portion.addTexts`
-  let length = sum;
-  for (const name in values) {
-    if (typeof values[name] === 'string') length += values[name].length;
-  }
-  return length;
 }

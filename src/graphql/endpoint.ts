@@ -4,15 +4,16 @@
  * service.
  */
 
-import type { Access } from '../auth/access.ts';
+import { type Access, findBefore } from '../auth/access.ts';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
+import type { ConnectionMemory } from '../memory-pool.ts';
 import type { Observer } from '../http/server/observe.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Reading } from '../records/reading.ts';
 import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
-import { findBefore, type RequestContext, type RequestFacts } from './context.ts';
+import type { RequestContext, RequestFacts } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
 import {
   createEngine,
@@ -147,7 +148,9 @@ function createRunner(deps: HttpDeps) {
       const requests = read();
       const isOne = !isBatch(requests);
       if (isOne && wantsEvents(request)) {
-        return { ...(await respondWithEvents(deps, requests, context)), isSingle: true };
+        const { memory } = request;
+        const response = await respondWithEvents(deps, requests, { context, memory });
+        return { ...response, isSingle: true };
       }
       const { json, isRepeatable } = isOne
         ? await runOperation(engine, engine.prepare(requests, request.id), context)
@@ -241,7 +244,7 @@ export async function runBatch(
 async function respondWithEvents(
   { engine, streams }: HttpDeps,
   request: GraphqlRequest,
-  context: RequestContext,
+  { context, memory }: { readonly context: RequestContext; readonly memory: ConnectionMemory },
 ): Promise<HttpResponse> {
   try {
     const operation = engine.prepare(request, context.facts.requestId);
@@ -249,7 +252,7 @@ async function respondWithEvents(
       return toEvents((await runOperation(engine, operation, context)).json);
     }
     const account = engine.authorize(context.facts.viewer);
-    return await andThen(account, (found) => streams.open(operation, found));
+    return await andThen(account, (found) => streams.open(operation, memory, found));
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     return toEvents(JSON.stringify({ errors: error.errors }));

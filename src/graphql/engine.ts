@@ -22,12 +22,8 @@ import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { Scheduler } from '../scheduler.ts';
-import {
-  type ContextDeps,
-  createContextLimits,
-  RequestContext,
-  type RequestFacts,
-} from './context.ts';
+import { type ContextDeps, RequestContext, type RequestFacts } from './context.ts';
+import { createContextLimits } from './context-limits.ts';
 import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
@@ -68,6 +64,7 @@ export interface EngineDeps extends ContextDeps {
   readonly config: Config;
   /** Accounts for the memory of results and events while they are made. */
   readonly pool: MemoryPool;
+  /** Operations are prepared and executed in its turns. */
   readonly scheduler: Scheduler;
   /** If given, only these documents can run. */
   readonly trustedDocuments?: TrustedDocuments | undefined;
@@ -89,7 +86,6 @@ export function createEngine(deps: EngineDeps) {
 
   return {
     schema,
-    /** Operations are prepared and executed in its turns. */
     scheduler,
     readsNeedToken,
     /** Creates the context of one request or batch; the caller releases it. */
@@ -124,6 +120,7 @@ export function createEngine(deps: EngineDeps) {
         outcome = executed.hasErrors ? 'error' : 'ok';
         return executed;
       } finally {
+        context.endExecution();
         metrics?.operation(operation.type, outcome, performance.now() - startedAt);
       }
     },
@@ -214,7 +211,7 @@ function toOperation(
     throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
   }
   const { operation: type } = definition;
-  // For a subscription, which is kept for long, only the declared variables are kept.
+  // A subscription is kept for long, and its variables with it.
   const isKept = type === OperationTypeNode.SUBSCRIPTION;
   // Not a spread, which takes longer than the rest of the preparation of a known document.
   return {
@@ -222,15 +219,24 @@ function toOperation(
     introspectionObjects,
     type,
     operationName,
-    variables: isKept ? toDeclared(definition, variables) : variables,
+    variables: isKept ? toKept(definition, variables) : variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,
   };
 }
 
-function toDeclared(
+/** Ids, and whatever else a variable of a subscription can hold, are no longer. */
+const keptLengthMax = 36;
+
+/** The declared variables; of a longer text, which names nothing (R38), only the beginning. */
+function toKept(
   { variableDefinitions = [] }: OperationDefinitionNode,
   variables: GraphqlRequest['variables'] = {},
 ): GraphqlRequest['variables'] {
   const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
-  return Object.fromEntries(Object.entries(variables).filter(([name]) => declared.has(name)));
+  const toShort = (value: unknown): unknown =>
+    typeof value === 'string' && value.length > keptLengthMax
+      ? Buffer.from(value.slice(0, keptLengthMax + 1)).toString() // a slice would keep the whole
+      : value;
+  const kept = Object.entries(variables).filter(([name]) => declared.has(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, toShort(value)]));
 }

@@ -120,6 +120,16 @@ export class Portion {
   }
 }
 
+/** Adds the length of the texts of a record to `sum`. */
+export function addLengths(sum: number, record: object): number {
+  const values = record as Readonly<Record<string, unknown>>; // see `Portion.addTexts`
+  let length = sum;
+  for (const name in values) {
+    if (typeof values[name] === 'string') length += values[name].length;
+  }
+  return length;
+}
+
 function toText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -151,4 +161,27 @@ export function createGate(max: number) {
 
 function turnIn(waiting: (() => void)[]): Promise<void> {
   return new Promise((resolve) => void waiting.push(resolve));
+}
+
+/** Places that are held for a time. Each is given in an iteration of the event loop of its own. */
+export function createPlaces(max: number) {
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  const giveLater = (): void => {
+    setImmediate(() => {
+      if (taken >= max || waiting.length === 0) return;
+      taken += 1;
+      waiting.shift()?.();
+    });
+  };
+  return {
+    take(): Promise<void> {
+      giveLater();
+      return turnIn(waiting);
+    },
+    leave: (): void => {
+      taken -= 1;
+      giveLater();
+    },
+  };
 }

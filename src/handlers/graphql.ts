@@ -58,9 +58,9 @@ export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'wr
       request.query === '' && isBrowser(request) ? toUi : (await open()).get(request),
     /** The schema as a file. */
     schema: schemaFile,
-    upgrade: ((incoming, socket, head) => {
+    upgrade: ((incoming, socket, handshake) => {
       open().then(
-        (opened) => opened.upgrade(incoming, socket, head),
+        (opened) => opened.upgrade(incoming, socket, handshake),
         (error: unknown) => refuse(socket, error as AppError), // see `load`
       );
     }) satisfies UpgradeListener,

@@ -10,14 +10,17 @@ import type { HttpRequest } from './message.ts';
 type ClientAddress = (request: Pick<HttpRequest, 'remoteAddress' | 'header'>) => string;
 
 /** `trustedProxies`: validated addresses, and networks such as `10.0.0.0/8`. */
-export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+export function createIsTrusted(trustedProxies: readonly string[]): (address: string) => boolean {
   const trusted = new BlockList();
   for (const text of trustedProxies) {
     const [address = '', bits] = text.split('/');
     trusted.addSubnet(address, Number(bits ?? (isIPv4(address) ? 32 : 128)), familyOf(address));
   }
-  const isTrusted = (address: string): boolean => trusted.check(address, familyOf(address));
+  return (address) => trusted.check(address, familyOf(address));
+}
 
+export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+  const isTrusted = createIsTrusted(trustedProxies);
   return (request) => {
     const peer = toAddress(request.remoteAddress) ?? '';
     if (peer === '' || !isTrusted(peer)) return peer;
@@ -83,7 +86,7 @@ const pairForm =
   /[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z:[\]-]+)|"((?:[^"\\]|\\.)*)"))?[ \t]*([,;]|$)/gy;
 
 /** Returns the canonical form, or undefined if `text` is not an address. */
-function toAddress(text: string): string | undefined {
+export function toAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return undefined;
   const { address } = new SocketAddress({ address: text, family: 'ipv6' });

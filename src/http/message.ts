@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { AppError } from '../errors.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import type { MemoryPool, Reservation } from '../memory-pool.ts';
+import type { ConnectionMemory, Reservation } from '../memory-pool.ts';
 import type { Params } from '../router.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { RequestBody } from './server/body.ts';
@@ -20,7 +20,7 @@ const smallBodyBytes = 512;
 
 interface RequestDeps {
   readonly body: RequestBody | undefined;
-  readonly pool: MemoryPool;
+  readonly memory: ConnectionMemory;
   readonly run: RunInTurn;
 }
 
@@ -45,27 +45,28 @@ export class HttpRequest {
   readonly body: RequestBody | undefined;
   /** Milliseconds of `performance.now()`. */
   readonly startedAt = performance.now();
-  readonly #pool: MemoryPool;
+  /** Of its connection. */
+  readonly memory: ConnectionMemory;
   readonly #run: RunInTurn;
   #room: Reservation | undefined;
 
   constructor(
     id: string,
     { incoming, outgoing }: Pick<HttpRequest, 'incoming' | 'outgoing'>,
-    { body, pool, run }: RequestDeps,
+    { body, memory, run }: RequestDeps,
   ) {
     this.id = id;
     this.method = incoming.method ?? '';
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.body = body;
-    this.#pool = pool;
+    this.memory = memory;
     this.#run = run;
   }
 
   /** For memory that the handler needs beside the body. Released with the response. */
   get room(): Reservation {
-    return (this.#room ??= this.#pool.open());
+    return (this.#room ??= this.memory.open());
   }
 
   /** The address of the connection, which may be a proxy's (R34); empty if the socket is closed. */
@@ -126,8 +127,9 @@ export interface HttpResponse {
   readonly etag?: string;
   /** The error that this response describes, for the log. */
   readonly error?: AppError;
-  /** Memory that a stream holds, in bytes; 0 if it accounts for that itself. */
+  /** Memory that a stream holds, in bytes; or the reservation that it accounts for itself. */
   readonly streamBytesMax?: number;
+  readonly room?: Reservation;
 }
 
 /** Anything it throws becomes a problem response (R5). */

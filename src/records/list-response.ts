@@ -70,7 +70,7 @@ export function createToListResponse({ pool, run }: ListDeps, pageBytes: number)
     const pieces = toPieces([list.first], { toJson: list.toJson, run, count });
     const body = Readable.from(pieces, { highWaterMark: 1 });
     body.once('close', () => room.release());
-    return { ...jsonTextResponse(200, ''), body };
+    return { ...jsonTextResponse(200, ''), body, room };
   }
 }
 

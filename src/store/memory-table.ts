@@ -59,12 +59,7 @@ export function createTable<N extends Listed>(
     take(-bytesOf(record, kind));
     records.delete(record.id);
   });
-  const add = (given: T): T => {
-    const record = toOwn({}, given, kind);
-    put([record]);
-    return record;
-  };
-  const find = (id: string | number): T | undefined => records.get(id);
+  const find = records.get.bind(records);
   /** Returns undefined also if the record has not these members. */
   const findExpected = (id: string, expected: Partial<T> = {}): T | undefined => {
     const record = find(id);
@@ -75,7 +70,11 @@ export function createTable<N extends Listed>(
     find,
     list: (name: ListName<T>, value: string = name) =>
       createList((range) => readPage(lists.get(value) ?? [], kind.order, range)),
-    add,
+    add(given: T): T {
+      const record = toOwn({}, given, kind);
+      put([record]);
+      return record;
+    },
     put,
     update(id: string, change: Partial<T>, expected?: Partial<T>): boolean {
       const record = findExpected(id, expected);
@@ -88,13 +87,12 @@ export function createTable<N extends Listed>(
       if (record !== undefined) set(record.id, undefined);
       return record !== undefined;
     },
-    /** Removes a list and its records, which `find` still has until the result has settled. */
+    /** Removes a list and its records; `find` has them until the result has settled. */
     removeAll(value: string): MaybePromise<void> {
       const list = lists.get(value) ?? [];
       lists.delete(value);
-      // To count each of very many would take long.
       if (list.length > forgottenAtOnce) changes.countEverything();
-      else for (const { id } of list) changes.count(area, id, value);
+      for (const { id } of list.slice(0, forgottenAtOnce)) changes.count(area, id, value);
       return pieces.run(list);
     },
     close: pieces.close,

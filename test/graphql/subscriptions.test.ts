@@ -180,16 +180,45 @@ test('events that come faster than they are taken end the group as overloaded', 
   assert.deepEqual([endpoint.logged, endpoint.dropped], [[], ['overrun']]);
 });
 
-test('what a group keeps is counted, and refused where the pool has less left', async (t) => {
-  const endpoint = await startEndpoint(t);
-  const client = await listen(endpoint);
-  assert.ok(endpoint.pool.bytes > 0);
+test('what a group keeps is counted, and refused where its connection has less left', async (t) => {
+  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
   const others = endpoint.pool.open();
   others.set(endpoint.pool.bytesMax);
-  const { response } = await askEvents(endpoint, 'subscription { commentAdded { id } }');
-  assert.equal(response.statusCode, 503);
+  // What other requests hold does not matter.
+  const small = await askEvents(endpoint, 'subscription { commentAdded { id } }');
+  assert.equal(small.response.statusCode, 200);
   others.release();
-  client.send({ id: '0', type: 'complete' });
-  await client.settle();
+  const fields = (count: number): string =>
+    Array.from({ length: count }, (_, at) => `f${at}: id`).join(' ');
+  const long = `subscription { commentAdded { ${fields(19)} } }`;
+  assert.equal((await askEvents(endpoint, long)).response.statusCode, 200);
+  assert.ok(endpoint.pool.bytes > 5_000 && endpoint.pool.bytes < 16_384, `${endpoint.pool.bytes}`);
+  const longer = `subscription { commentAdded { ${fields(30)} } }`;
+  assert.equal((await askEvents(endpoint, longer)).response.statusCode, 503);
+  await endpoint.stop();
   assert.equal(endpoint.pool.bytes, 0);
+});
+
+test('of a long postId nothing is kept, so that a socket holds little, however much it sent', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const client = await connectReady(endpoint.port);
+  const ofPost = 'subscription ($p: String) { commentAdded(postId: $p) { id } }';
+  for (let count = 0; count < 76; count += 1) {
+    const variables = { p: `${count}${'x'.repeat(64_000)}` };
+    client.send({ id: `${count}`, type: 'subscribe', payload: { query: ofPost, variables } });
+  }
+  await until(() => endpoint.subscriptions.count().groups === 76);
+  assert.ok(endpoint.pool.bytes < 1_000_000, `${endpoint.pool.bytes}`);
+  const room = endpoint.pool.open();
+  assert.ok(room.grow(endpoint.pool.bytesMax / 2));
+  room.release();
+  // R38: they name nothing, and nothing comes; the socket and its other operations go on.
+  endpoint.comment('x');
+  const { type } = await client.ask({
+    id: 'q',
+    type: 'subscribe',
+    payload: { query: '{ a: __typename }' },
+  });
+  assert.equal(type, 'next');
+  await client.close();
 });

@@ -148,7 +148,7 @@ test('operations that wait for the acknowledgement are counted, and given back',
   const client = await connectByHand(endpoint.port, { protocols: [] });
   const query = `{ __typename } #${'x'.repeat(60_000)}`;
   for (const id of ['a', 'b', 'c']) client.send({ id, type: 'start', payload: { query } });
-  await until(() => endpoint.pool.bytes >= 360_000);
+  await until(() => endpoint.pool.bytes >= 340_000);
   assert.equal((await client.ask({ type: 'connection_init' })).type, 'connection_ack');
   for (let count = 0; count < 6; count += 1) await client.next();
   assert.equal(endpoint.pool.bytes, 0);

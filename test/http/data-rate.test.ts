@@ -3,49 +3,69 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { MemoryPool } from '../../dist/memory-pool.js';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
-import { type Awaited, createDataRate, Patience } from '../../dist/http/server/data-rate.js';
+import { type Awaited, Patience } from '../../dist/http/server/data-rate.js';
 import { startHandler, startHttp } from '../support/http-kit.js';
 import { boundary, limits, multipartType } from '../support/multipart.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 
 /** How many seconds a client keeps its connection that moves so many bytes in each of them. */
-function endure(awaited: Awaited, bytesEach: readonly number[], isShort = false): number {
-  const pool = new MemoryPool(100);
-  if (isShort) pool.open().set(51);
-  const nextRate = createDataRate(pool, 30);
+function endure(awaited: Awaited, bytesEach: readonly number[], held = 0): number {
   const patience = new Patience();
   let bytes = 0;
   for (let second = 1; second <= 1_000; second += 1) {
     bytes += bytesEach[(second - 1) % bytesEach.length] ?? 0;
-    if (patience.isOver(awaited, bytes, nextRate())) return second;
+    if (patience.isOver(awaited, bytes, { held, secondsMax: 30 })) return second;
   }
   return Infinity;
 }
 
-test('each byte that moves buys time, more where there is memory than where it is short', () => {
-  for (const [awaited, bytesEach, seconds, secondsShort] of [
+const silent = (seconds: number): readonly number[] => Array.from({ length: seconds }, () => 0);
+
+test('each byte that moves buys time, less where the connection holds much itself', () => {
+  for (const [awaited, bytesEach, seconds, secondsWithMuch] of [
     ['body', [0], 6, 6],
     ['body', [200], 20, 6],
     ['body', [260], Infinity, 6],
     ['body', [0, 0, 0, 1_040], Infinity, 6],
-    ['body', [2_000], Infinity, 9],
+    ['body', [2_000], Infinity, 6],
     ['body', [20_000], Infinity, Infinity],
     ['body', [0, 0, 0, 400_000], Infinity, Infinity],
-    ['output', [0], 31, 6],
-    ['output', [256], Infinity, 6],
+    ['output', [0], 31, 31],
+    ['output', [256], Infinity, 31],
     // As the kernel takes more of a slow client's output: seldom, and much at once.
-    ['output', [8_000, ...Array.from({ length: 24 }, () => 0)], Infinity, 6],
+    ['output', [8_000, ...silent(24)], Infinity, 31],
+    ['output', [500_000, ...silent(24)], Infinity, Infinity],
     ['output', [20_000], Infinity, Infinity],
     ['response', [0], 31, 31],
-    ['response', [1, ...Array.from({ length: 20 }, () => 0)], Infinity, Infinity],
+    ['response', [1, ...silent(20)], Infinity, Infinity],
     ['nothing', [0], Infinity, Infinity],
   ] as const) {
-    const found = [endure(awaited, bytesEach), endure(awaited, bytesEach, true)];
-    assert.deepEqual(found, [seconds, secondsShort], `${awaited} ${bytesEach.join(' ')}`);
+    // A mebibyte in a minute is 17,477 bytes a second.
+    const found = [endure(awaited, bytesEach), endure(awaited, bytesEach, 1_048_576)];
+    assert.deepEqual(found, [seconds, secondsWithMuch], `${awaited} ${bytesEach.join(' ')}`);
+  }
+});
+
+test('an upload that is kept may come as slowly as 2 KB a second, and pause', () => {
+  for (const [length, bytesEach] of [
+    [14_000, [2_000]],
+    [120_000, [2_000]],
+    [120_000, [8_000, 8_000, 0, 0, 0, 0, 0]],
+    [120_000, [0, 40_000, ...silent(15)]],
+  ] as const) {
+    const patience = new Patience();
+    for (let bytes = 0, second = 0; bytes < length; second += 1) {
+      bytes += bytesEach[second % bytesEach.length] ?? 0;
+      const held = 2 * bytes;
+      assert.equal(
+        patience.isOver('body', bytes, { held, secondsMax: 30 }),
+        false,
+        `${length} after ${second} s`,
+      );
+    }
   }
 });
 
@@ -97,7 +117,7 @@ describe('a client that is too slow', { concurrency: true }, () => {
   });
 });
 
-test('an upload goes on while memory is short, as fast as its client sends', async (t) => {
+test('an upload goes on while others hold all memory, as fast as its client sends', async (t) => {
   const { client, pool } = await startHandler(t, readers['read in parts'], { env });
   pool.open().set(pool.bytesMax);
   const start = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\n`;

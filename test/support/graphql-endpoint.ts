@@ -91,7 +91,6 @@ export async function startEndpoint(
   const sockets = createWebSocketEndpoint({
     observer: { begin: () => undefined, end: () => undefined, openSession: () => () => undefined },
     engine,
-    pool,
     subscriptions,
     viewerOf,
     createUuid: () => 'test',
@@ -149,13 +148,12 @@ async function serve(
     find: () => ({ endpoint: { handler }, params: {} }),
     allowed: () => '',
     log,
-    pool,
     idPrefix: 'test',
     run: engine.scheduler.run,
   });
   const server = new HttpServer({
     listener,
-    upgrade: (incoming, socket, head) => sockets.upgrade(incoming, socket, head),
+    upgrade: sockets.upgrade,
     pool,
     config,
   });

@@ -45,7 +45,7 @@ export async function startHttp(
   );
   const pool = new MemoryPool(config.waitingBytesMax);
   const { run } = createScheduler();
-  const listener = createListener({ ...router, pool, run, log, idPrefix: 'test', observer });
+  const listener = createListener({ ...router, run, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();
   const server = new HttpServer({
     listener: {

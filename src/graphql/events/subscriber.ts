@@ -4,7 +4,7 @@
  */
 
 import type { Config } from '../../config.ts';
-import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { ConnectionMemory, MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { GraphqlError } from '../errors.ts';
 
 /** Why a subscription ends, other than by the client or the end of the process. */
@@ -20,6 +20,8 @@ export type Ending =
 
 /** Its methods must not throw. */
 export interface Subscriber {
+  /** What its connection holds. */
+  readonly memory: ConnectionMemory;
   /**
    * Sends the event, if the subscription has not ended. Returns false if more bytes are queued for
    * the client than may be: its subscription ends instead, and leaves its group (R30).
@@ -90,13 +92,17 @@ export class SharedEvent {
   /**
    * Call it for a long event that could not be sent at once. It is then counted, once for all
    * clients, until each of them has called the returned function once. It is in memory already, so
-   * it is counted even if there is no room: an event must reach those that read (R30).
+   * it is counted even if there is no room: an event must reach those that read (R30). Each client
+   * holds all of it.
    */
-  reserve(): () => void {
+  reserve(memory: ConnectionMemory): () => void {
+    const { length } = this.json;
     this.#waiting += 1;
-    if (this.#waiting === 1) this.#reservation.set(this.json.length);
+    memory.bytes += length;
+    if (this.#waiting === 1) this.#reservation.set(length);
     return () => {
       this.#waiting -= 1;
+      memory.bytes -= length;
       if (this.#waiting === 0) this.#reservation.release();
     };
   }

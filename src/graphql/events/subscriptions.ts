@@ -35,22 +35,23 @@ interface SubscriptionsDeps {
 }
 
 export function createSubscriptions(deps: SubscriptionsDeps) {
-  const { engine, distinctMax, pool, metrics } = deps;
+  const { engine, distinctMax, metrics } = deps;
   const groups = new Map<string, Group>();
   const line = createEventLine(deps);
   const viewers = createViewers(deps.isCurrent);
   let closed = false;
   let opened = 0;
 
-  const open = (operation: Operation, key: string, bytes: number): Group => {
-    const reservation = pool.open();
-    if (groups.size >= distinctMax || !reservation.grow(bytes)) {
+  const open = (operation: Operation, key: string, { memory }: Subscriber): Group => {
+    // Of its first subscriber, for as long as there is any.
+    const room = memory.openLasting();
+    if (groups.size >= distinctMax || !room.grow(bytesOf(operation))) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
     const weightEach = countFields(operation.document);
     const group = new Group(deps, { line, weightEach }, () => {
       groups.delete(key);
-      reservation.release();
+      room.release();
     });
     groups.set(key, group);
     opened += 1;
@@ -71,8 +72,8 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     join(operation: Operation, subscriber: Subscriber, account?: Account): () => void {
       if (closed) throw new AppError('draining', 'The server is stopping.');
       const startedAt = performance.now();
-      const { key, bytes } = toKey(operation);
-      const group = groups.get(key) ?? open(operation, key, bytes);
+      const key = toKey(operation);
+      const group = groups.get(key) ?? open(operation, key, subscriber);
       group.subscribers.add(subscriber);
       metrics?.operation('subscription', 'ok', performance.now() - startedAt);
       if (account) viewers.add(subscriber, account);
@@ -102,15 +103,19 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
   };
 }
 
-/** JSON of values takes up to so many times its length when it is parsed: an empty object does. */
-const parsedBytesPerByte = 22;
+/** A short key, the same for equal subscriptions. */
+function toKey({ document, operationName, variables }: Operation): string {
+  const parts = JSON.stringify([document.loc?.source.body, operationName, variables]);
+  return hash('sha256', parts, 'base64');
+}
 
-/** A short key, the same for equal subscriptions; and the approximate memory of the operation. */
-function toKey({ document, operationName, variables = {} }: Operation) {
-  const values = JSON.stringify(variables);
-  const parts = JSON.stringify([document.loc?.source.body, operationName, values]);
-  const key = hash('sha256', parts, 'base64');
-  return { key, bytes: bytesOfDocument(document) + parsedBytesPerByte * values.length };
+/** Approximate memory of a value in an object, in bytes. */
+const valueBytes = 67;
+
+/** The approximate memory of a group. */
+function bytesOf({ document, variables = {} }: Operation): number {
+  const textBytes = 2 * JSON.stringify(variables).length;
+  return bytesOfDocument(document) + textBytes + valueBytes * Object.keys(variables).length;
 }
 
 /** A comment has no nested objects: a text of it is in the event once a field at most. */

@@ -9,6 +9,7 @@ import { overloaded } from '../../errors.ts';
 import { ClientGone } from '../../http/server/body.ts';
 import type { HttpResponse } from '../../http/message.ts';
 import type { Account } from '../../store/model.ts';
+import type { ConnectionMemory } from '../../memory-pool.ts';
 import type { Operation } from '../engine.ts';
 import {
   createQueueLimit,
@@ -54,11 +55,15 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       return streams.size;
     },
     /** Responds to a subscription of this account with a `next` event for each of its events. */
-    async open(operation: Operation, account?: Account): Promise<HttpResponse> {
+    async open(
+      operation: Operation,
+      memory: ConnectionMemory,
+      account?: Account,
+    ): Promise<HttpResponse> {
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }
-      const stream = new EventStream(queueBytesMax, keepAliveSeconds * 1000);
+      const stream = new EventStream(memory, queueBytesMax, keepAliveSeconds * 1000);
       streams.add(stream);
       stream.body.once('close', () => streams.delete(stream));
       try {
@@ -88,6 +93,7 @@ export function toEvents(json: string): HttpResponse {
 }
 
 class EventStream implements Subscriber {
+  readonly memory: ConnectionMemory;
   /** Without room on its readable side, so that a piece is in its queue until it can be sent. */
   readonly body = new PassThrough({ readableHighWaterMark: 0 });
   /** The current limit for the bytes queued for one stream. */
@@ -97,7 +103,12 @@ class EventStream implements Subscriber {
   /** Removes the stream from its group; called when the stream ends. */
   leave: (() => void) | undefined;
 
-  constructor(queueBytesMax: () => number, keepAliveMilliseconds: number) {
+  constructor(
+    memory: ConnectionMemory,
+    queueBytesMax: () => number,
+    keepAliveMilliseconds: number,
+  ) {
+    this.memory = memory;
     this.#queueBytesMax = queueBytesMax;
     const keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
@@ -121,7 +132,7 @@ class EventStream implements Subscriber {
     }
     const pieces = event.toPieces(nextPrefix, nextSuffix, () => noHeader);
     for (const piece of pieces) this.body.write(piece);
-    if (pieces.length > 1) this.#whenTaken(event.reserve());
+    if (pieces.length > 1) this.#whenTaken(event.reserve(this.memory));
     return true;
   }
 

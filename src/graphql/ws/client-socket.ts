@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { uncountedBytesMax } from '../../memory-pool.ts';
+import { type ConnectionMemory, uncountedBytesMax } from '../../memory-pool.ts';
 import { queueBytesMin, type SharedEvent } from '../events/subscriber.ts';
 import type { Closing } from './protocols.ts';
 
@@ -14,8 +14,15 @@ const gatheredBytesMax = 16_384;
 /** Ends each message, because the result is the last member of an object. */
 const brace = Buffer.from('}');
 
+export interface Accepted {
+  readonly webSocket: WebSocket;
+  /** What the connection holds. */
+  readonly memory: ConnectionMemory;
+}
+
 /** None of its methods throws. */
 export class ClientSocket {
+  readonly memory: ConnectionMemory;
   readonly #webSocket: WebSocket;
   /** The TCP socket, to which events are written directly. */
   readonly #socket: Socket;
@@ -24,9 +31,10 @@ export class ClientSocket {
   /** Set it for each message, ping and pong: true if anything has arrived since the last ping. */
   isHeard = true;
 
-  constructor(webSocket: WebSocket, socket: Socket, queueBytesMax: () => number) {
+  constructor({ webSocket, memory }: Accepted, socket: Socket, queueBytesMax: () => number) {
     this.#webSocket = webSocket;
     this.#socket = socket;
+    this.memory = memory;
     this.#queueBytesMax = queueBytesMax;
   }
 
@@ -50,7 +58,7 @@ export class ClientSocket {
     if (!isShort) this.#socket.cork();
     for (const piece of pieces) this.#socket.write(piece);
     if (!isShort) this.#socket.uncork();
-    if (!isShort && this.#socket.writableLength > 0) this.#whenTaken(event.reserve());
+    if (!isShort && this.#socket.writableLength > 0) this.#whenTaken(event.reserve(this.memory));
     return true;
   }
 

@@ -3,7 +3,7 @@
 import type { Access } from '../../auth/access.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import type { MemoryPool, Reservation } from '../../memory-pool.ts';
+import type { ConnectionMemory, Reservation } from '../../memory-pool.ts';
 import type { RequestFacts } from '../context.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import type { Engine, Operation } from '../engine.ts';
@@ -24,8 +24,6 @@ import {
 export interface SocketDeps {
   readonly engine: Engine;
   readonly subscriptions: Subscriptions;
-  /** Accounts for the memory of operations. */
-  readonly pool: Pick<MemoryPool, 'open'>;
   /** Called only if an operation needs it (R23). */
   readonly viewerOf: Access['viewerOf'];
   readonly createUuid: () => string;
@@ -56,7 +54,7 @@ export class SocketOperation implements Subscriber {
   readonly id: string;
   readonly dialect: Dialect;
   /** Accounts for the operation: more while it waits. */
-  readonly memory: Reservation;
+  readonly room: Reservation;
   /** What is asked for; undefined once it has started. */
   request: GraphqlRequest | undefined;
   readonly #owner: Owner;
@@ -64,13 +62,17 @@ export class SocketOperation implements Subscriber {
   #leave: (() => void) | undefined;
   #isOver = false;
 
-  constructor({ id, dialect, request }: Start, memory: Reservation, owner: Owner) {
+  constructor({ id, dialect, request }: Start, room: Reservation, owner: Owner) {
     this.id = id;
     this.dialect = dialect;
-    this.memory = memory;
+    this.room = room;
     this.request = request;
     this.#owner = owner;
     this.#prefix = resultPrefix(dialect, id);
+  }
+
+  get memory(): ConnectionMemory {
+    return this.#owner.client.memory;
   }
 
   /**
@@ -94,7 +96,7 @@ export class SocketOperation implements Subscriber {
       if (operation.type === 'subscription') return;
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
-      await this.#execute(operation, deps, { requestId, viewer });
+      await this.#execute(operation, deps, { requestId, viewer, memory: this.memory });
     } catch (error) {
       this.end({ kind: 'refused', errors: toErrors(error, deps.log, requestId) });
     }
@@ -106,7 +108,7 @@ export class SocketOperation implements Subscriber {
     viewer: RequestFacts['viewer'],
   ): MaybePromise<unknown> {
     // The message is dropped now, but for what is executed.
-    this.memory.set(operationBytes);
+    this.room.set(operationBytes);
     return andThen(engine.authorize(viewer), (account) => {
       if (!this.#isOver) this.#leave = subscriptions.join(operation, this, account);
     });
@@ -115,7 +117,7 @@ export class SocketOperation implements Subscriber {
   /** From now on nothing is sent for this operation: no event and no `complete`. */
   stop(): void {
     this.#isOver = true;
-    this.memory.release();
+    this.room.release();
     this.#leave?.();
     this.#owner.operations.delete(this.id);
   }

@@ -1,9 +1,10 @@
 /** The protocol state of one socket: initialisation, operations, limits. */
 
+import { findBefore } from '../../auth/access.ts';
 import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
-import { findBefore, type RequestFacts } from '../context.ts';
+import type { RequestFacts } from '../context.ts';
 import { poolIsFull } from '../../http/server/body.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { toPlainError, toRefusal } from '../errors.ts';
@@ -78,7 +79,7 @@ export class Session {
   receive(bytes: Buffer): void {
     if (this.#state === 'closed' || !this.countMessage()) return;
     if (bytes.length <= smallMessageBytes && this.#unread === 0) return this.#read(bytes);
-    const memory = this.#deps.pool.open();
+    const memory = this.client.memory.open();
     if (!memory.grow(bytes.length)) return this.close(full);
     this.#unread += 1;
     this.client.pause();
@@ -209,22 +210,22 @@ export class Session {
       return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
     earlier?.stop();
-    const memory = this.#deps.pool.open();
+    const room = this.client.memory.openLasting();
     const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
     // A character of a text takes up to two bytes.
     const bytes = operationBytes + 2 * messageBytes + values * valueBytes;
     const hasRoom = this.#hasRoom(bytes);
-    if (!hasRoom || !memory.grow(bytes)) {
+    if (!hasRoom || !room.grow(bytes)) {
       const error = hasRoom ? toRefusal(poolIsFull()) : tooManyOperations;
       return this.client.send(errorMessage(dialect, id, [error]));
     }
-    this.operations.set(id, new SocketOperation(start, memory, this));
+    this.operations.set(id, new SocketOperation(start, room, this));
     this.#startWaiting();
   }
 
   #hasRoom(bytes: number): boolean {
     let sum = bytes;
-    for (const { memory } of this.operations.values()) sum += memory.bytes;
+    for (const { room } of this.operations.values()) sum += room.bytes;
     return this.operations.size < operationsMax && sum <= operationBytesMax;
   }
 

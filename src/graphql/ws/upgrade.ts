@@ -13,8 +13,9 @@ import { refuseForeign } from '../../http/origins.ts';
 import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
 import { refuse } from '../../http/server/raw-response.ts';
+import type { UpgradeListener } from '../../http/server/server.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
-import { ClientSocket } from './client-socket.ts';
+import { type Accepted, ClientSocket } from './client-socket.ts';
 import type { SocketDeps } from './operation.ts';
 import { legacyWs, type Protocol, transportWs } from './protocols.ts';
 import { Session } from './session.ts';
@@ -58,16 +59,16 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     const why = new AppError('malformed_request', 'The WebSocket handshake is not valid.');
     refuseHandshake(incoming, socket, why);
   });
-  const accept = (incoming: IncomingMessage, protocol: Protocol, webSocket: WebSocket): void => {
+  const accept = (incoming: IncomingMessage, protocol: Protocol, accepted: Accepted): void => {
     const request = toObserved(incoming, createUuid(), endpoint);
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
-    const client = new ClientSocket(webSocket, socket, queueBytesMax);
+    const client = new ClientSocket(accepted, socket, queueBytesMax);
     const session = new Session(deps, client, { protocol, authorization: headers.authorization });
     open.add(session);
-    listen(webSocket, socket, session);
-    webSocket.on('close', (code) => {
+    listen(accepted.webSocket, socket, session);
+    accepted.webSocket.on('close', (code) => {
       open.delete(session);
       session.end();
       observeClose(code);
@@ -85,7 +86,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
      * A listener for the server's `upgrade` event. The socket must have a listener for `error`.
      * Never throws; a refusal is a complete HTTP response.
      */
-    upgrade: (incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    upgrade: ((incoming, socket, { head, memory }) => {
       try {
         const protocol = checkHandshake(incoming, config);
         if (closing) {
@@ -94,14 +95,14 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
         if (open.size >= config.connectionsMax / 2) {
           throw overloaded('Too many WebSockets are open.', 5);
         }
-        server.handleUpgrade(incoming, socket, head, (ws) => accept(incoming, protocol, ws));
+        const take = (ws: WebSocket): void => accept(incoming, protocol, { webSocket: ws, memory });
+        server.handleUpgrade(incoming, socket, head, take);
       } catch (error) {
         if (error instanceof AppError) return refuseHandshake(incoming, socket, error);
         deps.log('error', 'upgrade failed', { reason: String(error) });
-        const masked = new AppError('internal_error', 'The server failed.');
-        refuseHandshake(incoming, socket, masked);
+        refuseHandshake(incoming, socket, new AppError('internal_error', 'The server failed.'));
       }
-    },
+    }) satisfies UpgradeListener,
     /** Refuses upgrades, closes every socket with 1001, and resolves when all are closed. */
     async close(): Promise<void> {
       closing = true;

@@ -111,8 +111,8 @@ const partBytes = 1_024;
 const unseenBytesMax = 1_024;
 /** Writing 1 MiB at once takes two thirds of the time of sixteen writes of 64 KiB. */
 const batchBytesMax = 1024 * 1024;
-/** Limits tiny chunks: each takes memory in addition to its bytes. */
-const batchChunksMax = 256;
+/** Limits tiny chunks, and what a slow client holds. */
+const [batchChunksMax, batchMillisecondsMax] = [256, 4_000];
 
 /** The parts of one body. */
 class Parts {
@@ -134,6 +134,7 @@ class Parts {
   /** Content that the reader has not got, or is using. */
   #batch: Buffer[] = [];
   #batchBytes = 0;
+  #batchSince = 0;
 
   constructor(request: HttpRequest, boundary: string, bodyBytesMax: number) {
     this.#request = request;
@@ -214,11 +215,13 @@ class Parts {
     const chunk = this.#stream?.read() as Buffer | null | undefined;
     if (!chunk) return;
     this.#room.set(this.#room.bytes + chunk.length);
+    if (this.#batch.length === 0) this.#batchSince = performance.now();
     this.#batch.push(chunk);
     this.#batchBytes += chunk.length;
   }
 
   #isBatchFull(): boolean {
+    if (performance.now() - this.#batchSince > batchMillisecondsMax) return true;
     if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
     // Without room, less is read at once.
     return !this.#room.hasRoom(batchBytesMax);

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type MemoryPool, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
+import { type ConnectionMemory, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Message } from './incoming.ts';
 
 /** The client left before its request was complete, or does not read: no response is possible. */
@@ -24,6 +24,14 @@ const parsedBytesMax = 3 * 1024 * 1024;
 /** Up to this size Node reads the rest of a body, so that the connection can be reused. */
 const restBytesMax = 65_536;
 
+/**
+ * Each piece of a body costs as much as a hundred bytes of it, and a packet of 64 KiB can hold ten
+ * thousand of one byte. More small ones than this in a packet end the connection: a client that
+ * sends what it has, however little, sends a packet each time.
+ */
+const smallPiecesMax = 500;
+const smallPieceBytes = 64;
+
 const noBytes = Buffer.alloc(0);
 
 /**
@@ -33,7 +41,7 @@ const noBytes = Buffer.alloc(0);
 export class RequestBody {
   /** Memory beyond what counts as part of a connection. Released with the response. */
   room: Reservation | undefined;
-  readonly #pool: MemoryPool;
+  readonly #memory: ConnectionMemory;
   readonly #incoming: IncomingMessage;
   /** In bytes; not a number for a chunked body. */
   readonly #declaredLength: number;
@@ -51,9 +59,14 @@ export class RequestBody {
   /** Bytes that are received before a handler asks for them; any number while it reads all. */
   #aheadBytesMax = uncountedBytesMax;
   #isPaused = false;
+  /** True if the connection was ended because the body came in too many pieces. */
+  isInPieces = false;
+  /** The small pieces of the last packet; and `bytesRead` of the socket, which tells it apart. */
+  #smallPieces = 0;
+  #packet = 0;
 
-  constructor({ incoming, outgoing, expectation }: Message, pool: MemoryPool) {
-    this.#pool = pool;
+  constructor({ incoming, outgoing, expectation }: Message, memory: ConnectionMemory) {
+    this.#memory = memory;
     this.#incoming = incoming;
     this.#declaredLength = Number(incoming.headers['content-length']);
     if (expectation === 'continue') this.#invite = () => outgoing.writeContinue();
@@ -137,7 +150,7 @@ export class RequestBody {
     const isWhole = this.state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
     else if (length > uncountedBytesMax) {
-      const room = (this.room ??= this.#pool.open());
+      const room = (this.room ??= this.#memory.open());
       const missing = (isWhole ? memoryOf(length) : this.#space.length) - room.bytes;
       if (missing > 0 && !room.grow(missing)) this.leave(poolIsFull());
     }
@@ -179,13 +192,15 @@ export class RequestBody {
   }
 
   #add(piece: Buffer): void {
+    // Also of a body that is discarded.
+    if (piece.length < smallPieceBytes) this.#countSmall();
     if (this.#error !== undefined) return;
     this.#space = append(this.#space, this.#length, piece);
     this.#length += piece.length;
     this.#wake?.();
     if (this.#length <= this.#aheadBytesMax) return;
     // What no handler has asked for yet is in memory already, and cannot be refused.
-    this.room ??= this.#pool.open();
+    this.room ??= this.#memory.open();
     this.room.set(this.#space.length);
     if (this.#isPaused) return;
     this.#isPaused = true;
@@ -195,6 +210,24 @@ export class RequestBody {
       // After a complete body the socket may carry the next request.
       if (this.#isPaused && !complete) socket.pause();
     });
+  }
+
+  #countSmall(): void {
+    const { bytesRead } = this.#incoming.socket;
+    if (bytesRead !== this.#packet) this.#smallPieces = 0;
+    this.#packet = bytesRead;
+    this.#smallPieces += 1;
+    if (this.#smallPieces > smallPiecesMax) this.#refusePieces();
+  }
+
+  #refusePieces(): void {
+    const incoming = this.#incoming;
+    // What Node sets for a body that nobody wants (`_http_common.js` of Node 20 to 24): the pieces
+    // of the rest of the packet do not enter the stream, which is half of their cost.
+    Object.assign(incoming, { _dumped: true });
+    this.isInPieces = true;
+    incoming.socket.destroy();
+    this.leave(new ClientGone('The body comes in too many small pieces.'));
   }
 
   #resume(): void {

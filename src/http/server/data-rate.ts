@@ -1,38 +1,28 @@
 /**
- * The minimum data rate (R39). A client that owes its body, or is owed output, and moves less than
- * a small rate for some seconds loses its connection; one that moves keeps it, however long it
- * takes. While memory is short the rate rises, so that it is not short for long.
+ * The minimum data rate (R39). A client that owes its body, or is owed output, and moves too
+ * few bytes for some seconds loses its connection; one that moves enough keeps it, however long it
+ * takes. Enough is in proportion to the memory that the connection holds itself, so that whoever
+ * wants to keep the memory of the server must send, or take, a sixtieth of it each second.
+ *
+ * Example: an upload of 120 KB that is kept in memory must come with 2 KB/s at its end. A
+ * piece buys the time for itself, so that a client may pause after it, for up to 30 seconds.
  */
-
-import type { MemoryPool } from '../../memory-pool.ts';
 
 /** What a connection waits for. `response`: the server makes it, so that nothing has to move. */
 export type Awaited = 'nothing' | 'body' | 'output' | 'response';
 
-export interface DataRate {
-  /** Bytes per second. */
-  readonly bytes: number;
-  /** Bytes that moved buy time at that rate, up to so many seconds. */
-  readonly secondsMax: number;
-  /** How long a client may be idle while the server makes its response. */
-  readonly idleSecondsMax: number;
-}
-
-/** A modem is faster. */
+/** Bytes per second of a connection that holds little: a modem is faster. */
 const bytesMin = 256;
-/** While memory is short, the rate doubles each second up to this. */
-const bytesMax = 16_384;
-/** The time until a body begins, and all that a client has while memory is short. */
+/** What is held has to move within this time. */
+const heldSeconds = 60;
+/** The time until a body begins. */
 const graceSeconds = 5;
 
-/** Returns a function that is called each second, and returns the rate of that second. */
-export function createDataRate(pool: MemoryPool, idleSecondsMax: number): () => DataRate {
-  let bytes = bytesMin;
-  return () => {
-    bytes = pool.isShort ? Math.min(2 * bytes, bytesMax) : bytesMin;
-    const secondsMax = pool.isShort ? Math.min(graceSeconds, idleSecondsMax) : idleSecondsMax;
-    return { bytes, secondsMax, idleSecondsMax };
-  };
+interface Hold {
+  /** The bytes of memory that the connection holds. */
+  readonly held: number;
+  /** How long it may stand still. */
+  readonly secondsMax: number;
 }
 
 /** The time that one connection has left. */
@@ -45,18 +35,20 @@ export class Patience {
    * Call it once a second. `bytes`: moved so far in the awaited direction. Returns true if the
    * client was too slow. Calls are counted, not time: a server that was busy reads late.
    */
-  isOver(awaited: Awaited, bytes: number, rate: DataRate): boolean {
+  isOver(awaited: Awaited, bytes: number, { held, secondsMax }: Hold): boolean {
     const moved = bytes - this.#bytes;
     const hasBegun = awaited !== this.#awaited;
     this.#awaited = awaited;
     this.#bytes = bytes;
     if (awaited === 'nothing') return false;
-    if (awaited === 'response') {
-      if (hasBegun || moved > 0) this.#seconds = rate.idleSecondsMax;
-    } else if (hasBegun) {
-      this.#seconds =
-        awaited === 'body' ? Math.min(graceSeconds, rate.secondsMax) : rate.secondsMax;
-    } else this.#seconds = Math.min(this.#seconds + moved / rate.bytes, rate.secondsMax);
+    if (hasBegun) {
+      this.#seconds = awaited === 'body' ? Math.min(graceSeconds, secondsMax) : secondsMax;
+    } else if (moved > 0) {
+      // While the server makes a response, anything that moves shows that the client is there.
+      const bought =
+        awaited === 'response' ? secondsMax : moved / Math.max(bytesMin, held / heldSeconds);
+      this.#seconds = Math.min(this.#seconds + bought, secondsMax);
+    }
     this.#seconds -= 1;
     return this.#seconds < 0;
   }

@@ -3,173 +3,22 @@
  * head, the route, the handler, and the sending.
  */
 
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
-import type { MemoryPool, Reservation } from '../../memory-pool.ts';
 import type { createRouter } from '../../router.ts';
 import type { RunInTurn } from '../../scheduler.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyResponse, type Endpoint, HttpRequest, type HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
 import { ClientGone, RequestBody } from './body.ts';
-import { type Awaited, type DataRate, Patience } from './data-rate.ts';
+import type { Connection } from './connection.ts';
 import { checkMessage, hasBody, type Incoming, type Message, parseTarget } from './incoming.ts';
 import { clientLeftStatus, observeAtOnce } from './observe.ts';
 import { refuse } from './raw-response.ts';
 import { createResponseBatch, createSend, type SendDeps } from './send.ts';
-
-/** Memory of a waiting request: objects of Node, and the strings of each header. */
-const waitingRequestBytes = 4_096;
-const waitingHeaderBytes = 128;
-/** The rest of the read that contained the head: the body is not read further while it waits. */
-const waitingBodyBytes = 65_536;
-/** More than a read of 64 KiB can contain: reading stops while a request waits. */
-const waitingRequestsMax = 4_096;
-
-/**
- * One connection. Its requests run one after the other, in their order: each starts when the
- * response before it was written completely (RFC 9112 §9.3.2, R33).
- */
-export class Connection {
-  readonly socket: Socket;
-  /** The memory of the requests that wait, without their bodies. */
-  readonly #room: Reservation;
-  /** True when the socket no longer carries HTTP. */
-  isUpgraded = false;
-  /** True when invalid bytes were received; they are refused once. */
-  isRefused = false;
-  /** The response to the last request received, and the body of that request. */
-  #last: ServerResponse | undefined;
-  #body: RequestBody | undefined;
-  /** The response to the request that is running. */
-  #current: ServerResponse | undefined;
-  /** What ends the wait of each request that waits. */
-  readonly #waiting = new Set<() => void>();
-  readonly #patience = new Patience();
-
-  constructor(socket: Socket, pool: MemoryPool) {
-    this.socket = socket;
-    this.#room = pool.open();
-  }
-
-  /** The last response, unless it was written completely. Its request may still wait. */
-  get pending(): ServerResponse | undefined {
-    const last = this.#last;
-    return last === undefined || last.writableFinished || last.destroyed ? undefined : last;
-  }
-
-  /** Call it once a second. Closes the connection of a client that is too slow. */
-  sweep(rate: DataRate): void {
-    const { socket } = this;
-    const awaited = this.#awaited;
-    const bytes =
-      awaited === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
-    const isOver = this.#patience.isOver(awaited, bytes, rate);
-    if (awaited === 'nothing') {
-      this.#last = undefined;
-      this.#current = undefined;
-      this.#body = undefined;
-    }
-    if (!isOver) return;
-    // The handler that reads the body gets the error, which becomes the response.
-    if (awaited === 'body' && this.#body?.isAwaited === true) {
-      const reason = 'The body did not arrive in time.';
-      this.#body.leave(new AppError('request_timeout', reason, { close: true }));
-    } else socket.destroy();
-  }
-
-  get #awaited(): Awaited {
-    const { socket, pending } = this;
-    if (socket.writableLength > 0) return 'output';
-    const isComing = this.#last?.req.complete === false && !socket.isPaused();
-    if (pending === undefined) return isComing ? 'body' : 'nothing';
-    return isComing && this.#body?.isAwaited === true ? 'body' : 'response';
-  }
-
-  /** Call it when the socket is closed. */
-  end(): void {
-    this.#room.release();
-    for (const end of this.#waiting) end();
-  }
-
-  /**
-   * Returns undefined if the request may start now, or a promise that is fulfilled at its turn, or
-   * when the socket is closed before. `body`: of the request.
-   */
-  turn(outgoing: ServerResponse, body: RequestBody | undefined): Promise<void> | undefined {
-    this.#last = outgoing;
-    this.#body = body;
-    // Node assigns the socket to a response when the one before it was written completely.
-    if (outgoing.socket === null) return this.#wait(outgoing);
-    this.#current = outgoing;
-    return undefined;
-  }
-
-  /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
-  afterResponses(act: () => void): void {
-    const { pending } = this;
-    if (pending === undefined) act();
-    else {
-      pending.once('close', () => {
-        if (this.socket.writable) act();
-      });
-    }
-  }
-
-  /**
-   * Like `afterResponses`, after Node has detached the socket (upgrade, CONNECT): the pending
-   * responses still need its `drain` events.
-   */
-  afterResponsesDetached(act: () => void): void {
-    const { socket } = this;
-    const tell = (): void => void this.#current?.emit('drain');
-    socket.on('drain', tell);
-    this.afterResponses(() => {
-      socket.off('drain', tell);
-      act();
-    });
-  }
-
-  /** After invalid bytes in the last request: replaces its `run` by `act` if it still waits. */
-  replacePending(act: () => void): void {
-    const { pending } = this;
-    if (pending?.socket === null) {
-      pending.removeAllListeners('socket');
-      this.#runAtTurn(pending, act);
-    } else act();
-  }
-
-  #wait(outgoing: ServerResponse): Promise<void> {
-    const { req } = outgoing;
-    const headerBytes = (req.rawHeaders.length / 2) * waitingHeaderBytes;
-    const bytes = waitingRequestBytes + headerBytes + (hasBody(req) ? waitingBodyBytes : 0);
-    if (this.#waiting.size < waitingRequestsMax && this.#room.grow(bytes)) this.socket.pause();
-    else this.socket.destroy();
-    return new Promise((resolve) => {
-      this.#waiting.add(resolve);
-      this.#runAtTurn(outgoing, () => {
-        this.#waiting.delete(resolve);
-        this.#room.set(this.#room.bytes - bytes);
-        if (this.#waiting.size === 0) this.socket.resume();
-        resolve();
-      });
-    });
-  }
-
-  /** Runs in a later iteration of the event loop, so that other connections run in between. */
-  #runAtTurn(outgoing: ServerResponse, run: () => void): void {
-    outgoing.once('socket', () => {
-      this.#current = outgoing;
-      setImmediate(() => {
-        if (!this.socket.destroyed) run();
-      });
-    });
-  }
-}
 
 export interface ExchangeDeps extends SendDeps, ReturnType<typeof createRouter<Endpoint>> {
   /** The first part of every request id of this process. */
@@ -184,7 +33,7 @@ const noRequest = { method: '', endpoint: undefined, header: () => undefined };
 export type Listener = ReturnType<typeof createListener>;
 
 export function createListener(deps: ExchangeDeps) {
-  const { log, pool, observer, run } = deps;
+  const { log, observer, run } = deps;
   const state = { ...deps, closing: false, draining: false };
   let requests = 0;
   const nextId = (): string => {
@@ -202,7 +51,7 @@ export function createListener(deps: ExchangeDeps) {
       const { incoming, outgoing } = message;
       // The last response ended the connection; what follows until it is closed is ignored.
       if (!incoming.socket.writable) return;
-      const body = hasBody(incoming) ? new RequestBody(message, pool) : undefined;
+      const body = hasBody(incoming) ? new RequestBody(message, connection.memory) : undefined;
       const turn = connection.turn(outgoing, body);
       if (body?.state === 'unread') {
         // Most bodies arrive in the packets of their heads, and need not be waited for.
@@ -216,7 +65,7 @@ export function createListener(deps: ExchangeDeps) {
       }
       if (turn !== undefined) await turn;
       if (incoming.socket.destroyed) return body?.room?.release();
-      const request = new HttpRequest(nextId(), message, { body, pool, run });
+      const request = new HttpRequest(nextId(), message, { body, run, memory: connection.memory });
       observer?.begin();
       let response: HttpResponse;
       try {
@@ -232,6 +81,7 @@ export function createListener(deps: ExchangeDeps) {
       // A stream can fail at any time, and a stopping server may end the connection.
       if (state.closing || response.body instanceof Readable) send(request, response);
       else batch.send(request, response);
+      if (response.body instanceof Readable) connection.streams(outgoing);
     },
     /** Answers bytes that are not a request, and ends the connection. */
     refuse(socket: Socket, error: AppError): void {

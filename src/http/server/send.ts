@@ -6,7 +6,7 @@
 import type { ServerResponse } from 'node:http';
 import { finished, pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
-import { type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
+import { uncountedBytesMax } from '../../memory-pool.ts';
 import type { Cors } from '../origins.ts';
 import { toConditional } from '../etag.ts';
 import type { HttpRequest, HttpResponse } from '../message.ts';
@@ -17,8 +17,6 @@ import { clientLeftStatus, type Observer } from './observe.ts';
 /** What all responses of a server share. */
 export interface SendDeps {
   readonly log: Log;
-  /** Limits the memory of requests while they are served. */
-  readonly pool: MemoryPool;
   /** Undefined: pages of other origins cannot read responses. */
   readonly cors?: Cors | undefined;
   /** Notified of each finished request. */
@@ -95,9 +93,10 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   if (body instanceof Readable) {
     const { streamBytes, streamBytesMax = 0 } = response;
     if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
-    const room = context.pool.open();
-    if (!room.grow(streamBytesMax)) throw poolIsFull();
+    const room = request.memory.open();
+    if (streamBytesMax > 0 && !room.grow(streamBytesMax)) throw poolIsFull();
     outgoing.once('close', () => room.release());
+    response.room?.holdFor(request.memory);
     outgoing.writeHead(status, headers);
     writeStream(body, request, context.log);
     return 0;
@@ -105,7 +104,7 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isHead = request.method === 'HEAD';
   const isLarge = length > uncountedBytesMax && !isHead;
-  const room = isLarge ? context.pool.open() : undefined;
+  const room = isLarge ? request.memory.open() : undefined;
   if (room?.hasRoom(length) === false) throw poolIsFull();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
   if (status !== 204 && status !== 304) headers.push('Content-Length', String(length));

@@ -7,21 +7,29 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { AppError } from '../../errors.ts';
-import type { MemoryPool } from '../../memory-pool.ts';
-import { createDataRate } from './data-rate.ts';
-import { Connection, type Listener } from './exchange.ts';
+import type { ConnectionMemory, MemoryPool } from '../../memory-pool.ts';
+import { createArrivals } from './arrivals.ts';
+import { Connection } from './connection.ts';
+import type { Listener } from './exchange.ts';
 import { headerLinesMax, Incoming, type Message } from './incoming.ts';
 import { endGently } from './raw-response.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
-export type UpgradeListener = (incoming: Incoming, socket: Duplex, head: Buffer) => void;
+export type UpgradeListener = (
+  incoming: Incoming,
+  socket: Duplex,
+  handshake: { readonly head: Buffer; readonly memory: ConnectionMemory },
+) => void;
 
 interface HttpServerDeps {
   readonly listener: Listener;
   readonly upgrade: UpgradeListener;
   /** Limits the memory of requests while they are served. */
   readonly pool: MemoryPool;
-  readonly config: Pick<Config, 'connectionsMax' | 'idleTimeoutSeconds' | 'keepAliveSeconds'>;
+  readonly config: Pick<
+    Config,
+    'connectionsMax' | 'idleTimeoutSeconds' | 'keepAliveSeconds' | 'trustedProxies'
+  >;
   /** How long requests in flight may take after the stop; default: six seconds. */
   readonly drainSeconds?: number;
 }
@@ -52,23 +60,24 @@ export class HttpServer {
     const connections = this.#connections;
     const server = createNodeServer(config);
     this.#server = server;
-    const nextRate = createDataRate(pool, config.idleTimeoutSeconds);
     const timer = setInterval(() => {
-      const rate = nextRate();
-      for (const connection of connections.values()) connection.sweep(rate);
+      for (const connection of connections.values()) connection.sweep(config.idleTimeoutSeconds);
     }, 1_000).unref();
     server.once('close', () => clearInterval(timer));
 
+    const arrivals = createArrivals(config.trustedProxies, () => performance.now());
     server.on('connection', (socket: Socket) => {
       const connection = new Connection(socket, pool);
       connections.set(socket, connection);
       // Node keeps the address once it was asked for: the log needs it after the client has left.
-      void socket.remoteAddress;
+      const { remoteAddress = '' } = socket;
+      readLater(socket, arrivals.delay(remoteAddress));
       // Node removes its own listener at an upgrade; without one a reset would end the process.
       socket.on('error', ignoreReset);
       socket.once('close', () => {
         connections.delete(socket);
         connection.end();
+        if (connection.isCostly) arrivals.slowDown(remoteAddress);
       });
     });
     // Node can still emit the other events for a connection that is closed.
@@ -85,7 +94,7 @@ export class HttpServer {
       const connection = connections.get(socket as Socket);
       connection?.afterResponsesDetached(() => {
         connection.isUpgraded = true;
-        upgrade(incoming, socket, head);
+        upgrade(incoming, socket, { head, memory: connection.memory });
       });
     });
     server.on('connect', (_incoming, socket) => {
@@ -170,6 +179,14 @@ function createNodeServer(config: HttpServerDeps['config']): Server {
   // A client may half-close the connection after its request and wait for the response.
   Object.assign(server, { httpAllowHalfOpen: true }); // public, but not in Node's types
   return server;
+}
+
+/** What arrives meanwhile stays in the buffers of the operating system. */
+function readLater(socket: Socket, milliseconds: number): void {
+  if (milliseconds === 0) return;
+  // Node begins to read in a tick of its own.
+  queueMicrotask(() => socket.pause());
+  setTimeout(() => socket.resume(), milliseconds).unref();
 }
 
 /** Node destroys a socket after an error. */

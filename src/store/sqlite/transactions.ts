@@ -106,7 +106,7 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
     read() {
       if (!isWriting) reading.read();
     },
-    share: reading.share,
+    share: () => reading.share(),
     flush() {
       while (waiting.length > 0 && commitSome(0));
     },
