@@ -1,0 +1,146 @@
+/** Clients that mean well, beside an attack: what part of what they ask for is refused? */
+
+import { request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { form } from './attacks.js';
+import { connectReady, subscribe } from './ws-clients.js';
+
+/** Of one kind of request. */
+export interface Share {
+  asked: number;
+  /** Not answered as it should be: an error, a connection that was cut, or nothing for long. */
+  refused: number;
+}
+
+const patienceMilliseconds = 30_000;
+/** Of an upload, each quarter of a second: 4 KB/s. */
+const pieceBytes = 1_000;
+const pieceMilliseconds = 250;
+
+/** `post`: the id of one that is there, and that nobody else writes to. */
+export async function startHonest(port: number, post: string) {
+  const names = ['uploads', 'slow posts', 'reads', 'queries', 'comments', 'events', 'logins'];
+  const shares = new Map<string, Share>(names.map((name) => [name, { asked: 0, refused: 0 }]));
+  const over = new AbortController();
+  const repeat = async (
+    name: string,
+    milliseconds: number,
+    ask: (round: number) => Promise<boolean>,
+  ): Promise<void> => {
+    for (let round = 0; !over.signal.aborted; round += 1) {
+      const isServed = await ask(round).catch(() => false);
+      note(shares, name, isServed);
+      await delay(milliseconds);
+    }
+  };
+  const send = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const signal = AbortSignal.timeout(patienceMilliseconds);
+    return fetch(`http://127.0.0.1:${port}${path}`, { signal, ...init });
+  };
+  const sendJson = (path: string, body: unknown, headers = {}): Promise<Response> =>
+    send(path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'Content-Type': 'application/json', ...headers },
+    });
+
+  const events = await connectReady(port);
+  const query = `subscription { commentAdded(postId: "${post}") { content } }`;
+  events.send(subscribe('s', query));
+  await events.settle();
+  const credentials = { username: 'user', password: 'password' };
+  const upload = (): Promise<boolean> => sendSlowly(port, uploaded);
+  const running = [
+    repeat('uploads', 0, upload),
+    repeat('uploads', 0, upload),
+    repeat('slow posts', 0, () => sendSlowly(port, posted)),
+    repeat('reads', 100, async (round) => {
+      const path = round % 2 === 0 ? `/posts/${post}` : '/api/todos?limit=5';
+      return isGood(await send(path), 200);
+    }),
+    repeat('queries', 100, async () => {
+      const text = await (
+        await sendJson('/graphql', { query: '{ allPosts(first: 3) { id } }' })
+      ).text();
+      return text.startsWith('{"data":{"allPosts"');
+    }),
+    repeat('comments', 250, async (round) => {
+      const content = { content: `${round}` };
+      return isGood(await sendJson(`/posts/${post}/comments`, content), 201);
+    }),
+    repeat('logins', 1_000, async (round) => {
+      const headers = { 'X-Forwarded-For': `192.0.2.${round % 8}` };
+      return isGood(await sendJson('/auth/login', credentials, headers), 200);
+    }),
+  ];
+
+  return {
+    /** Waits for what is under way. Resolves with the part that was refused, by kind. */
+    async stop(): Promise<ReadonlyMap<string, Readonly<Share>>> {
+      over.abort();
+      await Promise.all(running);
+      const stored = shares.get('comments') ?? { asked: 0, refused: 0 };
+      const due = stored.asked - stored.refused;
+      for (let waited = 0; events.received.length < due && waited < patienceMilliseconds;) {
+        await delay(100);
+        waited += 100;
+      }
+      const missing = Math.max(0, due - events.received.length);
+      shares.set('events', { asked: due, refused: missing });
+      events.socket.terminate();
+      return shares;
+    },
+  };
+}
+
+function note(shares: ReadonlyMap<string, Share>, name: string, isServed: boolean): void {
+  const share = shares.get(name);
+  if (share === undefined) return;
+  share.asked += 1;
+  if (!isServed) share.refused += 1;
+}
+
+async function isGood(response: Response, status: number): Promise<boolean> {
+  await response.arrayBuffer();
+  return response.status === status;
+}
+
+interface SlowRequest {
+  readonly path: string;
+  readonly type: string;
+  readonly text: string;
+}
+const disposition = 'Content-Disposition: form-data; name="f"; filename="honest.txt"';
+const uploaded: SlowRequest = {
+  path: '/api/multiparts/list',
+  type: form,
+  text: `--b\r\n${disposition}\r\n\r\n${'x'.repeat(60_000)}\r\n--b--\r\n`,
+};
+const posted: SlowRequest = {
+  path: '/posts',
+  type: 'application/json',
+  text: JSON.stringify({ title: 't', content: 'x'.repeat(14_000) }),
+};
+
+/** A body at 4 KB/s. Whether it was taken. */
+async function sendSlowly(port: number, { path, type, text }: SlowRequest): Promise<boolean> {
+  const body = Buffer.from(text);
+  const headers = { 'Content-Type': type, 'Content-Length': body.length };
+  const asking = request({ port, path, method: 'POST', agent: false, headers });
+  const ended = new AbortController();
+  const answered = new Promise<number>((resolve) => {
+    asking.once('response', (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    asking.on('error', () => resolve(0)).once('close', () => resolve(0));
+  });
+  void answered.then(() => ended.abort());
+  for (let at = 0; at < body.length && !ended.signal.aborted; at += pieceBytes) {
+    asking.write(body.subarray(at, at + pieceBytes));
+    await delay(pieceMilliseconds);
+  }
+  const status = await Promise.race([answered, delay(patienceMilliseconds, 0)]);
+  asking.destroy();
+  return status === 200 || status === 201;
+}

@@ -1,0 +1,185 @@
+/**
+ * Attacks on the turns of others and on memory that has no end in sight (R47): work that is long
+ * for few bytes, requests that wait, and connections that need not move. All together they have
+ * fewer connections than a heap of 256 MiB allows.
+ */
+
+import { connect } from 'node:net';
+import { type Attack, form, get, held, many, post, repeated, silent, sockets } from './attacks.js';
+
+const jsonPatch = 'application/json-patch+json';
+const mergePatch = 'application/merge-patch+json';
+
+/** Documents that are stored before, by the ids of their articles. */
+export const documents: Readonly<Record<string, () => string>> = {
+  11: () => `{"id":11,"title":"t",${members('\\n\\t'.repeat(6))}}`,
+  12: () => `{"id":12,"title":"t",${members('a name that is plain ')}}`,
+  13: () => `{"id":13,"title":"t","a":[${many(49_000, String).join()}]}`,
+  14: () => '{"id":14,"title":"t"}',
+};
+
+/** Titles that take long to be written in upper case, stored before. */
+export const longTitle = 'ΐ'.repeat(250_000);
+
+function members(prefix: string, value = '1'): string {
+  return many(24_000, (at) => `"${prefix}${at}":${value}`).join();
+}
+
+/** The same body again and again: made once, as late as possible. */
+function patches(place: string, type: string, make: () => string): Attack {
+  let body: string | undefined;
+  const path = (): string => `/api/articles${place}`;
+  return repeated('PATCH', { path, type, body: () => (body ??= make()) }, 10);
+}
+
+function posts(count: number, path: string, make: (round: number) => string): Attack {
+  return repeated('POST', { path: () => path, body: make }, count);
+}
+
+/** No two are equal, so that no response is made for several. */
+function heavyQuery(round: number): object {
+  const fields = many(20, (at) => `a${at}: allPosts(first: 600) { id }`);
+  return { query: `{ ${fields.join(' ')} }`, extensions: { round } };
+}
+
+/** An id that no post has. */
+function nothing(round: number): string {
+  return `019b8d5e-9c00-7000-8000-${(0x10_00_00_00_00_00 + round).toString(16)}`;
+}
+
+function afterNothing(round: number): object {
+  const fields = many(
+    50,
+    (at) => `a${at}: allPosts(first: 1, after: "${nothing(round + at)}") { id }`,
+  );
+  return { query: `{ ${fields.join(' ')} }` };
+}
+
+/** Of a query that takes a variable, which is long. */
+const longVariable = (number: number, length: number): object => ({
+  query: 'subscription ($p: String) { commentAdded(postId: $p) { id } }',
+  variables: { p: `${number}${'x'.repeat(length)}` },
+});
+
+function eventStream(payload: object): string {
+  const body = post('/graphql', JSON.stringify(payload));
+  return body.replace('Host: a', 'Host: a\r\nAccept: text/event-stream');
+}
+
+const init = '{"type":"connection_init"}';
+const subscribe = (id: number | string, payload: object): string =>
+  JSON.stringify({ id: String(id), type: 'subscribe', payload });
+
+/** Sends chunks of a byte as fast as they are taken, and connects again at once. */
+function chunks(path: string, type: string): Attack {
+  const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n`;
+  const bytes = Buffer.from('1\r\n \r\n'.repeat(100_000));
+  const open = ({ port }: { readonly port: number }) => {
+    const socket = connect(port, '127.0.0.1').resume();
+    const more = (): void => {
+      if (!socket.destroyed && socket.write(bytes)) setImmediate(more);
+    };
+    socket.once('connect', () => socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n`));
+    return socket.once('connect', more).on('drain', more);
+  };
+  return held(3, open, 0);
+}
+
+/** Makes a post with many comments, and removes it. */
+const removals: Attack = async ({ port }) => {
+  const url = `http://127.0.0.1:${port}`;
+  const headers = { 'Content-Type': 'application/json' };
+  const fields = many(50, (at) => `a${at}: addComment(commentInput: $i)`);
+  const query = `mutation ($i: CommentInput!) { ${fields.join(' ')} }`;
+  const send = (path: string, body: unknown): Promise<Response> =>
+    fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  const round = async (): Promise<void> => {
+    const { headers: given } = await send('/posts', { title: 't', content: 'c' });
+    const path = given.get('location') ?? '/posts/none';
+    const variables = { i: { postId: path.slice('/posts/'.length), content: 'c' } };
+    const batch = many(20, () => ({ query, variables }));
+    for (let thousand = 0; thousand < 20; thousand += 1)
+      await (await send('/graphql', batch)).text();
+    await fetch(url + path, { method: 'DELETE' });
+  };
+  for (;;) await round().catch(() => undefined);
+};
+
+const smallMerge = (): string => '{"x":"12345"}';
+const smallTest = (): string => '[{"op":"test","path":"/title","value":"t"}]';
+const smallAdd = (): string => '[{"op":"add","path":"/0/x","value":1}]';
+const nulls = (): string => `{${members('a name that is plain ', 'null')},"title":"t"}`;
+const moves = (): string =>
+  JSON.stringify(many(1_000, () => ({ op: 'move', from: '/a/0', path: '/a/-' })));
+const waiting = (): string => {
+  const value = JSON.parse(`[${'{},'.repeat(5_380)}{}]`) as unknown;
+  return JSON.stringify([{ op: 'add', path: '/w', value }]);
+};
+
+export const turnAttacks: Readonly<Record<string, Attack>> = {
+  'merge patches of a large article, names with escapes': patches('/11', mergePatch, smallMerge),
+  'merge patches of a large article, plain names': patches('/12', mergePatch, smallMerge),
+  'JSON Patches of a large article': patches('/11', jsonPatch, smallTest),
+  'merge patches that remove what is not there': patches('/14', mergePatch, nulls),
+  'JSON Patches of a thousand moves': patches('/13', jsonPatch, moves),
+  'patches of 16 KiB that wait': patches('/14', jsonPatch, waiting),
+  'patches of all articles': patches('', jsonPatch, smallAdd),
+  'posts of names with escapes': posts(3, '/posts', () => `{${members('\\n\\t')}}`),
+  'posts of long numbers': posts(3, '/posts', () => {
+    const numbers = many(16_000, () => '0.5000000000000000000000').join();
+    return `{"a":[${numbers}]}`;
+  }),
+  'queries that are long': posts(10, '/graphql', (round) => JSON.stringify(heavyQuery(round))),
+  'batches of one query': posts(10, '/graphql', (round) => JSON.stringify([heavyQuery(round)])),
+  'queries on WebSockets': sockets(5, 'graphql-transport-ws', (number) => [
+    init,
+    ...many(20, (at) => subscribe(at, heavyQuery(1e6 * (number + 1) + at))),
+  ]),
+  'subscriptions of long variables on a WebSocket': sockets(1, 'graphql-transport-ws', (number) => [
+    init,
+    ...many(80, (at) => subscribe(at, longVariable(100 * number + at, 62_000))),
+  ]),
+  'event streams of long variables': silent(6, () => eventStream(longVariable(0, 255_000))),
+  'requests behind an event stream': silent(10, () => {
+    const stream = eventStream({ query: 'subscription { commentAdded { id } }' });
+    return stream + get('/hello').repeat(1_900);
+  }),
+  'pages after nothing': repeated(
+    'GET',
+    { path: (_target, round) => `/posts?limit=1&after=${nothing(round)}` },
+    5,
+  ),
+  'documents of pages after nothing': posts(2, '/graphql', (round) =>
+    JSON.stringify(many(20, () => afterNothing(round * 50))),
+  ),
+  'chunks of a byte, a post': chunks('/posts', 'application/json'),
+  'chunks of a byte, an upload': chunks('/api/multiparts/list', form),
+  'chunks of a byte, a query': chunks('/graphql', 'application/json'),
+  'chunks of a byte, unread': chunks('/hello', 'application/json'),
+  'posts of many comments, removed': removals,
+  'logins from sixty addresses': repeated(
+    'POST',
+    {
+      path: () => '/auth/login',
+      body: (round) => JSON.stringify({ username: `nobody${round}`, password: 'wrong' }),
+      headers: (round) => ({ 'X-Forwarded-For': `10.0.${round % 60}.1` }),
+    },
+    16,
+  ),
+  'subscriptions of many aliases': sockets(5, 'graphql-transport-ws', (number) => [
+    init,
+    ...many(90, (at) => {
+      const fields = many(48, (alias) => `a${alias}: content`).join(' ');
+      const query = `subscription { commentAdded { b${number}_${at}: content ${fields} } }`;
+      return subscribe(at, { query });
+    }),
+  ]),
+  'comments for them': repeated('POST', {
+    path: ({ posts: [id = ''] }) => `/posts/${id}/comments`,
+    body: () => JSON.stringify({ content: 'x'.repeat(76_000) }),
+  }),
+  'titles in upper case': posts(10, '/graphql', (round) => {
+    const page = 'allPosts(first: 30) { title }';
+    return JSON.stringify({ query: `{ a: ${page} b: ${page} }`, extensions: { round } });
+  }),
+};
