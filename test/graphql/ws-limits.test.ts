@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { ConnectionMemory } from '../../dist/memory-pool.js';
 import type { Engine } from '../../dist/graphql/engine.js';
 import { operationBytes } from '../../dist/graphql/ws/operation.js';
 import { startEndpoint } from '../support/graphql-endpoint.js';
@@ -108,9 +109,11 @@ describe('operations', { concurrency: 4 }, () => {
   test('memory that others fill is no fault of the client, who may try again', async (t) => {
     const endpoint = await startEndpoint(t);
     const client = await connectReady(endpoint.port);
-    const others = endpoint.pool.open();
+    const others = new ConnectionMemory(endpoint.pool).openLasting();
     others.set(endpoint.pool.bytesMax);
-    const { type, payload } = await client.ask(subscribe('1', '{ __typename }'));
+    // More than counts as part of a connection.
+    const query = `{ __typename } #${'x'.repeat(20_000)}`;
+    const { type, payload } = await client.ask(subscribe('1', query));
     assert.equal(type, 'error');
     const extensions = { code: 'UNAVAILABLE', retryAfterSeconds: 1 };
     const message = 'The server is serving too much at once.';
