@@ -71,6 +71,8 @@ export class RequestContext {
   readonly records: Records;
   readonly #limits: ContextLimits;
   #reservation: Reservation | undefined;
+  /** Records of lists that the store answered later. */
+  #arrived = 0;
   /** Settles when the operation may go on; undefined while it is small. */
   #place: Promise<void> | undefined;
   /** What the results hold. */
@@ -129,32 +131,7 @@ export class RequestContext {
   readList<T extends object>(
     list: List<T>,
     info: GraphQLResolveInfo,
-    range: Range = {},
-  ): MaybePromise<readonly T[]> {
-    const read = this.#readWhole(list, info, range);
-    return isPromise(read) ? read.then(this.#goOn) : read;
-  }
-
-  /** Call it when the operation was executed: another large one may go on. */
-  endExecution(): void {
-    void this.#place?.then(this.#limits.places.leave);
-    this.#place = undefined;
-  }
-
-  /**
-   * A store that answers later answers many operations at once. They would all go on in one call
-   * of the event loop, so that those with many objects need a place to do so.
-   */
-  readonly #goOn = <T>(records: readonly T[]): MaybePromise<readonly T[]> => {
-    if (this.#held.objects <= smallObjectsMax) return records;
-    this.#place ??= this.#limits.places.take();
-    return this.#place.then(() => records);
-  };
-
-  #readWhole<T extends object>(
-    list: List<T>,
-    info: GraphQLResolveInfo,
-    { after, limit = Number.POSITIVE_INFINITY }: Range,
+    { after, limit = Number.POSITIVE_INFINITY }: Range = {},
   ): MaybePromise<readonly T[]> {
     const portion = new Portion();
     const share = info.path.prev === undefined ? 1 : nestedShare;
@@ -190,8 +167,26 @@ export class RequestContext {
       // One more than there is room for tells that the list does not fit.
       const most = this.#objectsLeft(share) + 1;
       const first = Math.min(limit === Infinity ? firstRecords : limit, most);
-      return andThen(list.read({ after, limit: first }), (page) => take(page));
+      const read = list.read({ after, limit: first });
+      return isPromise(read) ? read.then((page) => this.#goOn(page, take)) : take(read);
     });
+  }
+
+  /**
+   * A store that answers later answers many operations at once. They would all go on in one call
+   * of the event loop, so that those with many objects need a place to do so.
+   */
+  #goOn<T>(page: Page<T>, take: (page: Page<T>) => MaybePromise<readonly T[]>) {
+    this.#arrived += page.records.length;
+    if (this.#arrived <= smallObjectsMax) return take(page);
+    this.#place ??= this.#limits.places.take();
+    return this.#place.then(() => take(page));
+  }
+
+  /** Call it when the operation was executed: another large one may go on. */
+  endExecution(): void {
+    void this.#place?.then(this.#limits.places.leave);
+    this.#place = undefined;
   }
 
   /** Returns its memory to the pool. */

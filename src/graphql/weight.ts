@@ -167,17 +167,22 @@ function turnIn(waiting: (() => void)[]): Promise<void> {
 export function createPlaces(max: number) {
   const waiting: (() => void)[] = [];
   let taken = 0;
+  let isScheduled = false;
   const giveLater = (): void => {
+    if (isScheduled || taken >= max || waiting.length === 0) return;
+    isScheduled = true;
     setImmediate(() => {
-      if (taken >= max || waiting.length === 0) return;
+      isScheduled = false;
       taken += 1;
       waiting.shift()?.();
+      giveLater();
     });
   };
   return {
     take(): Promise<void> {
+      const given = turnIn(waiting);
       giveLater();
-      return turnIn(waiting);
+      return given;
     },
     leave: (): void => {
       taken -= 1;

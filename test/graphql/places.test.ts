@@ -1,0 +1,62 @@
+/** How large operations go on when their store answers many of them at once. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { createPlaces } from '../../dist/graphql/weight.js';
+import type { List, Store } from '../../dist/store/store.js';
+import { startGraphql } from '../support/graphql.js';
+
+test('places are given one in an iteration of the event loop, and so many at a time', async () => {
+  const places = createPlaces(2);
+  let given = 0;
+  for (let count = 0; count < 5; count += 1) void places.take().then(() => (given += 1));
+  const seen: number[] = [];
+  for (let iteration = 0; iteration < 4; iteration += 1) {
+    await nextIteration();
+    seen.push(given);
+  }
+  assert.deepEqual(seen, [1, 2, 2, 2]);
+  for (const expected of [3, 4, 5]) {
+    places.leave();
+    await nextIteration();
+    await nextIteration();
+    assert.equal(given, expected);
+  }
+});
+
+/** A store that answers all lists of posts at the same moment. */
+function answeringAtOnce(answer: Promise<void>) {
+  return (memory: Store): Store => {
+    const all: List<never> = {
+      ...(memory.posts.all as List<never>),
+      read: async (range) => {
+        await answer;
+        return memory.posts.all.read(range) as ReturnType<List<never>['read']>;
+      },
+    };
+    return { ...memory, posts: { ...memory.posts, all } };
+  };
+}
+
+for (const [posts, expected] of [
+  [300, 6],
+  [10, 1],
+] as const) {
+  test(`six operations of ${posts} records end in ${expected} iterations`, async () => {
+    let send = (): void => undefined;
+    const answer = new Promise<void>((resolve) => (send = resolve));
+    const graphql = startGraphql({ posts, wrap: answeringAtOnce(answer) });
+    let iteration = 0;
+    const ended: number[] = [];
+    const operations = Array.from({ length: 6 }, async () => {
+      await graphql.run('{ allPosts { id } }');
+      ended.push(iteration);
+    });
+    await nextIteration();
+    send();
+    for (; ended.length < 6 && iteration < 100; iteration += 1) await nextIteration();
+    await Promise.all(operations);
+    assert.equal(new Set(ended).size, expected, ended.join());
+  });
+}
