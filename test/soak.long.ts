@@ -136,7 +136,8 @@ for (const heap of heaps) {
     t.diagnostic(`/hello ${describeGap(gap)}, ${gap.calls} calls`);
     t.diagnostic(JSON.stringify(Object.fromEntries(shares)));
     assertWithinMemory(t, program, line);
-    assertServed(gap);
+    // All attacks take the two processors of a small machine too.
+    assertServed(gap, 10_000);
     for (const [kind, { asked, refused }] of shares) {
       assert.ok(asked > 0, `no ${kind}`);
       const share = refused / asked;

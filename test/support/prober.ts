@@ -82,8 +82,8 @@ export function keepOthersServed(
   });
 }
 
-export function assertServed(gap: Gap): void {
-  assert.ok(gap.own < gapMilliseconds, `/hello of ${gap.name}: ${describeGap(gap)}`);
+export function assertServed(gap: Gap, milliseconds = gapMilliseconds): void {
+  assert.ok(gap.own < milliseconds, `/hello of ${gap.name}: ${describeGap(gap)}`);
 }
 
 export function describeGap({ waited, own }: Gap): string {

@@ -75,7 +75,7 @@ function chunks(path: string, type: string): Attack {
   const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n`;
   const bytes = Buffer.from('1\r\n \r\n'.repeat(100_000));
   const open = ({ port }: { readonly port: number }) => {
-    const socket = connect(port, '127.0.0.1').resume();
+    const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }).resume();
     const more = (): void => {
       if (!socket.destroyed && socket.write(bytes)) setImmediate(more);
     };

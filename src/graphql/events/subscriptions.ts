@@ -12,6 +12,7 @@ import { AppError, toStack } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Account, Comment } from '../../store/model.ts';
+import { createScheduler, type Scheduler } from '../../scheduler.ts';
 import type { Store } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
@@ -23,7 +24,7 @@ import { createViewers } from './viewers.ts';
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
 interface SubscriptionsDeps {
-  readonly engine: Pick<Engine, 'subscribe' | 'scheduler'>;
+  readonly engine: Pick<Engine, 'subscribe'>;
   /** Limit on different subscriptions: each is executed once per event. */
   readonly distinctMax: number;
   /** Accounts for the operations of groups, and for events queued for slow clients. */
@@ -38,6 +39,8 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, metrics } = deps;
   const groups = new Map<string, Group>();
   const line = createEventLine(deps);
+  // Events have turns of their own: they must not wait behind what others ask for.
+  const scheduler = createScheduler();
   const viewers = createViewers(deps.isCurrent);
   let closed = false;
   let opened = 0;
@@ -49,7 +52,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
     const weightEach = countFields(operation.document);
-    const group = new Group(deps, { line, weightEach }, () => {
+    const group = new Group(deps, { line, scheduler, weightEach }, () => {
       groups.delete(key);
       room.release();
     });
@@ -128,13 +131,18 @@ function countFields(document: DocumentNode): number {
 /** Subscribers served in one work. */
 const subscribersAtOnce = 64;
 
+interface GroupParts {
+  readonly line: EventLine;
+  readonly scheduler: Scheduler;
+  /** The length of an event is at most so many times that of its comment. */
+  readonly weightEach: number;
+}
+
 /** Equal subscriptions: reads the source, executes each event once and delivers it. */
 class Group {
   readonly subscribers = new Set<Subscriber>();
   readonly #deps: SubscriptionsDeps;
-  readonly #line: EventLine;
-  /** The length of an event is at most so many times that of its comment. */
-  readonly #weightEach: number;
+  readonly #parts: GroupParts;
   /** Called once, when the group ends. */
   readonly #forget: () => void;
   #events: AsyncIterator<Comment> | undefined;
@@ -142,14 +150,9 @@ class Group {
   #turn = 0;
   #ended = false;
 
-  constructor(
-    deps: SubscriptionsDeps,
-    { line, weightEach }: { readonly line: EventLine; readonly weightEach: number },
-    forget: () => void,
-  ) {
+  constructor(deps: SubscriptionsDeps, parts: GroupParts, forget: () => void) {
     this.#deps = deps;
-    this.#line = line;
-    this.#weightEach = weightEach;
+    this.#parts = parts;
     this.#forget = forget;
   }
 
@@ -193,9 +196,10 @@ class Group {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { value } = event;
-      await this.#line((value.content.length + fieldLength) * this.#weightEach, async () => {
+      const { line, weightEach } = this.#parts;
+      await line((value.content.length + fieldLength) * weightEach, async () => {
         if (this.#ended) return;
-        const json = await this.#deps.engine.scheduler.run(() => toJson(value));
+        const json = await this.#parts.scheduler.run(() => toJson(value));
         await this.#deliver(Buffer.from(json));
       });
     }
@@ -203,8 +207,8 @@ class Group {
 
   /** Subscribers that join meanwhile do not get the event. */
   async #deliver(json: Buffer): Promise<void> {
-    const { engine, pool, metrics } = this.#deps;
-    const { scheduler } = engine;
+    const { pool, metrics } = this.#deps;
+    const { scheduler } = this.#parts;
     const event = new SharedEvent(json, pool, scheduler.turns === this.#turn);
     this.#turn = scheduler.turns;
     const subscribers = Array.from(this.subscribers);
