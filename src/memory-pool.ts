@@ -18,6 +18,8 @@ const reservationShare = 0.75;
 /** The share of what has no end in sight, and that of one connection in it. */
 const lastingShare = 1 / 8;
 const connectionShare = 1 / 64;
+/** … and at least: the pool of a small heap is small. */
+const connectionBytesMin = 512 * 1024;
 
 interface Purse {
   /** True if a reservation of `held` bytes can be raised by `bytes`. */
@@ -96,7 +98,8 @@ class LastingPurse implements Purse {
     const counted = this.#countedAfter(bytes);
     if (counted === 0) return true;
     const others = lastingBytes - this.#countedAfter(0);
-    return counted <= bytesMax * connectionShare && others + counted <= bytesMax * lastingShare;
+    const own = Math.max(bytesMax * connectionShare, connectionBytesMin);
+    return counted <= own && others + counted <= bytesMax * lastingShare;
   }
 
   add(bytes: number): void {

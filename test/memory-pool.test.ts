@@ -35,27 +35,33 @@ test('who asks whether there is room reserves nothing', () => {
 });
 
 test('what has no end in sight has an eighth, a connection a 64th, and takes nothing from others', () => {
-  const pool = new MemoryPool(6_400_000);
+  const pool = new MemoryPool(64_000_000);
   const memories = Array.from({ length: 10 }, () => new ConnectionMemory(pool));
   const [first, second] = memories.map((memory) => memory.openLasting());
   // The first 16 KiB are part of the connection.
-  assert.equal(first?.grow(16_384 + 100_001), false);
-  assert.ok(first?.grow(16_384 + 100_000));
+  assert.equal(first?.grow(16_384 + 1_000_001), false);
+  assert.ok(first?.grow(16_384 + 1_000_000));
   assert.equal(memories[0]?.openLasting().grow(1), false);
   assert.deepEqual(
     [pool.bytes, pool.lastingBytes, memories[0]?.bytes],
-    [100_000, 100_000, 116_384],
+    [1_000_000, 1_000_000, 1_016_384],
   );
-  assert.ok(second?.grow(50_000));
-  const taken = memories.slice(2).filter((memory) => memory.openLasting().grow(116_384));
+  assert.ok(second?.grow(500_000));
+  const taken = memories.slice(2).filter((memory) => memory.openLasting().grow(1_016_384));
   assert.equal(taken.length, 6);
-  assert.equal(pool.lastingBytes, 733_616);
+  assert.equal(pool.lastingBytes, 7_483_616);
   // With the second purse full, a connection still has its own part, and the first purse is whole.
   assert.ok(memories.at(-1)?.openLasting().grow(16_384));
   assert.equal(pool.isOver, false);
-  assert.ok(pool.open().grow(4_200_000));
+  assert.ok(pool.open().grow(42_000_000));
   first?.release();
-  assert.deepEqual([memories[0]?.bytes, pool.lastingBytes], [0, 633_616]);
+  assert.deepEqual([memories[0]?.bytes, pool.lastingBytes], [0, 6_483_616]);
+});
+
+test('of a small pool a connection may have half a mebibyte without an end in sight', () => {
+  const room = new ConnectionMemory(new MemoryPool(6_400_000)).openLasting();
+  assert.equal(room.grow(16_384 + 524_289), false);
+  assert.ok(room.grow(16_384 + 524_288));
 });
 
 test('a connection holds what it opens, and what is handed to it', () => {

@@ -40,3 +40,8 @@ export function tooMuch({ objects, bytes, recordBytes }: ContextLimits): Request
     'of records; ask for less at a time, with `first` and `after`.';
   return new RequestError([toRefusal(new AppError('content_too_large', message))]);
 }
+
+/** The error of what a store answers when the operation has ended: nobody gets it. */
+export function hasEnded(): Error {
+  return new Error('The operation has ended.');
+}

@@ -19,8 +19,8 @@ import { type ConnectionMemory, type Reservation, uncountedBytesMax } from '../m
 import type { List, Page, Range, Records, Store } from '../store/store.ts';
 import type { Account, Comment } from '../store/model.ts';
 import { errorsMax } from './errors.ts';
-import { type ContextLimits, tooMuch } from './context-limits.ts';
-import { addLengths, createGate, Portion, type Selection } from './weight.ts';
+import { type ContextLimits, hasEnded, tooMuch } from './context-limits.ts';
+import { addLengths, createGate, type Gate, Portion, type Selection } from './weight.ts';
 
 /** Dependencies that all operations share. */
 export interface ContextDeps extends Pick<Access, 'writesNeedToken' | 'readsNeedToken'> {
@@ -84,9 +84,10 @@ export class RequestContext {
   #recordBytes = 0;
   /** Of results, lists that are being read, records and JSON; approximate. */
   #memory = 0;
-  readonly #readInTurn = createGate(listsAtOnce);
+  #isExecuting = false;
+  #readInTurn: Gate | undefined;
   /** One list of several pages at a time, so that each knows what room there is. */
-  readonly #readLong = createGate(1);
+  #readLong: Gate | undefined;
   /**
    * Set beyond the limits, and permanent: a RequestError if the request asks for too much,
    * `overloaded` if all requests together hold too much.
@@ -151,7 +152,8 @@ export class RequestContext {
       }
       const readOn = (): MaybePromise<readonly T[]> =>
         andThen(next(), (following) => take(following, all));
-      return earlier.length > 0 ? readOn() : this.#readLong(() => checkLength(readOn));
+      if (earlier.length > 0) return readOn();
+      return (this.#readLong ??= createGate(1))(() => checkLength(readOn));
     };
     /** So that a list which is too long is not read to learn that. */
     const checkLength = (readOn: () => MaybePromise<readonly T[]>) => {
@@ -163,13 +165,15 @@ export class RequestContext {
         return readOn();
       });
     };
-    return this.#readInTurn(() => {
+    const readFirst = (): MaybePromise<readonly T[]> => {
       // One more than there is room for tells that the list does not fit.
       const most = this.#objectsLeft(share) + 1;
       const first = Math.min(limit === Infinity ? firstRecords : limit, most);
       const read = list.read({ after, limit: first });
       return isPromise(read) ? read.then((page) => this.#goOn(page, take)) : take(read);
-    });
+    };
+    if (this.deps.store.keepsObjects) return readFirst();
+    return (this.#readInTurn ??= createGate(listsAtOnce))(readFirst);
   }
 
   /**
@@ -177,20 +181,30 @@ export class RequestContext {
    * of the event loop, so that those with many objects need a place to do so.
    */
   #goOn<T>(page: Page<T>, take: (page: Page<T>) => MaybePromise<readonly T[]>) {
+    if (!this.#isExecuting) throw hasEnded();
     this.#arrived += page.records.length;
     if (this.#arrived <= smallObjectsMax) return take(page);
     this.#place ??= this.#limits.places.take();
     return this.#place.then(() => take(page));
   }
 
-  /** Call it when the operation was executed: another large one may go on. */
+  beginExecution(): void {
+    this.#isExecuting = true;
+  }
+
+  /**
+   * Call it when the operation was executed: another large one may go on. What the store answers
+   * after that, because another field has failed before, is dropped.
+   */
   endExecution(): void {
+    this.#isExecuting = false;
     void this.#place?.then(this.#limits.places.leave);
     this.#place = undefined;
   }
 
-  /** Returns its memory to the pool. */
+  /** Returns its memory to the pool. Nothing can be charged after that. */
   release(): void {
+    this.#refusal ??= hasEnded();
     this.#reservation?.release();
     this.#reservation = undefined;
   }

@@ -100,10 +100,7 @@ export function createEngine(deps: EngineDeps) {
         throw new RequestError(toErrors(error, log, requestId));
       }
     },
-    /**
-     * If every operation needs a token (R36), returns its account, and throws or rejects without
-     * one.
-     */
+    /** The account, if operations need a token (R36); throws, or rejects, without one. */
     authorize,
     /**
      * Executes a query or mutation. Rejects with a RequestError if it has no data, with an AppError
@@ -115,6 +112,7 @@ export function createEngine(deps: EngineDeps) {
       const account = authorize(context.facts.viewer);
       if (isPromise(account)) await account;
       let outcome: Outcome = 'refused';
+      context.beginExecution();
       try {
         const executed = await run(operation, context);
         outcome = executed.hasErrors ? 'error' : 'ok';

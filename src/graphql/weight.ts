@@ -144,8 +144,10 @@ function bytesOf(text: string, isUpper: boolean): number {
   return isUpper && isLong ? 3 * bytes : Math.max(0, bytes - shortBytes);
 }
 
+export type Gate = <T>(read: () => MaybePromise<T>) => MaybePromise<T>;
+
 /** Returns a function that calls what it is given, when fewer than `max` of them are unsettled. */
-export function createGate(max: number) {
+export function createGate(max: number): Gate {
   const waiting: (() => void)[] = [];
   let count = 0;
   return <T>(read: () => MaybePromise<T>): MaybePromise<T> => {

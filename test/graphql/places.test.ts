@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { createPlaces } from '../../dist/graphql/weight.js';
 import type { List, Store } from '../../dist/store/store.js';
-import { startGraphql } from '../support/graphql.js';
+import { dataOf, startGraphql } from '../support/graphql.js';
 
 test('places are given one in an iteration of the event loop, and so many at a time', async () => {
   const places = createPlaces(2);
@@ -59,4 +59,37 @@ for (const [posts, expected] of [
     await Promise.all(operations);
     assert.equal(new Set(ended).size, expected, ended.join());
   });
+}
+
+test('an operation that fails early gives its place back, and its memory', async () => {
+  // The first list fails while the second is still being read.
+  let send = (): void => undefined;
+  const answer = new Promise<void>((resolve) => (send = resolve));
+  const graphql = startGraphql({ posts: 300, wrap: answeringSecondLate(answer) });
+  const failed = Array.from({ length: 5 }, () =>
+    graphql.run('{ a: allPosts { id } b: allPosts { id } }'),
+  );
+  for (const result of await Promise.all(failed)) assert.notEqual(result.errors, undefined);
+  send();
+  for (let iteration = 0; iteration < 20; iteration += 1) await nextIteration();
+  assert.equal(graphql.pool.bytes, 0);
+  const result = await graphql.run('{ allPosts { id } }');
+  assert.equal((dataOf(result)['allPosts'] as unknown[]).length, 300);
+});
+
+/** Every second list of posts is read after `answer`; each other one fails at once. */
+function answeringSecondLate(answer: Promise<void>) {
+  let asked = 0;
+  return (memory: Store): Store => {
+    const all: List<never> = {
+      ...(memory.posts.all as List<never>),
+      read: async (range) => {
+        asked += 1;
+        if (asked <= 10 && asked % 2 === 1) throw new Error('The store failed.');
+        await answer;
+        return memory.posts.all.read(range) as ReturnType<List<never>['read']>;
+      },
+    };
+    return { ...memory, keepsObjects: false, posts: { ...memory.posts, all } };
+  };
 }

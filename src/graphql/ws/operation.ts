@@ -89,11 +89,12 @@ export class SocketOperation implements Subscriber {
     const requestId = deps.createUuid();
     try {
       const operation = await engine.scheduler.run(() => {
+        if (this.#isOver) return undefined; // stopped while it waited
         const prepared = engine.prepare(request, requestId);
         const isJoined = prepared.type === 'subscription' && this.#join(prepared, deps, viewer);
         return andThen(isJoined, () => prepared);
       });
-      if (operation.type === 'subscription') return;
+      if (operation === undefined || operation.type === 'subscription') return;
       // A comment that it does not find is an event of the subscriptions before it.
       await subscriptions.running();
       await this.#execute(operation, deps, { requestId, viewer, memory: this.memory });

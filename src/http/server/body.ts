@@ -26,8 +26,8 @@ const restBytesMax = 65_536;
 
 /**
  * Each piece of a body costs as much as a hundred bytes of it, and a packet of 64 KiB can hold ten
- * thousand of one byte. More small ones than this in a packet end the connection: a client that
- * sends what it has, however little, sends a packet each time.
+ * thousand of one byte. More small ones than this in what is read at once end the connection: who
+ * sends so many should send longer ones.
  */
 const smallPiecesMax = 500;
 const smallPieceBytes = 64;
@@ -77,6 +77,11 @@ export class RequestBody {
   /** True while a handler waits for bytes of the client. */
   get isAwaited(): boolean {
     return this.#wake !== undefined;
+  }
+
+  /** True while the socket is paused until somebody reads. */
+  get isHeldBack(): boolean {
+    return this.#isPaused && !this.#incoming.complete;
   }
 
   /** While it is incomplete: true if the rest is too long to be discarded, or was not asked for. */

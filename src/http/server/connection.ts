@@ -13,6 +13,8 @@ const waitingRequestBytes = 4_096;
 const waitingHeaderBytes = 128;
 /** The rest of the read that contained the head: the body is not read further while it waits. */
 const waitingBodyBytes = 65_536;
+/** Requests in one packet that take some milliseconds to read. */
+const costlyRequests = 100;
 
 /**
  * One connection. Its requests run one after the other, in their order: each starts when the
@@ -55,7 +57,8 @@ export class Connection {
 
   /** True if it was ended for a packet with too many requests, or pieces of a body. */
   get isCostly(): boolean {
-    return this.#isOverfull || this.#body?.isInPieces === true;
+    const hasMany = this.#waiting.size >= costlyRequests;
+    return (this.#isOverfull && hasMany) || this.#body?.isInPieces === true;
   }
 
   /** Call it once a second. Closes the connection of a client that is too slow. */
@@ -155,7 +158,9 @@ export class Connection {
   #wait(outgoing: ServerResponse): Promise<void> {
     const { req } = outgoing;
     const headerBytes = (req.rawHeaders.length / 2) * waitingHeaderBytes;
-    const bytes = waitingRequestBytes + headerBytes + (hasBody(req) ? waitingBodyBytes : 0);
+    const declared = Number(req.headers['content-length']) || waitingBodyBytes;
+    const bodyBytes = hasBody(req) ? Math.min(declared, waitingBodyBytes) : 0;
+    const bytes = waitingRequestBytes + headerBytes + bodyBytes;
     const room = this.#waitingRoom;
     const hasRoom = !this.#isEnding || room.bytes + bytes <= uncountedBytesMax;
     this.#isOverfull = !hasRoom || !room.grow(bytes);
@@ -166,7 +171,7 @@ export class Connection {
       this.#runAtTurn(outgoing, () => {
         this.#waiting.delete(resolve);
         room.set(room.bytes - bytes);
-        if (this.#waiting.size === 0) this.socket.resume();
+        if (this.#waiting.size === 0 && this.#body?.isHeldBack !== true) this.socket.resume();
         resolve();
       });
     });

@@ -85,7 +85,7 @@ function createChangesWithForeign(context: SqliteContext): Store['changes'] {
     if (found === foreign) return changes;
     changes.countEverything();
     foreign = found;
-    transactions.share();
+    transactions.noticeForeign();
     return changes;
   };
 }

@@ -40,8 +40,8 @@ export interface Transactions {
   defer<T>(work: () => Promise<T>): Promise<T>;
   /** Commits waiting writes now. They fail if another process holds the write lock. */
   flush(): void;
-  /** Call it when another process has written. */
-  share(): void;
+  /** Call it when another connection has written: it was that of `defer`, or another process. */
+  noticeForeign(): void;
 }
 
 interface Waiting {
@@ -74,6 +74,8 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
   let isWriting = false;
   /** Whether another connection writes: writes wait. */
   let isDeferred = false;
+  /** Whether a commit of another connection of this process was not noticed yet. */
+  let hasDeferred = false;
 
   /** Commits the writes of a turn. Returns false if another connection has the lock. */
   const commitSome = (patienceMilliseconds: number): boolean => {
@@ -106,7 +108,10 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
     read() {
       if (!isWriting) reading.read();
     },
-    share: () => reading.share(),
+    noticeForeign() {
+      if (!hasDeferred) reading.share();
+      hasDeferred = false;
+    },
     flush() {
       while (waiting.length > 0 && commitSome(0));
     },
@@ -117,6 +122,7 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
       } finally {
         reading.end();
         isDeferred = false;
+        hasDeferred = true;
       }
     },
     write<T>(write: () => T) {
