@@ -18,8 +18,9 @@ const reservationShare = 0.75;
 /** The share of what has no end in sight, and that of one connection in it. */
 const lastingShare = 1 / 8;
 const connectionShare = 1 / 64;
-/** … and at least: the pool of a small heap is small. */
+/** … and at least, where the pool is small: so many bytes, or this part of the second purse. */
 const connectionBytesMin = 512 * 1024;
+const connectionPart = 1 / 4;
 
 interface Purse {
   /** True if a reservation of `held` bytes can be raised by `bytes`. */
@@ -98,8 +99,9 @@ class LastingPurse implements Purse {
     const counted = this.#countedAfter(bytes);
     if (counted === 0) return true;
     const others = lastingBytes - this.#countedAfter(0);
-    const own = Math.max(bytesMax * connectionShare, connectionBytesMin);
-    return counted <= own && others + counted <= bytesMax * lastingShare;
+    const all = bytesMax * lastingShare;
+    const least = Math.min(connectionBytesMin, all * connectionPart);
+    return counted <= Math.max(bytesMax * connectionShare, least) && others + counted <= all;
   }
 
   add(bytes: number): void {

@@ -59,7 +59,7 @@ test('what has no end in sight has an eighth, a connection a 64th, and takes not
 });
 
 test('of a small pool a connection may have half a mebibyte without an end in sight', () => {
-  const room = new ConnectionMemory(new MemoryPool(6_400_000)).openLasting();
+  const room = new ConnectionMemory(new MemoryPool(20_000_000)).openLasting();
   assert.equal(room.grow(16_384 + 524_289), false);
   assert.ok(room.grow(16_384 + 524_288));
 });

@@ -168,6 +168,7 @@ test('lists are read two hundred at a time, and none after the request was refus
   });
   const wrap = ({ comments, ...store }: Store): Store => ({
     ...store,
+    keepsObjects: false,
     comments: { ...comments, ofPost: (id) => toSlow(comments.ofPost(id)) },
   });
   const query = '{ allPosts { comments { id } } }';

@@ -193,7 +193,7 @@ test('what a group keeps is counted, and refused where its connection has less l
   const long = `subscription { commentAdded { ${fields(19)} } }`;
   assert.equal((await askEvents(endpoint, long)).response.statusCode, 200);
   assert.ok(endpoint.pool.bytes > 5_000 && endpoint.pool.bytes < 16_384, `${endpoint.pool.bytes}`);
-  const longer = `subscription { commentAdded { ${fields(30)} } }`;
+  const longer = `subscription { commentAdded { ${fields(45)} } }`;
   assert.equal((await askEvents(endpoint, longer)).response.statusCode, 503);
   await endpoint.stop();
   assert.equal(endpoint.pool.bytes, 0);

@@ -2,7 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { inSqlite, newSqliteFile, skipSqlite, toSqliteUrl } from '../support/sqlite.js';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { times } from '../support/lists.js';
+import {
+  inSqlite,
+  newSqliteFile,
+  openInSqlite,
+  skipSqlite,
+  toSqliteUrl,
+} from '../support/sqlite.js';
 import { openOn } from '../support/stores.js';
 
 const only = { skip: skipSqlite };
@@ -24,3 +32,59 @@ it(
     assert.ok(!isThere());
   },
 );
+
+it(
+  'the time that a write waits for the lock of another process is not that of a transaction',
+  only,
+  async (t) => {
+    const path = await newSqliteFile(t);
+    const timed: string[] = [];
+    const store = await openOn(t, toSqliteUrl(path), { timed: (kind) => void timed.push(kind) });
+    const other = openInSqlite(path);
+    other.exec('BEGIN IMMEDIATE');
+    const created = store.posts.create({ title: 'a', content: 'x', authorId: null });
+    for (let iteration = 0; iteration < 200; iteration += 1) await nextIteration();
+    other.exec('COMMIT');
+    other.close();
+    await created;
+    assert.deepEqual(timed, ['write']);
+  },
+);
+
+it('writes that take longer than a turn do not all hold the event loop', only, async (t) => {
+  const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));
+  let iteration = 0;
+  const seen = new Set<number>();
+  const changes = times(6).map(async () =>
+    store.articles.change(1, (article) => {
+      seen.add(iteration);
+      // More than a turn has.
+      for (const end = performance.now() + 6; performance.now() < end;);
+      return article;
+    }),
+  );
+  const over = { isOver: false };
+  const counting = (async () => {
+    for (; !over.isOver; iteration += 1) await nextIteration();
+  })();
+  await Promise.all(changes);
+  over.isOver = true;
+  await counting;
+  assert.equal(seen.size, 6);
+});
+
+it('what this process removes in steps is not taken for another process', only, async (t) => {
+  const path = await newSqliteFile(t);
+  const store = await openOn(t, toSqliteUrl(path));
+  const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
+  const other = await store.posts.create({ title: 'b', content: 'x', authorId: null });
+  await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
+  assert.equal(await store.posts.remove(id), true);
+  store.changes();
+  await nextIteration();
+  // Reads still share a transaction for an iteration, which a foreign commit does not end.
+  assert.notEqual(store.posts.find(other.id), undefined);
+  inSqlite(path, (database) => database.exec('DELETE FROM posts'));
+  await Promise.resolve();
+  assert.notEqual(store.posts.find(other.id), undefined);
+});
