@@ -1,6 +1,7 @@
 /**
- * Shares the event loop: work that a client can make long runs in turns of one scheduler for the
- * whole process, so that requests which need nothing are served in between (R47).
+ * Shares the event loop: work that a client can make long runs in turns of one scheduler for all
+ * requests, so that those which need nothing are served in between (R47). The events of
+ * subscriptions have one of their own, because they must not wait behind what others ask for.
  *
  * 1. `run(work)` calls `work` at once if the present turn has time and nothing waits.
  * 2. Otherwise `work` waits, first come, first served, and is called in a later turn.

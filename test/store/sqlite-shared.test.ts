@@ -88,3 +88,21 @@ it('what this process removes in steps is not taken for another process', only, 
   await Promise.resolve();
   assert.notEqual(store.posts.find(other.id), undefined);
 });
+
+it('after a removal that removed nothing another process is still noticed', only, async (t) => {
+  const path = await newSqliteFile(t);
+  const store = await openOn(t, toSqliteUrl(path));
+  const { id } = await store.posts.create({ title: 'a', content: 'x', authorId: null });
+  await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
+  const expected = { title: 'other', content: 'x', status: 'DRAFT' } as const;
+  assert.equal(await store.posts.remove(id, expected), false);
+  await openOn(t, toSqliteUrl(path));
+  store.changes();
+  assert.notEqual(store.posts.find(id), undefined);
+  inSqlite(path, (database) => {
+    database.exec('DELETE FROM comments');
+    database.exec('DELETE FROM posts');
+  });
+  await Promise.resolve();
+  assert.equal(store.posts.find(id), undefined);
+});

@@ -35,9 +35,9 @@ export interface Transactions {
   write<T>(write: () => T): Promise<T>;
   /**
    * Writes wait for this work, which takes the write lock on another connection. Reads that follow
-   * it find what it wrote.
+   * it find what it wrote. `work` resolves with whether it has committed.
    */
-  defer<T>(work: () => Promise<T>): Promise<T>;
+  defer(work: () => Promise<boolean>): Promise<boolean>;
   /** Commits waiting writes now. They fail if another process holds the write lock. */
   flush(): void;
   /** Call it when another connection has written: it was that of `defer`, or another process. */
@@ -74,8 +74,8 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
   let isWriting = false;
   /** Whether another connection writes: writes wait. */
   let isDeferred = false;
-  /** Whether a commit of another connection of this process was not noticed yet. */
-  let hasDeferred = false;
+  /** Whether the next commit of another connection is that of `defer`. */
+  let isOwnDue = false;
 
   /** Commits the writes of a turn. Returns false if another connection has the lock. */
   const commitSome = (patienceMilliseconds: number): boolean => {
@@ -98,8 +98,7 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
   const flush = (): void => {
     void run(() => {
       if (waiting.length === 0) return;
-      const isTried = commitSome(lockedMilliseconds);
-      if (!isTried) setTimeout(flush, retryMilliseconds);
+      if (!commitSome(lockedMilliseconds)) setTimeout(flush, retryMilliseconds);
       else if (waiting.length > 0) setImmediate(flush);
     });
   };
@@ -109,20 +108,22 @@ export function createTransactions({ database, run, timed }: TransactionsDeps): 
       if (!isWriting) reading.read();
     },
     noticeForeign() {
-      if (!hasDeferred) reading.share();
-      hasDeferred = false;
+      if (!isOwnDue) reading.share();
+      isOwnDue = false;
     },
     flush() {
       while (waiting.length > 0 && commitSome(0));
     },
     async defer(work) {
       isDeferred = true;
+      isOwnDue = true;
+      let isCommitted = false;
       try {
-        return await work();
+        return (isCommitted = await work());
       } finally {
         reading.end();
         isDeferred = false;
-        hasDeferred = true;
+        isOwnDue &&= isCommitted;
       }
     },
     write<T>(write: () => T) {
