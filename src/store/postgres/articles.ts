@@ -15,7 +15,7 @@ import type { Article, ArticleDraft } from '../model.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql } from './connection.ts';
-import { createList, findBy, nextArticleId, wholeOf } from '../sql/sql.ts';
+import { createList, findBy, nextArticleId, wholeOf } from '../sql/statements.ts';
 import { type Row, toRecord } from '../sql/rows.ts';
 import type { Articles, DriverOptions } from '../store.ts';
 

@@ -4,17 +4,17 @@ import type { Stored } from './comment-order.ts';
 import type { CommentFeed } from './feed.ts';
 import type { Comment } from '../model.ts';
 import type { Pool } from './pool.ts';
-import { createGather } from './gather.ts';
+import { createLoader } from './batch.ts';
 import { type PostgresContext, toInserts } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
 import { createComments as createShared } from '../drivers.ts';
-import { createTable } from '../sql/records.ts';
+import { createTable } from '../sql/ports.ts';
 import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
   const { pool, createId, now } = context;
-  const insert = createGather(toInserts((rows, askedAt) => insertAll(pool, rows, askedAt)));
+  const insert = createLoader(toInserts((rows, askedAt) => insertAll(pool, rows, askedAt)));
   return {
     ...createShared(createTable(context.sql, 'comments')),
     watch: (listener) => feed.watch(listener),

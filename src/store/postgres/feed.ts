@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { Log } from '../../log.ts';
 import type { Comment } from '../model.ts';
 import { type Row, toRecord } from '../sql/rows.ts';
-import { pageBytesMax } from '../sql/sql.ts';
+import { pageBytesMax } from '../sql/statements.ts';
 import { CommentOrder, type Look, type Stored } from './comment-order.ts';
 import { type Server, sql } from './connection.ts';
 import { listen, type Listening } from './listen.ts';

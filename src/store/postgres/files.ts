@@ -9,8 +9,8 @@ import {
   type ReplacedFile,
   tooManyFiles,
 } from '../file-index.ts';
-import { createFileStatements } from '../sql/records.ts';
-import type { Sql } from '../sql/sql.ts';
+import { createFileStatements } from '../sql/ports.ts';
+import type { Sql } from '../sql/statements.ts';
 import { escapeText } from '../sql/rows.ts';
 
 export function createFileIndex(sql: Sql, limits: FileLimits): DurableFileIndex {

@@ -13,9 +13,9 @@ import type {
   StartOptions,
   StoredAccounts,
 } from '../store.ts';
-import { createFileStatements, createPorts, createStoredAccounts } from '../sql/records.ts';
+import { createFileStatements, createPorts, createStoredAccounts } from '../sql/ports.ts';
 import { toRow } from '../sql/rows.ts';
-import type { Sql } from '../sql/sql.ts';
+import type { Sql } from '../sql/statements.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { CommentFeed } from './feed.ts';
@@ -24,7 +24,7 @@ import { createStatements, type PostgresContext } from './statements.ts';
 import { createFileIndex } from './files.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
-import { createSnapshots } from './snapshots.ts';
+import { createVersions } from './versions.ts';
 import { checkSchema, migrate, migrationSeconds, toAuthors, toFill } from './schema.ts';
 
 const retryMilliseconds = 250;
@@ -55,7 +55,7 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     storedAccounts,
     comments: createComments(context, feed),
     articles: createArticles({ ...context, run: options.run }),
-    ...createSnapshots(pool),
+    ...createVersions(pool),
     placed: () => feed.placed(),
     async ping() {
       await pool.read(sql`SELECT 1`);

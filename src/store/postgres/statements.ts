@@ -1,7 +1,7 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
 import { changedLengthMax } from '../drivers.ts';
-import type { RecordDeps } from '../sql/records.ts';
+import type { RecordDeps } from '../sql/ports.ts';
 import {
   columnsOf,
   isShortened,
@@ -20,9 +20,9 @@ import {
   type RowPage,
   type Sql,
   toPageValues,
-} from '../sql/sql.ts';
+} from '../sql/statements.ts';
 import { isAway } from './faults.ts';
-import { alone, createGather, type Gather, type Kind } from './gather.ts';
+import { createLoader, individually, type Batch, type Loader } from './batch.ts';
 import type { Statement } from './connection.ts';
 import type { Pool } from './pool.ts';
 
@@ -50,11 +50,11 @@ export interface PostgresContext extends RecordDeps {
 }
 
 export function createStatements(pool: Pool): Sql {
-  const gathers = new Map<string, unknown>();
-  const gather = <Item, T>(name: string, create: () => Kind<Item, T>): Gather<Item, T> => {
+  const loaders = new Map<string, unknown>();
+  const loaderOf = <Item, T>(name: string, create: () => Batch<Item, T>): Loader<Item, T> => {
     // A name always has the same types.
-    const found = (gathers.get(name) as Gather<Item, T> | undefined) ?? createGather(create());
-    gathers.set(name, found);
+    const found = (loaders.get(name) as Loader<Item, T> | undefined) ?? createLoader(create());
+    loaders.set(name, found);
     return found;
   };
   return {
@@ -66,12 +66,12 @@ export function createStatements(pool: Pool): Sql {
         WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
         ORDER BY ${column} ${order}, seq ${order} LIMIT ${limit}`;
     },
-    find: (key, value) => gather(key.join(' '), () => findRows(pool, key))(String(value)),
+    find: (key, value) => loaderOf(key.join(' '), () => findRows(pool, key))(String(value)),
     read: (text, values) => pool.read({ text, values }),
-    insert: (table, row) => gather(`insert ${table}`, () => insertRows(pool, table))(row),
+    insert: (table, row) => loaderOf(`insert ${table}`, () => insertRows(pool, table))(row),
     write: (_table, text, values) => pool.write({ text, values }),
     async readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): Promise<T> {
-      const read = gather(query.name, () => readPages(pool, query));
+      const read = loaderOf(query.name, () => readPages(pool, query));
       // Equal pages are made by equal functions.
       return read({ query, toPage }) as Promise<T>;
     },
@@ -84,7 +84,7 @@ export function createStatements(pool: Pool): Sql {
   };
 }
 
-function findRows(pool: Pool, [table, column]: Key): Kind<string, Row | undefined> {
+function findRows(pool: Pool, [table, column]: Key): Batch<string, Row | undefined> {
   const from = `FROM inkwell.${table} WHERE ${column} =`;
   const one = `SELECT ${columnsOf[table]} ${from} $1`;
   const type = column === 'username' ? 'text' : table === 'articles' ? 'bigint' : 'uuid';
@@ -93,19 +93,19 @@ function findRows(pool: Pool, [table, column]: Key): Kind<string, Row | undefine
     (await pool.read({ text: one, values: [value] }, askedAt))[0];
   return {
     keyOf: String,
-    weightMax: recordsMax,
-    weightOf: () => 1,
-    async together(values, askedAt) {
+    costMax: recordsMax,
+    costOf: () => 1,
+    async loadMany(values, askedAt) {
       const [first = ''] = values;
       if (values.length === 1) return [await findOne(first, askedAt)];
       const rows = await pool.read({ text: many, values: [values] }, askedAt);
       const found = new Map(rows.map((row) => [String(row[column]), row]));
       return values.map((value) => {
         const row = found.get(value);
-        return row !== undefined && isShortened(table, row) ? alone : row;
+        return row !== undefined && isShortened(table, row) ? individually : row;
       });
     },
-    alone: findOne,
+    loadOne: findOne,
   };
 }
 
@@ -114,11 +114,11 @@ interface Page {
   readonly toPage: (page: RowPage) => unknown;
 }
 
-/** Pages of one list. What is too long for a joined statement is read alone. */
+/** Pages of one list. What is too long for a joined statement is read individually. */
 function readPages(
   pool: Pool,
   { table, order, toText, owner, after, columns, members }: PageQuery,
-): Kind<Page, unknown> {
+): Batch<Page, unknown> {
   const isByStatus = owner?.[0] === 'status';
   // A status has more rows than an author or a post.
   const isOwned = owner !== undefined && !isByStatus;
@@ -140,9 +140,9 @@ function readPages(
     CROSS JOIN LATERAL (${page}) AS page LIMIT ${rowsMax + 1}`;
   return {
     keyOf: ({ query }) => toPageValues(query).join(' '),
-    weightMax: rowsMax,
-    weightOf: ({ query }) => (isOwned && members === undefined ? ownedRows : query.limit),
-    async together(pages, askedAt) {
+    costMax: rowsMax,
+    costOf: ({ query }) => (isOwned && members === undefined ? ownedRows : query.limit),
+    async loadMany(pages, askedAt) {
       const owners = pages.map(({ query }) => query.owner?.[1] ?? null);
       const limits = pages.map(({ query }) => query.limit);
       const values = [owners, pages.map(({ query }) => query.after), limits];
@@ -159,11 +159,11 @@ function readPages(
       return pages.map((asked, at) => {
         const read = found.get(String(at + 1)) ?? [];
         const rows = members ? toTexts(read) : read;
-        if (at >= end || rows.some((row) => isShortened(table, row))) return alone;
+        if (at >= end || rows.some((row) => isShortened(table, row))) return individually;
         return asked.toPage({ rows, isCut: false });
       });
     },
-    async alone({ query, toPage }, askedAt) {
+    async loadOne({ query, toPage }, askedAt) {
       const statement = { text: whole, values: toPageValues(query) };
       const bounded = { table, order, statement, bytesMax: pageBytesMax };
       return toPage(await readBounded(pool, bounded, askedAt));
@@ -180,7 +180,7 @@ function toTexts([row]: readonly Row[]): readonly Row[] {
     : json.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text }));
 }
 
-function insertRows(pool: Pool, table: Table): Kind<NewRow, undefined> {
+function insertRows(pool: Pool, table: Table): Batch<NewRow, undefined> {
   const text = `INSERT INTO inkwell.${table} (${columnsOf[table]})
     SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)} ORDER BY ordinality`;
   return toInserts(async (rows, askedAt) => {
@@ -192,20 +192,20 @@ function insertRows(pool: Pool, table: Table): Kind<NewRow, undefined> {
 /** Joins inserts of rows. Each row is stored, or fails, by itself. */
 export function toInserts<T>(
   insert: (rows: readonly NewRow[], askedAt: number) => Promise<readonly T[]>,
-): Kind<NewRow, T> {
+): Batch<NewRow, T> {
   return {
-    weightMax: insertTextMax,
-    weightOf: (row) => Math.max(insertTextMin, lengthOf(row)),
-    async together(rows, askedAt) {
+    costMax: insertTextMax,
+    costOf: (row) => Math.max(insertTextMin, lengthOf(row)),
+    async loadMany(rows, askedAt) {
       try {
         return await insert(rows, askedAt);
       } catch (error) {
         // What may be stored is not stored again.
         if (rows.length === 1 || isAway(error)) throw error;
-        return rows.map(() => alone);
+        return rows.map(() => individually);
       }
     },
-    alone: async (row, askedAt) => (await insert([row], askedAt))[0] as T, // as many as rows
+    loadOne: async (row, askedAt) => (await insert([row], askedAt))[0] as T, // as many as rows
   };
 }
 

@@ -13,7 +13,7 @@ import type {
 } from '../store.ts';
 import { Changes } from '../changes.ts';
 import type { Author } from '../model.ts';
-import { createPorts, createStoredAccounts } from '../sql/records.ts';
+import { createPorts, createStoredAccounts } from '../sql/ports.ts';
 import { authorsOfAccounts, toInitialRows, toRow } from '../sql/rows.ts';
 import { backUpSqlite } from './backup.ts';
 import {

@@ -3,9 +3,9 @@
 import { createComments as createShared, withId } from '../drivers.ts';
 import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '../file-index.ts';
 import type { Article, Comment } from '../model.ts';
-import { createFileStatements, createTable } from '../sql/records.ts';
+import { createFileStatements, createTable } from '../sql/ports.ts';
 import { escapeText, type Row, toFile, toRecord, toRow } from '../sql/rows.ts';
-import { createList, nextArticleId, wholeOf } from '../sql/sql.ts';
+import { createList, nextArticleId, wholeOf } from '../sql/statements.ts';
 import type { Articles, Comments } from '../store.ts';
 import type { SqliteContext } from './statements.ts';
 

@@ -6,7 +6,7 @@
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Posts } from '../store.ts';
-import { createTable } from '../sql/records.ts';
+import { createTable } from '../sql/ports.ts';
 import { openConnection, rollBack } from './database.ts';
 import { createStatements, type SqliteContext } from './statements.ts';
 import { toStoreError } from './transactions.ts';

@@ -3,7 +3,7 @@
 import { type Changes, isArea } from '../changes.ts';
 import { changedLengthMax } from '../drivers.ts';
 import type { TimeStatement } from '../store.ts';
-import type { RecordDeps } from '../sql/records.ts';
+import type { RecordDeps } from '../sql/ports.ts';
 import {
   columnsOf,
   isShortened,
@@ -24,7 +24,7 @@ import {
   type Sql,
   toPageValues,
   type Write,
-} from '../sql/sql.ts';
+} from '../sql/statements.ts';
 import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Transactions } from './transactions.ts';
 

@@ -4,7 +4,7 @@
  */
 
 import { sql } from './connection.ts';
-import { createGather } from './gather.ts';
+import { createLoader } from './batch.ts';
 import type { Pool } from './pool.ts';
 import { Changes } from '../changes.ts';
 import type { Store } from '../store.ts';
@@ -19,7 +19,7 @@ const statement = sql`SELECT concat_ws(' ',
   CASE WHEN pg_is_in_recovery() THEN clock_timestamp()::text ELSE pg_current_snapshot()::text END,
   pg_postmaster_start_time(), (pg_control_checkpoint()).checkpoint_lsn) AS seen`;
 
-export function createSnapshots(pool: Pool): Required<Pick<Store, 'changes' | 'readChanges'>> {
+export function createVersions(pool: Pool): Required<Pick<Store, 'changes' | 'readChanges'>> {
   let last = '';
   const changes = new Changes();
 
@@ -29,12 +29,12 @@ export function createSnapshots(pool: Pool): Required<Pick<Store, 'changes' | 'r
     if (found !== last) changes.countEverything();
     last = found;
   };
-  const ask = createGather<undefined, undefined>({
+  const ask = createLoader<undefined, undefined>({
     keyOf: () => 'all ask for the same',
-    weightMax: 1,
-    weightOf: () => 1,
-    together: async (_, askedAt) => [await read(askedAt)],
-    alone: (_, askedAt) => read(askedAt),
+    costMax: 1,
+    costOf: () => 1,
+    loadMany: async (_, askedAt) => [await read(askedAt)],
+    loadOne: (_, askedAt) => read(askedAt),
   });
   return { changes: () => changes, readChanges: () => ask(undefined) };
 }

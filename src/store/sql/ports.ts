@@ -10,7 +10,7 @@ import {
 } from '../drivers.ts';
 import type { Account } from '../model.ts';
 import type { DriverOptions, StoredAccounts } from '../store.ts';
-import { createList, findBy, type Key, type Sql } from './sql.ts';
+import { createList, findBy, type Key, type Sql } from './statements.ts';
 import { escapeText, toColumn, toFile, toRecord, toRow, type Value } from './rows.ts';
 import { andThen } from '../../maybe-promise.ts';
 import type { DurableFileIndex } from '../file-index.ts';

@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { alone, createGather } from '../../dist/store/postgres/gather.js';
+import { createLoader, individually } from '../../dist/store/postgres/batch.js';
 import { gate } from '../support/http-kit.js';
 import { times } from '../support/lists.js';
 import { until } from '../support/until.js';
 
-/** Statements that wait for their gates; a long item has to be asked for alone. */
+/** Statements that wait for their gates; a long item has to be loaded individually. */
 function createSlow() {
-  const gates = { together: gate(), alone: gate() };
-  const running = { together: 0, alone: 0, max: 0 };
-  const wait = async <T>(kind: 'together' | 'alone', result: T): Promise<T> => {
+  const gates = { many: gate(), one: gate() };
+  const running = { many: 0, one: 0, max: 0 };
+  const wait = async <T>(kind: 'many' | 'one', result: T): Promise<T> => {
     running[kind] += 1;
-    running.max = Math.max(running.max, running.together + running.alone);
+    running.max = Math.max(running.max, running.many + running.one);
     await gates[kind].opened;
     running[kind] -= 1;
     return result;
   };
-  const ask = createGather<string, string>({
-    weightMax: 2,
-    weightOf: () => 1,
-    together: async (items) =>
+  const ask = createLoader<string, string>({
+    costMax: 2,
+    costOf: () => 1,
+    loadMany: async (items) =>
       wait(
-        'together',
-        items.map((item) => (item.startsWith('long') ? alone : item)),
+        'many',
+        items.map((item) => (item.startsWith('long') ? individually : item)),
       ),
-    alone: async (item) => wait('alone', item),
+    loadOne: async (item) => wait('one', item),
   });
   /** Asks for eight items, and expects each to get its own result. */
   const askAll = async (kind: string): Promise<void> => {
@@ -34,29 +34,29 @@ function createSlow() {
   return { gates, running, ask, askAll };
 }
 
-test('items that are asked for alone hold up no others', async () => {
+test('items that are loaded individually hold up no others', async () => {
   const { gates, running, askAll } = createSlow();
-  gates.together.open();
+  gates.many.open();
   const long = askAll('long');
-  await until(() => running.alone === 2);
+  await until(() => running.one === 2);
   await askAll('short');
-  assert.deepEqual(running, { together: 0, alone: 2, max: 3 });
-  gates.alone.open();
+  assert.deepEqual(running, { many: 0, one: 2, max: 3 });
+  gates.one.open();
   await long;
 });
 
-test('items that are asked for together hold up none that is alone', async () => {
+test('items that are loaded together hold up none that is loaded individually', async () => {
   const { gates, running, ask, askAll } = createSlow();
-  gates.together.open();
+  gates.many.open();
   const long = ask('long');
-  await until(() => running.alone === 1);
-  gates.together = gate();
+  await until(() => running.one === 1);
+  gates.many = gate();
   const short = askAll('short');
-  await until(() => running.together === 2);
-  gates.alone.open();
+  await until(() => running.many === 2);
+  gates.one.open();
   assert.equal(await long, 'long');
   assert.equal(running.max, 3);
-  gates.together.open();
+  gates.many.open();
   await short;
 });
 
@@ -65,15 +65,15 @@ test('what came a second later is not joined, and so not refused for having wait
   t.mock.method(performance, 'now', () => now);
   const opened = gate();
   const sent: { items: readonly string[]; askedAt: number }[] = [];
-  const ask = createGather<string, number>({
-    weightMax: 10,
-    weightOf: () => 1,
-    async together(items, askedAt) {
+  const ask = createLoader<string, number>({
+    costMax: 10,
+    costOf: () => 1,
+    async loadMany(items, askedAt) {
       sent.push({ items, askedAt });
       await opened.opened;
       return items.map(() => askedAt);
     },
-    alone: () => Promise.reject(new Error('Nothing is asked for alone.')),
+    loadOne: () => Promise.reject(new Error('Nothing is loaded individually.')),
   });
   const first = ask('first');
   await until(() => sent.length === 1);
