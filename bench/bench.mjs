@@ -36,7 +36,7 @@ const settings = {
   TOKEN_TTL_SECONDS: '86400',
   UPLOAD_DIR: folder,
   USERS_FILE: join(folder, 'users.json'),
-  ...(options.anew && { ANSWER_CACHE_BYTES_MAX: '0' }),
+  ...(options.anew && { RESPONSE_CACHE_BYTES_MAX: '0' }),
 };
 const user = { username: 'user', email: 'user@example.org', roles: ['USER'] };
 const passwordHash = await hashPassword('password');

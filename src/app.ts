@@ -45,10 +45,10 @@ export interface AppDeps {
 
 export type App = Awaited<ReturnType<typeof createApp>>;
 
-/** The share of WAITING_BYTES_MAX for comments that are queued before they become events. */
+/** The share of REQUEST_MEMORY_BYTES_MAX for comments that are queued before they become events. */
 const commentShare = 1 / 8;
 
-/** The share of ANSWER_CACHE_BYTES_MAX for whole responses, if records are kept, as texts too. */
+/** The share of RESPONSE_CACHE_BYTES_MAX for whole responses, if records are kept, as texts too. */
 const responseShare = 1 / 2;
 
 /** The memory of a page that is read from a database. */
@@ -61,7 +61,7 @@ export async function createApp(config: Config, deps: AppDeps) {
   const { log, now, monotonicNow } = deps;
   const createUuid = createIdSource(now);
   const accounts = await loadAccounts(config);
-  const pool = new MemoryPool(config.waitingBytesMax * (1 - commentShare));
+  const pool = new MemoryPool(config.requestMemoryBytesMax * (1 - commentShare));
   const adminPool = new MemoryPool(adminPoolBytes);
   const scheduler = createScheduler();
   const { run } = scheduler;
@@ -91,7 +91,7 @@ export async function createApp(config: Config, deps: AppDeps) {
   const parts = {
     ...shared,
     uploads,
-    ...createComments(store, config.waitingBytesMax * commentShare),
+    ...createComments(store, config.requestMemoryBytesMax * commentShare),
     ...createLogins(config, store, { ...deps, accounts, security }),
     ...createResponses(config, store, shared),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
@@ -129,16 +129,16 @@ export async function createApp(config: Config, deps: AppDeps) {
 
 /** The cache of responses, and how responses with records are made. */
 function createResponses(
-  { answerCacheBytesMax }: Config,
+  { responseCacheBytesMax }: Config,
   store: Store,
   deps: { readonly pool: MemoryPool; readonly run: RunInTurn },
 ) {
   const run = randomBytes(9).toString('base64url');
   const { keepsObjects } = store;
-  const bytesMax = answerCacheBytesMax * (keepsObjects ? responseShare : 1);
+  const bytesMax = responseCacheBytesMax * (keepsObjects ? responseShare : 1);
   const responses = createResponseCache({ store, run, bytesMax });
   const toListResponse = createToListResponse(deps, keepsObjects ? 0 : readPageBytes);
-  const toText = createRecordTexts(answerCacheBytesMax - bytesMax);
+  const toText = createRecordTexts(responseCacheBytesMax - bytesMax);
   return { responses, records: createRecordResponses({ responses, toListResponse, toText }) };
 }
 

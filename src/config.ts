@@ -147,10 +147,10 @@ export const settings = {
     unit: 'seconds',
     meaning: 'Time after SIGTERM in which requests are still served and `/readyz` answers 503.',
   }),
-  answerCacheBytesMax: setting.bytes('ANSWER_CACHE_BYTES_MAX', 16 * MiB, {
+  responseCacheBytesMax: setting.bytes('RESPONSE_CACHE_BYTES_MAX', 16 * MiB, {
     meaning: 'Maximum size of the response cache; 0: no cache.',
   }),
-  waitingBytesMax: setting.bytes('WAITING_BYTES_MAX', 128 * MiB, {
+  requestMemoryBytesMax: setting.bytes('REQUEST_MEMORY_BYTES_MAX', 128 * MiB, {
     share: 8,
     min: MiB,
     meaning: 'Maximum memory of requests in progress. Empty: an eighth of the heap, up to 128 MiB.',

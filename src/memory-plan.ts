@@ -49,10 +49,10 @@ export function sumOfBounds(config: Config, newSpace: number): number {
     passwordBytes +
     cachesBytes +
     config.connectionsMax * connectionBytes +
-    config.waitingBytesMax +
+    config.requestMemoryBytesMax +
     (config.adminPort === undefined ? 0 : adminBytes) +
     (isInMemory ? config.memoryStoreBytesMax : driverBytes) +
-    config.answerCacheBytesMax +
+    config.responseCacheBytesMax +
     documentsBytesMax +
     persistedTextsBytesMax +
     config.storedFilesMax * fileBytes

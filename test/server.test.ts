@@ -131,7 +131,7 @@ describe('LOG_REQUESTS and LOG_FORMAT', { concurrency: true }, () => {
   });
 
   test('pretty: lines are for a person', async (t) => {
-    const env = { LOG_FORMAT: 'pretty', WAITING_BYTES_MAX: '99999999999' };
+    const env = { LOG_FORMAT: 'pretty', REQUEST_MEMORY_BYTES_MAX: '99999999999' };
     const server = await run(t, { env });
     while (!server.output().includes('WARN'))
       await once(server.child.stdout ?? server.child, 'data');
@@ -214,14 +214,17 @@ test('the first line names what the limits allow, with a warning where that is t
       program.output().includes('the limits allow more memory than is available'),
     ];
   };
-  const env = { WAITING_BYTES_MAX: String(50_331_648), MEMORY_STORE_BYTES_MAX: String(67_108_864) };
+  const env = {
+    REQUEST_MEMORY_BYTES_MAX: String(50_331_648),
+    MEMORY_STORE_BYTES_MAX: String(67_108_864),
+  };
   const [fitting, warned] = await facts(env);
   // Records that are in memory take what they may, not what a driver takes.
   const [less] = await facts({ ...env, MEMORY_STORE_BYTES_MAX: String(1_048_576) });
   assert.equal(less, fitting - 63);
   assert.ok(fitting > 256, `${fitting} MiB`);
   assert.equal(warned, false);
-  assert.deepEqual(await facts({ ...env, WAITING_BYTES_MAX: String(1_073_741_824) }), [
+  assert.deepEqual(await facts({ ...env, REQUEST_MEMORY_BYTES_MAX: String(1_073_741_824) }), [
     fitting - 48 + 1_024,
     true,
   ]);

@@ -80,12 +80,14 @@ function checkPort(name: string, host: string, port: number): Promise<void> {
 
 /** Settings of older versions, with what holds instead. */
 const removed: Readonly<Record<string, string>> = {
+  ANSWER_CACHE_BYTES_MAX: 'use RESPONSE_CACHE_BYTES_MAX',
   GRAPHQL_DEPTH_MAX: 'the limit is 20',
   GRAPHQL_HTTP_DRAFT: 'statuses are those of the public audits',
   GRAPHQL_TOKENS_MAX: 'the limit is 2,000',
   LOG_LEVEL: 'use LOG_REQUESTS, or filter the lines by their level',
   REQUEST_TIMEOUT_SECONDS: 'a request may take as long as it moves',
   STORED_FILES_MAX: 'the limit is 10,000; STORED_BYTES_MAX limits their size',
+  WAITING_BYTES_MAX: 'use REQUEST_MEMORY_BYTES_MAX',
   WS_PING_SECONDS: 'the interval is 15 seconds',
 };
 

@@ -17,10 +17,13 @@ export type ContextLimits = ReturnType<typeof createContextLimits>;
 
 /** `pool` reserves the memory of a result in use. Absent for events: only one is made at a time. */
 export function createContextLimits(
-  { graphqlObjectsMax, waitingBytesMax }: Pick<Config, 'graphqlObjectsMax' | 'waitingBytesMax'>,
+  {
+    graphqlObjectsMax,
+    requestMemoryBytesMax,
+  }: Pick<Config, 'graphqlObjectsMax' | 'requestMemoryBytesMax'>,
   pool?: MemoryPool,
 ) {
-  const share = Math.floor(waitingBytesMax / 4);
+  const share = Math.floor(requestMemoryBytesMax / 4);
   return {
     objects: graphqlObjectsMax,
     /** For the results, and for their JSON. */

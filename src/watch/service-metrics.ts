@@ -169,8 +169,12 @@ function declareReadings({ add, gauge }: Metrics, { pool, graphql, process }: Re
   gauge('inkwell_websockets', 'Open WebSockets.', () => graphql().webSockets);
   gauge('inkwell_event_streams', 'Open event streams.', () => graphql().eventStreams);
   gauge('inkwell_subscriptions', 'Active subscriptions.', () => graphql().subscriptions);
-  gauge('inkwell_waiting_bytes', 'Memory of requests and responses.', () => pool.bytes);
-  gauge('inkwell_waiting_bytes_max', 'Limit of inkwell_waiting_bytes.', () => pool.bytesMax);
+  gauge('inkwell_request_memory_bytes', 'Memory of requests and responses.', () => pool.bytes);
+  gauge(
+    'inkwell_request_memory_bytes_max',
+    'Limit of inkwell_request_memory_bytes.',
+    () => pool.bytesMax,
+  );
 }
 
 /** Returns a function that stops measuring. */

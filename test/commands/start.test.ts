@@ -104,7 +104,7 @@ test('a variable whose name is nearly that of a setting is warned about', () => 
 });
 
 test('a setting that no longer exists is warned about, with what holds instead', () => {
-  for (const name of ['LOG_LEVEL', 'WS_PING_SECONDS', 'GRAPHQL_HTTP_DRAFT']) {
+  for (const name of ['LOG_LEVEL', 'WS_PING_SECONDS', 'WAITING_BYTES_MAX']) {
     const [line = '', ...others] = advice({ [name]: '1' });
     assert.match(line, new RegExp(`^${name} no longer exists: .*\\.$`));
     assert.deepEqual(others, []);

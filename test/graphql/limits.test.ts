@@ -215,8 +215,8 @@ test('the budget counts objects: one more than it holds is refused', async () =>
   assert.deepEqual(codesOf(refused), ['PAYLOAD_TOO_LARGE']);
 });
 
-test('a quarter of WAITING_BYTES_MAX: texts and fields count, aliases and fragments too', async () => {
-  const env = { WAITING_BYTES_MAX: '4000000' };
+test('a quarter of REQUEST_MEMORY_BYTES_MAX: texts and fields count, aliases and fragments too', async () => {
+  const env = { REQUEST_MEMORY_BYTES_MAX: '4000000' };
   const { run, store, posts } = startGraphql({ env, posts: 1 });
   const content = 'x'.repeat(400_000);
   await store.posts.update(posts[0]?.id ?? '', { title: 'a', content });

@@ -158,7 +158,7 @@ describe('a client', { concurrency: 4 }, () => {
   });
 
   test('that does not read is ended, and a reader gets all in order', async (t) => {
-    const env = { WAITING_BYTES_MAX: '8388608', IDLE_TIMEOUT_SECONDS: '300' };
+    const env = { REQUEST_MEMORY_BYTES_MAX: '8388608', IDLE_TIMEOUT_SECONDS: '300' };
     const endpoint = await startEndpoint(t, { env });
     await askEvents(endpoint, subscription);
     const reader = await subscribe(endpoint);
@@ -173,7 +173,7 @@ describe('a client', { concurrency: 4 }, () => {
   });
 
   test('that does not read is not waited for by a clean stop', async (t) => {
-    const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1073741824' } });
+    const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1073741824' } });
     await askEvents(endpoint, subscription);
     await until(() => endpoint.streams.size >= 1);
     // More than the machine takes on the way, less than may wait.
@@ -215,7 +215,7 @@ describe('of streams', { concurrency: 4 }, () => {
   });
 
   test('all share one budget for what waits: the more streams, the smaller each', async (t) => {
-    const env = { WAITING_BYTES_MAX: String(1024 * 1024), IDLE_TIMEOUT_SECONDS: '300' };
+    const env = { REQUEST_MEMORY_BYTES_MAX: String(1024 * 1024), IDLE_TIMEOUT_SECONDS: '300' };
     const endpoint = await startEndpoint(t, { env });
     for (let count = 0; count < 16; count += 1) await askEvents(endpoint, subscription);
     await until(() => endpoint.subscriptions.count().subscribers >= 16);

@@ -181,7 +181,7 @@ test('events that come faster than they are taken end the group as overloaded', 
 });
 
 test('what a group keeps is counted, and refused where its connection has less left', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1048576' } });
   const others = endpoint.pool.open();
   others.set(endpoint.pool.bytesMax);
   // What other requests hold does not matter.

@@ -154,7 +154,7 @@ describe('operations', { concurrency: 4 }, () => {
       return big;
     });
     const client = await connectReady(
-      startEndpoint(t, { wrap, env: { WAITING_BYTES_MAX: '8388608' } }),
+      startEndpoint(t, { wrap, env: { REQUEST_MEMORY_BYTES_MAX: '8388608' } }),
     );
     client.socket.pause();
     for (let count = 0; count < 90; count += 1) {
@@ -233,7 +233,7 @@ describe('peers', { concurrency: 4 }, () => {
   });
 
   test('one that does not read is closed with 1013, and a reader gets all in order', async (t) => {
-    const env = { WAITING_BYTES_MAX: '8388608' };
+    const env = { REQUEST_MEMORY_BYTES_MAX: '8388608' };
     const endpoint = await startEndpoint(t, { env, constants: { wsPingSeconds: 60 } });
     const silent = await connectReady(endpoint.port);
     const reader = await connectReady(endpoint.port);
@@ -256,7 +256,7 @@ describe('peers', { concurrency: 4 }, () => {
   });
 
   test('queues share one budget: the more sockets, the smaller each', async (t) => {
-    const env = { WAITING_BYTES_MAX: String(1024 * 1024) };
+    const env = { REQUEST_MEMORY_BYTES_MAX: String(1024 * 1024) };
     const endpoint = await startEndpoint(t, { env });
     const clients = [];
     for (let count = 0; count < 16; count += 1) {

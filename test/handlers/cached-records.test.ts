@@ -155,7 +155,7 @@ for (const { name, skip, newUrl } of durableStores) {
   it(`every read tells what is there, whoever wrote to a store ${name}`, { skip }, async (t) => {
     const url = await newUrl(t);
     const one = await startServer(t, { env: { STORE_URL: url } });
-    const plain = await startServer(t, { env: { STORE_URL: url, ANSWER_CACHE_BYTES_MAX: '0' } });
+    const plain = await startServer(t, { env: { STORE_URL: url, RESPONSE_CACHE_BYTES_MAX: '0' } });
     const [token, ids] = await begin(one);
     const reads = readsOf(ids);
     for (const [changed, write] of writes) {

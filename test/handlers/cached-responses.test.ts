@@ -100,7 +100,7 @@ it('a body that looks like the key of a kept response is none', async (t) => {
 });
 
 it('without a cache the responses are the same', async (t) => {
-  const server = await startServer(t, { env: { ANSWER_CACHE_BYTES_MAX: '0' } });
+  const server = await startServer(t, { env: { RESPONSE_CACHE_BYTES_MAX: '0' } });
   const first = await ask(server, '/posts');
   assert.equal(await ask(server, '/posts'), first);
   await server.send('POST', '/posts', { title: 'new', content: 'b' });

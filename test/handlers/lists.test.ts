@@ -263,7 +263,7 @@ test('a page counts no more objects than it gives', async (t) => {
 
 test('what is read of a database is held to the memory of all requests', async (t) => {
   const start = async (url: string): Promise<TestServer> => {
-    const env = { WAITING_BYTES_MAX: '8388608', DEMO_DATA: 'false', STORE_URL: url };
+    const env = { REQUEST_MEMORY_BYTES_MAX: '8388608', DEMO_DATA: 'false', STORE_URL: url };
     const server = await startServer(t, { env });
     const post = { title: 'a', content: 'x'.repeat(400_000) };
     for (const _ of times(30)) await server.send('POST', '/posts', post);

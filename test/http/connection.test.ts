@@ -89,7 +89,7 @@ test('a large response is counted until it is taken, and a second one is refused
   const responseBytes = 30_000_000;
   const routes = { 'GET /large': () => textResponse(200, 'x'.repeat(responseBytes)) };
   // Room for one that waits, and not for a second one beside it.
-  const env = { ...patient, WAITING_BYTES_MAX: '67108864' };
+  const env = { ...patient, REQUEST_MEMORY_BYTES_MAX: '67108864' };
   const { port, pool } = await startHttp(t, { routes, env });
   const slow = await connectRaw(t, port);
   slow.send(get('/large'));

@@ -202,7 +202,7 @@ describe('requests that wait', () => {
 
   test('are counted: where there is no room for more the connection ends', async (t) => {
     const { client, port, asked, slow, pool } = await startCounting(t, {
-      WAITING_BYTES_MAX: '1048576',
+      REQUEST_MEMORY_BYTES_MAX: '1048576',
     });
     client.send(get('/slow') + get('/count').repeat(1_000));
     await client.ended();

@@ -31,7 +31,7 @@ test('a stream that fails cuts its response short, with one log record', async (
   await client.ended();
   await until(() => active() <= 0);
   const found = logged.map(({ event }) => event);
-  assert.deepEqual(found, ['answer cut short']);
+  assert.deepEqual(found, ['response cut short']);
   assert.match(String(logged[0]?.['requestId']), /^test-./);
 });
 

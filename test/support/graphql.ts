@@ -72,7 +72,7 @@ export function startGraphql(options: TestGraphqlOptions = {}) {
   });
   const store = options.wrap?.(memory) ?? memory;
   const topic = createTopic<Comment>({ ...unweighed, queueMax: options.queueMax ?? 100 });
-  const pool = new MemoryPool(config.waitingBytesMax);
+  const pool = new MemoryPool(config.requestMemoryBytesMax);
   const logged: (LogFacts & { readonly event: string })[] = [];
   const note: Log = (_level, event, facts) => void logged.push({ ...facts, event });
   const log = options.log ?? note;

@@ -43,7 +43,7 @@ export async function startHttp(
       return { method, path, endpoint: { handler } };
     }),
   );
-  const pool = new MemoryPool(config.waitingBytesMax);
+  const pool = new MemoryPool(config.requestMemoryBytesMax);
   const { run } = createScheduler();
   const listener = createListener({ ...router, run, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();

@@ -33,18 +33,18 @@ export interface Subscriber {
 
 /** The limit for bytes queued for one client, if there are very many clients. */
 export const queueBytesMin = 65_536;
-/** A client's share is at most this part of WAITING_BYTES_MAX, even if there is only one. */
+/** A client's share is at most this part of REQUEST_MEMORY_BYTES_MAX, even if there is only one. */
 const sharesMin = 128;
 
 /**
- * Returns the current limit for bytes queued for one client: its share of WAITING_BYTES_MAX (R30).
- * `clients`: the sockets, or the event streams, that share it.
+ * Returns the current limit for bytes queued for one client (R30): its share of
+ * REQUEST_MEMORY_BYTES_MAX. `clients`: the sockets, or the event streams, that share it.
  */
 export function createQueueLimit(
-  { waitingBytesMax }: Pick<Config, 'waitingBytesMax'>,
+  { requestMemoryBytesMax }: Pick<Config, 'requestMemoryBytesMax'>,
   clients: { readonly size: number },
 ): () => number {
-  return () => Math.max(queueBytesMin, waitingBytesMax / Math.max(sharesMin, clients.size));
+  return () => Math.max(queueBytesMin, requestMemoryBytesMax / Math.max(sharesMin, clients.size));
 }
 
 /** Up to this many bytes an event is copied after its start: one write is cheaper than three. */

@@ -176,7 +176,7 @@ function writeStream(body: Readable, request: HttpRequest, log: Log): void {
     outgoing.destroy();
     // A client that leaves or does not read is not a fault of the server.
     if (error instanceof ClientGone || error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    log('error', 'answer cut short', { requestId: id, reason: error.message });
+    log('error', 'response cut short', { requestId: id, reason: error.message });
   });
 }
 

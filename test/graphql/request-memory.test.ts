@@ -31,7 +31,7 @@ async function assertNothingHeld(endpoint: GraphqlEndpoint): Promise<void> {
 }
 
 test('a response beyond a quarter of the memory says so in its place, the socket stays', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1048576' } });
   const client = await connectReady(endpoint.port);
   endpoint.comment('x'.repeat(150_000));
   const ask = async (query: string): Promise<string> => {
@@ -49,7 +49,7 @@ test('a response beyond a quarter of the memory says so in its place, the socket
 });
 
 test('an event beyond it is an error of its subscription, which goes on', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '1048576' } });
+  const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '1048576' } });
   const clients = [await listen(endpoint, long), await listen(endpoint, short)];
   const reader = await askEvents(endpoint, long);
   await until(() => endpoint.subscriptions.count().subscribers >= 3);
@@ -79,7 +79,9 @@ async function listenToLong(endpoint: GraphqlEndpoint) {
 
 test('large events are counted once while slow members take them, and given back', async (t) => {
   // The share of a client is 32 MiB of it, so that none is behind.
-  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: String(4 * 1024 ** 3) } });
+  const endpoint = await startEndpoint(t, {
+    env: { REQUEST_MEMORY_BYTES_MAX: String(4 * 1024 ** 3) },
+  });
   const { slow, reader } = await listenToLong(endpoint);
   // The operating system takes some of the first ones for each socket.
   for (let count = 0; count < 6; count += 1) {
@@ -167,7 +169,7 @@ test('of the variables of a subscription only those that it declares are kept', 
 });
 
 test('a long result is counted until it is read, and given back', async (t) => {
-  const endpoint = await startEndpoint(t, { env: { WAITING_BYTES_MAX: '67108864' } });
+  const endpoint = await startEndpoint(t, { env: { REQUEST_MEMORY_BYTES_MAX: '67108864' } });
   const client = await connectReady(endpoint.port);
   endpoint.comment('x'.repeat(1_000_000));
   client.socket.pause();
