@@ -60,7 +60,7 @@ it('three nodes, PostgreSQL and a proxy are one service', { skip }, async (conte
   assert.deepEqual([env['REQUIRE_AUTH'], env['DEMO_DATA']], ['writes', 'false']);
   Object.assign(env, { REQUIRE_AUTH: 'none', DEMO_DATA: 'true' });
   // Each container has an address of its own.
-  assert.equal(env['ADMIN_PORT'], '9090');
+  assert.equal(env['ADMIN_PORT'], '9464');
   delete env['ADMIN_PORT'];
 
   // The volume that all nodes mount.
