@@ -13,6 +13,9 @@ const dockerfile = read('deploy/Dockerfile');
 const compose = read('deploy/compose.yaml');
 const kubernetes = read('deploy/kubernetes.yaml');
 const unit = read('deploy/inkwell.service');
+const instance = read('deploy/inkwell@.service');
+const nginx = read('deploy/nginx.conf');
+const backup = read('deploy/inkwell-backup.service');
 const { devDependencies, peerDependencies } = JSON.parse(read('package.json')) as Readonly<
   Record<'devDependencies' | 'peerDependencies', Readonly<Record<string, string>>>
 >;
@@ -75,7 +78,7 @@ describe('the Dockerfile', () => {
 describe('the examples', () => {
   it('name exact versions of images', () => {
     const images = [...`${dockerfile}\n${compose}`.matchAll(/^\s*(?:FROM|image:) (\S+)/gm)];
-    assert.equal(images.length, 4);
+    assert.equal(images.length, 5);
     for (const [, image] of images) assert.match(image ?? '', /^\w+:\d+\.\d+(?:\.\d+)?-alpine/);
   });
 
@@ -84,7 +87,7 @@ describe('the examples', () => {
     const set = [
       ...[...environment.matchAll(/^ +([A-Z_]+):/gm)].map(([, name]) => name),
       ...[...kubernetes.matchAll(/^ +- \{ name: ([A-Z_]+), value/gm)].map(([, name]) => name),
-      ...[...unit.matchAll(/^Environment=([A-Z_]+)=/gm)].map(([, name]) => name),
+      ...[...`${unit}${instance}`.matchAll(/^Environment=([A-Z_]+)=/gm)].map(([, name]) => name),
       ...[...dockerfile.matchAll(/(?<=^ENV .*)\b([A-Z_]+)=/gm)].map(([, name]) => name),
     ];
     assert.ok(set.length > 8);
@@ -92,7 +95,7 @@ describe('the examples', () => {
   });
 
   it('keep idle connections for longer than the proxy does', () => {
-    const texts = [compose, kubernetes, unit];
+    const texts = [compose, kubernetes, unit, instance];
     for (const text of texts) {
       const [, seconds] = /KEEP_ALIVE_SECONDS(?:=|: '|, value: ')(\d+)/.exec(text) ?? [];
       assert.ok(Number(seconds) >= 75, `${seconds}`);
@@ -111,6 +114,46 @@ describe('the examples', () => {
     const [, delay] = /DRAIN_DELAY_SECONDS, value: '(\d+)'/.exec(kubernetes) ?? [];
     const [, grace] = /terminationGracePeriodSeconds: (\d+)/.exec(kubernetes) ?? [];
     assert.ok(Number(grace) > Number(delay) + 9);
+  });
+
+  it('redirect to their own name, and answer no other', () => {
+    // Anybody chooses the Host of a request.
+    assert.match(nginx, /^ {2}return 308 https:\/\/\$server_name\$request_uri;$/m);
+    assert.doesNotMatch(nginx, /return .*\$(?:http_)?host/);
+    assert.match(nginx, /listen 80 default_server;\n.*default_server;[^}]*return 444;/);
+  });
+
+  it('probe the admin port, which is not that of Prometheus', () => {
+    const probes = [
+      ...kubernetes.matchAll(/(\w+)Probe:\n +httpGet: \{ path: (\S+), port: (\w+) \}/g),
+    ];
+    assert.deepEqual(
+      probes.map(([, kind, path, port]) => [kind, path, port]),
+      [
+        ['readiness', '/readyz', 'admin'],
+        ['liveness', '/livez', 'admin'],
+        ['startup', '/livez', 'admin'],
+      ],
+    );
+    for (const text of [compose, kubernetes, unit, read('deploy/alerts.yaml')]) {
+      assert.match(text, /9464/);
+      assert.doesNotMatch(text, /9090(?!, the port of)/);
+    }
+    assert.match(dockerfile, /CMD wget .*\/livez"$/m);
+  });
+
+  it('migrate before a node starts, and back up each database', () => {
+    assert.match(kubernetes, /initContainers:\n +- name: migrate\n.*\n +args: .*'migrate'\]/);
+    for (const text of [compose, kubernetes]) assert.match(text, /pg_dump --format=custom/);
+    assert.match(backup, /^OnFailure=inkwell-backup-failed\.service$/m);
+    assert.ok(existsSync(join(projectFolder, 'deploy/inkwell-backup-failed.service')));
+  });
+
+  it('limit the memory of each container, and the restarts of no service', () => {
+    const services = compose.match(/^ {2}(?:postgres|backup|proxy):$/gm)?.length;
+    assert.equal(services, 3);
+    assert.equal(compose.match(/^ {2,4}mem_limit: \d+[mg]$/gm)?.length, 4);
+    for (const text of [unit, instance]) assert.match(text, /^StartLimitIntervalSec=0$/m);
   });
 
   it('alert on metrics that there are', () => {
