@@ -50,8 +50,8 @@ const distinctMax = 1_000;
 export function createEndpoint(deps: EndpointDeps) {
   const { config } = deps;
   const engine = createEngine(deps);
-  const { placed } = deps.store;
-  const subscriptions = createSubscriptions({ ...deps, engine, distinctMax, placed });
+  const { ready } = deps.store.comments;
+  const subscriptions = createSubscriptions({ ...deps, engine, distinctMax, ready });
   const streams = createEventStreams(subscriptions, config);
   const sockets = createWebSocketEndpoint({
     ...deps,

@@ -11,7 +11,7 @@ import {
   kinds,
   type ListName,
   type Order,
-} from './drivers.ts';
+} from './shared.ts';
 import { type Page, pageRecordsMax, type Range } from './store.ts';
 
 interface Identified {

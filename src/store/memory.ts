@@ -4,12 +4,12 @@ import { Changes } from './changes.ts';
 import {
   changedLengthMax,
   createAccounts,
-  createComments,
-  createPosts,
-  createTodos,
+  toComments,
+  toPosts,
+  toTodos,
   tooLongToChange,
   withId,
-} from './drivers.ts';
+} from './shared.ts';
 import { createTable, createTake, type MemoryTable, type TableDeps } from './memory-table.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { Comment } from './model.ts';
@@ -30,14 +30,14 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   return {
     keepsObjects: true,
     posts: {
-      ...createPosts(posts, options),
+      ...toPosts(posts, options),
       remove(id, expected) {
         if (!posts.remove(id, expected)) return false;
         return andThen(comments.removeAll(id), () => true);
       },
     },
     comments: {
-      ...createComments(comments),
+      ...toComments(comments),
       find: findComment,
       remove: (id) => findComment(id) !== undefined && comments.remove(id),
       add(postId, content) {
@@ -48,7 +48,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
     },
     authors: { find: (id) => authors.get(id) },
     accounts: createAccounts(initial.accounts),
-    todos: createTodos(todos, options),
+    todos: toTodos(todos, options),
     articles: createArticles(createTable(deps, 'articles', initial.articles), options.run),
     changes: () => deps.changes,
     ping: () => undefined,

@@ -90,6 +90,11 @@ export interface Comments {
    * the order.
    */
   readonly watch?: (listener: (comment: Comment) => void) => () => void;
+  /**
+   * Settles when the listener gets every comment that any node stores from then on; undefined if it
+   * does already. Rejects as a read does. Present if `watch` is.
+   */
+  readonly ready?: () => Promise<unknown> | undefined;
 }
 
 export interface Authors {
@@ -174,11 +179,6 @@ export interface Store {
    * processes write too, and the driver has to ask.
    */
   readonly readChanges?: () => Promise<unknown>;
-  /**
-   * Undefined, or settles when all who watch comments hear of what any node stores from then on;
-   * rejects as a read does. Present only if `comments.watch` is.
-   */
-  readonly placed?: () => Promise<unknown> | undefined;
   /** Settles when the store answers; rejects if it does not. */
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */

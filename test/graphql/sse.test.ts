@@ -110,8 +110,8 @@ describe('what event streams carry', { concurrency: 4 }, () => {
 describe('a client', { concurrency: 4 }, () => {
   test('that leaves while its response is made takes its place with it', async (t) => {
     let answer: (() => void) | undefined;
-    const placed = () => new Promise<void>((resolve) => (answer = resolve));
-    const endpoint = await startEndpoint(t, { placed });
+    const ready = () => new Promise<void>((resolve) => (answer = resolve));
+    const endpoint = await startEndpoint(t, { ready });
     const client = await connectRaw(t, endpoint.port);
     const body = JSON.stringify({ query: subscription });
     const head = 'POST /graphql HTTP/1.1\r\nHost: blog.example\r\nAccept: text/event-stream\r\n';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import * as fc from 'fast-check';
-import { createAccounts } from '../../dist/store/drivers.js';
+import { createAccounts } from '../../dist/store/shared.js';
 import type { Account } from '../../dist/store/model.js';
 import { openAccounts } from '../../dist/store/open.js';
 import { initialData } from '../../dist/store/seed.js';

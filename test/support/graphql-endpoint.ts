@@ -35,7 +35,7 @@ export interface EndpointOptions {
   /** Different subscriptions at a time. */
   readonly distinctMax?: number;
   /** What a subscription waits for before its response begins. */
-  readonly placed?: () => Promise<unknown> | undefined;
+  readonly ready?: () => Promise<unknown> | undefined;
   /** Whether an account is still what it was. */
   readonly isCurrent?: Access['isCurrent'];
 }
@@ -62,7 +62,7 @@ export async function startEndpoint(
     wrap = (engine) => engine,
     now = (): number => performance.now(),
     distinctMax = 1_000,
-    placed,
+    ready,
     isCurrent = () => true,
   }: EndpointOptions = {},
 ) {
@@ -78,7 +78,7 @@ export async function startEndpoint(
     responseFromCache: () => undefined,
     subscriberDropped: (reason: string) => void dropped.push(reason),
   };
-  const facts = { log, pool, distinctMax, placed, metrics, isCurrent };
+  const facts = { log, pool, distinctMax, ready, metrics, isCurrent };
   const subscriptions = createSubscriptions({ engine, ...facts });
   /** What an `Authorization` was seen with, in the order asked. */
   const authorizations: (string | undefined)[] = [];

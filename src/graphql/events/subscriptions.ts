@@ -13,7 +13,7 @@ import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Account, Comment } from '../../store/model.ts';
 import { createScheduler, type Scheduler } from '../../scheduler.ts';
-import type { Store } from '../../store/store.ts';
+import type { Comments } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
@@ -30,7 +30,7 @@ interface SubscriptionsDeps {
   /** Accounts for the operations of groups, and for events queued for slow clients. */
   readonly pool: Pick<MemoryPool, 'open' | 'isOver'>;
   readonly log: Log;
-  readonly placed?: Store['placed'] | undefined;
+  readonly ready?: Comments['ready'] | undefined;
   readonly isCurrent: Access['isCurrent'];
   readonly metrics?: GraphqlMetrics | undefined;
 }
@@ -90,7 +90,7 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
      * What a client is told after that shows it that its earlier subscriptions run. Rejects as a
      * read does.
      */
-    running: () => deps.placed?.(),
+    ready: () => deps.ready?.(),
     /** Ends every subscription, and refuses new ones. Subscribers are told by their transport. */
     close(): void {
       closed = true;

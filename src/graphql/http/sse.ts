@@ -68,7 +68,7 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       stream.body.once('close', () => streams.delete(stream));
       try {
         stream.leave = subscriptions.join(operation, stream, account);
-        await subscriptions.running();
+        await subscriptions.ready();
       } catch (error) {
         stream.body.destroy();
         throw error;

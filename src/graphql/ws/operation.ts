@@ -96,7 +96,7 @@ export class SocketOperation implements Subscriber {
       });
       if (operation === undefined || operation.type === 'subscription') return;
       // A comment that it does not find is an event of the subscriptions before it.
-      await subscriptions.running();
+      await subscriptions.ready();
       await this.#execute(operation, deps, { requestId, viewer, memory: this.memory });
     } catch (error) {
       this.end({ kind: 'refused', errors: toErrors(error, deps.log, requestId) });

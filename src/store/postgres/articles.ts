@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AppError, overloaded } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { withId } from '../drivers.ts';
+import { withId } from '../shared.ts';
 import type { Article, ArticleDraft } from '../model.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';

@@ -7,7 +7,7 @@ import type { Pool } from './pool.ts';
 import { createLoader } from './batch.ts';
 import { type PostgresContext, toInserts } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
-import { createComments as createShared } from '../drivers.ts';
+import { toComments } from '../shared.ts';
 import { createTable } from '../sql/ports.ts';
 import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
@@ -16,10 +16,11 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
   const { pool, createId, now } = context;
   const insert = createLoader(toInserts((rows, askedAt) => insertAll(pool, rows, askedAt)));
   return {
-    ...createShared(createTable(context.sql, 'comments')),
+    ...toComments(createTable(context.sql, 'comments')),
     watch: (listener) => feed.watch(listener),
+    ready: () => feed.ready(),
     async add(postId, content) {
-      await feed.placed();
+      await feed.ready();
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
       const place = await insert(toRow(comment));
       if (place === undefined) return undefined;

@@ -67,8 +67,8 @@ export class CommentFeed {
    * Wait for it before storing a comment of this node, so that the present listener gets the
    * comment. Rejects as the pool does.
    */
-  placed(): Promise<unknown> | undefined {
-    return this.#follower?.placed();
+  ready(): Promise<unknown> | undefined {
+    return this.#follower?.ready();
   }
 
   /** Call it for a comment that this node stored. */
@@ -135,7 +135,7 @@ class Follower {
   }
 
   /** Settles when the start position is known. */
-  placed(): Promise<CommentOrder> | undefined {
+  ready(): Promise<CommentOrder> | undefined {
     if (this.#order !== undefined) return undefined;
     this.#start ??= this.#begin().catch((error: unknown) => {
       this.#start = undefined;
@@ -188,7 +188,7 @@ class Follower {
 
   /** Returns when to read again in milliseconds, if that is known. */
   async #lookOnce(): Promise<number | undefined> {
-    const order = this.#order ?? (await this.placed());
+    const order = this.#order ?? (await this.ready());
     if (order === undefined) return undefined;
     const { ownMax, cursor, timeline } = order;
     const seen = await look(this.#deps.pool, order);

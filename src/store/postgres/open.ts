@@ -56,7 +56,6 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
     comments: createComments(context, feed),
     articles: createArticles({ ...context, run: options.run }),
     ...createVersions(pool),
-    placed: () => feed.placed(),
     async ping() {
       await pool.read(sql`SELECT 1`);
     },

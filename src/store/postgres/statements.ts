@@ -1,6 +1,6 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
-import { changedLengthMax } from '../drivers.ts';
+import { changedLengthMax } from '../shared.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {
   columnsOf,

@@ -2,12 +2,12 @@
 
 import {
   createAccounts,
-  createPosts,
-  createTodos,
+  toPosts,
+  toTodos,
   type RecordOf,
   kinds,
   type Table as RecordTable,
-} from '../drivers.ts';
+} from '../shared.ts';
 import type { Account } from '../model.ts';
 import type { DriverOptions, StoredAccounts } from '../store.ts';
 import { createList, findBy, type Key, type Sql } from './statements.ts';
@@ -28,10 +28,10 @@ export function createPorts(
   const { sql } = deps;
   return {
     keepsObjects: false,
-    posts: createPosts(createTable(sql, 'posts'), deps),
+    posts: toPosts(createTable(sql, 'posts'), deps),
     authors: { find: findBy(sql, ['authors', 'id']) },
     accounts: createAccounts(configured, stored),
-    todos: createTodos(createTable(sql, 'todos'), deps),
+    todos: toTodos(createTable(sql, 'todos'), deps),
   };
 }
 

@@ -3,7 +3,7 @@
  * person chose are escaped in rows, and long ones can be left out of a read.
  */
 
-import { kinds, type RecordOf } from '../drivers.ts';
+import { kinds, type RecordOf } from '../shared.ts';
 import type { InitialData } from '../store.ts';
 import type { Author } from '../model.ts';
 import type { StoredFile } from '../file-index.ts';

@@ -4,7 +4,7 @@
  */
 
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
-import { kinds, type Listed, type Order, type RecordOf, tooLongToChange } from '../drivers.ts';
+import { kinds, type Listed, type Order, type RecordOf, tooLongToChange } from '../shared.ts';
 import { namesOf, type NewRow, type Row, type Table, toRecord, type Value } from './rows.ts';
 import { type List, type Page, pageRecordsMax, type RecordText } from '../store.ts';
 

@@ -1,6 +1,6 @@
 /** What SQLite does in its own way: comments, articles, and the index of stored files. */
 
-import { createComments as createShared, withId } from '../drivers.ts';
+import { toComments, withId } from '../shared.ts';
 import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '../file-index.ts';
 import type { Article, Comment } from '../model.ts';
 import { createFileStatements, createTable } from '../sql/ports.ts';
@@ -13,7 +13,7 @@ import type { SqliteContext } from './statements.ts';
 export function createComments(context: SqliteContext): Comments {
   const { sql, transactions, createId, now } = context;
   return {
-    ...createShared(createTable(sql, 'comments')),
+    ...toComments(createTable(sql, 'comments')),
     add: (postId, content) =>
       transactions.write(() => {
         if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;

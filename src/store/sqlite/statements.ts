@@ -1,7 +1,7 @@
 /** Statements on SQLite. Each is prepared when it is first used. */
 
 import { type Changes, isArea } from '../changes.ts';
-import { changedLengthMax } from '../drivers.ts';
+import { changedLengthMax } from '../shared.ts';
 import type { TimeStatement } from '../store.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {

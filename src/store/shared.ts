@@ -60,7 +60,7 @@ export interface Table<T> {
 
 type Deps = Pick<DriverOptions, 'createId' | 'now'>;
 
-export function createPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
+export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
   return {
     ...posts,
     all: posts.list('all'),
@@ -72,7 +72,7 @@ export function createPosts(posts: Table<Post>, { createId, now }: Deps): Posts 
 }
 
 /** How a comment is added differs: its post must exist. */
-export function createComments(comments: Table<Comment>): Omit<Comments, 'add'> {
+export function toComments(comments: Table<Comment>): Omit<Comments, 'add'> {
   return {
     find: (id) => comments.find(id),
     remove: (id) => comments.remove(id),
@@ -80,7 +80,7 @@ export function createComments(comments: Table<Comment>): Omit<Comments, 'add'> 
   };
 }
 
-export function createTodos(todos: Table<Todo>, { createId }: Pick<Deps, 'createId'>): Todos {
+export function toTodos(todos: Table<Todo>, { createId }: Pick<Deps, 'createId'>): Todos {
   return {
     ...todos,
     all: todos.list('all'),
