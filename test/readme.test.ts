@@ -135,18 +135,6 @@ describe('the figures of the README', () => {
   const claimed = (pattern: RegExp): number =>
     Number(pattern.exec(readme)?.[1]?.replaceAll(',', ''));
 
-  it('bound the lines of code from above, within 1,000', async () => {
-    const script = join(projectFolder, 'scripts', 'count-lines.mjs');
-    const { stdout } = await promisify(execFile)(process.execPath, [script]);
-    const counted = Array.from(stdout.matchAll(/\d+/g), Number);
-    const most = [claimed(/Under ([\d,]+) lines of code/), claimed(/under ([\d,]+) of them/)];
-    assert.equal(counted.length, 2);
-    for (const [at, lines] of counted.entries()) {
-      const bound = most[at] ?? 0;
-      assert.ok(lines < bound && lines >= bound - 1_000, `${lines} lines, README: under ${bound}`);
-    }
-  });
-
   it('bound the threats from below, within 10', () => {
     const tables = sectionOf(security, '## What the service defends').split('\n### ').slice(1);
     const rows = tables.flatMap(tableOf);
