@@ -24,7 +24,7 @@ const connectionPart = 1 / 4;
 
 interface Purse {
   /** True if a reservation of `held` bytes can be raised by `bytes`. */
-  hasRoom(bytes: number, held: number): boolean;
+  canGrow(bytes: number, held: number): boolean;
   /** Counts more bytes or, if negative, fewer. */
   add(bytes: number): void;
 }
@@ -54,7 +54,7 @@ export class MemoryPool implements Purse {
     return new Reservation(this, holder);
   }
 
-  hasRoom(bytes: number, held: number): boolean {
+  canGrow(bytes: number, held: number): boolean {
     return held + bytes <= (this.#free + held) * reservationShare;
   }
 
@@ -94,7 +94,7 @@ class LastingPurse implements Purse {
     this.#pool = pool;
   }
 
-  hasRoom(bytes: number): boolean {
+  canGrow(bytes: number): boolean {
     const { bytesMax, lastingBytes } = this.#pool;
     const counted = this.#countedAfter(bytes);
     if (counted === 0) return true;
@@ -134,15 +134,15 @@ export class Reservation {
   }
 
   /** True if this many more bytes could be reserved now. */
-  hasRoom(bytes: number): boolean {
-    return this.#purse.hasRoom(bytes, this.bytes);
+  canGrow(bytes: number): boolean {
+    return this.#purse.canGrow(bytes, this.bytes);
   }
 
   /** Reserves this many more bytes. Returns false, and changes nothing, if there is no room. */
   grow(bytes: number): boolean {
-    const hasRoom = this.hasRoom(bytes);
-    if (hasRoom) this.set(this.bytes + bytes);
-    return hasRoom;
+    const canGrow = this.canGrow(bytes);
+    if (canGrow) this.set(this.bytes + bytes);
+    return canGrow;
   }
 
   /** Sets the bytes without a limit: for what is in memory already and cannot be refused. */

@@ -12,7 +12,7 @@ import { findSettingWarnings } from './commands/check.ts';
 import { createApp, type App, type AppDeps } from './app.ts';
 import { type Config, readConfig } from './config.ts';
 import { AppError, codeOf, toReason, toStack } from './errors.ts';
-import { refuse } from './http/server/raw-response.ts';
+import { endWithProblem } from './http/server/raw-response.ts';
 import { HttpServer } from './http/server/server.ts';
 import { createLog, createLogOutput, type Log, type LogOutput } from './log.ts';
 import { adminConnectionsMax, newSpaceBytes, sumOfBounds } from './memory-plan.ts';
@@ -113,7 +113,8 @@ async function openAdmin(app: App, config: Config): Promise<number | undefined> 
   if (adminPort === undefined) return undefined;
   const server = new HttpServer({
     listener: app.adminListener,
-    upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'No sockets here.')),
+    upgrade: (_incoming, socket) =>
+      endWithProblem(socket, new AppError('not_found', 'No sockets here.')),
     pool: app.adminPool,
     config: { ...config, connectionsMax: adminConnectionsMax },
   });

@@ -37,7 +37,7 @@ const rooms: Readonly<Record<string, Room>> = {
   records: { uses: [...ground, 'http'], types: ['store'] },
   watch: { uses: [...ground, 'http', 'log'], types: ['config', 'store'] },
   domain: {
-    uses: [...ground, 'http/json.ts', 'http/json-names.ts'],
+    uses: [...ground, 'http/json.ts', 'http/json-escaped-names.ts'],
     types: ['store', 'config', 'log'],
   },
   auth: { uses: [...ground, 'config', 'http', 'domain'], types: ['store', 'log', 'watch'] },

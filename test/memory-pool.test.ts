@@ -27,8 +27,8 @@ test('who asks whether there is room reserves nothing', () => {
   const pool = new MemoryPool(8_000 / 7);
   pool.open().set(500);
   const asking = pool.open();
-  assert.equal(asking.hasRoom(376), false);
-  assert.equal(asking.hasRoom(375), true);
+  assert.equal(asking.canGrow(376), false);
+  assert.equal(asking.canGrow(375), true);
   assert.deepEqual([asking.bytes, pool.bytes, pool.isOver], [0, 500, false]);
   asking.set(501);
   assert.equal(pool.isOver, true);
@@ -59,20 +59,20 @@ test('what has no end in sight has an eighth, a connection a 64th, and takes not
 });
 
 test('of a small pool a connection may have half a mebibyte without an end in sight', () => {
-  const room = new ConnectionMemory(new MemoryPool(20_000_000)).openLasting();
-  assert.equal(room.grow(16_384 + 524_289), false);
-  assert.ok(room.grow(16_384 + 524_288));
+  const reservation = new ConnectionMemory(new MemoryPool(20_000_000)).openLasting();
+  assert.equal(reservation.grow(16_384 + 524_289), false);
+  assert.ok(reservation.grow(16_384 + 524_288));
 });
 
 test('a connection holds what it opens, and what is handed to it', () => {
   const pool = new MemoryPool(10_000);
   const memory = new ConnectionMemory(pool);
-  const room = pool.open();
-  room.set(100);
-  room.holdFor(memory);
+  const reservation = pool.open();
+  reservation.set(100);
+  reservation.holdFor(memory);
   assert.ok(memory.open().grow(50));
   assert.equal(memory.bytes, 150);
-  room.release();
+  reservation.release();
   assert.deepEqual([memory.bytes, pool.bytes], [50, 50]);
 });
 

@@ -4,7 +4,7 @@
 
 import { AppError, invalidBody, type FieldError } from '../errors.ts';
 import { isObject, jsonValuesMax } from '../http/json.ts';
-import { parseText } from '../http/json-names.ts';
+import { parseText } from '../http/json-escaped-names.ts';
 import type { Article, ArticleDraft, Json } from '../store/model.ts';
 import { countValues, toDocumentText } from './json-value.ts';
 import { isBlank, parseLocalDateTime } from './scalars.ts';

@@ -2,7 +2,7 @@
 
 import { AppError, invalidBody } from '../errors.ts';
 import { jsonDepthMax, jsonValuesMax } from '../http/json.ts';
-import { parseText } from '../http/json-names.ts';
+import { parseText } from '../http/json-escaped-names.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 
 /**

@@ -9,7 +9,7 @@ import jsonPatch, { type Operation } from 'fast-json-patch';
 import mergePatch from 'json-merge-patch';
 import { AppError } from '../errors.ts';
 import { isObject } from '../http/json.ts';
-import { setMembers } from '../http/json-names.ts';
+import { setMembers } from '../http/json-escaped-names.ts';
 import type { Json, JsonObject } from '../store/model.ts';
 import {
   copyJson,

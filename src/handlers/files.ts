@@ -39,7 +39,7 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
       await readMultipart(request, config, async (part, content) => {
         // Text parts are optional and not stored (R18).
         if (isSimple && !isFile(part.name)) {
-          await readPart(content, config.bodyBytesMax, request.room);
+          await readPart(content, config.bodyBytesMax, request.reservation);
         } else received.push(await receiveFile(upload, { ...part, content }, createUuid));
       });
       if (isSimple && received.length === 0) {

@@ -12,7 +12,7 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from '../http/message.ts';
-import { refuse } from '../http/server/raw-response.ts';
+import { endWithProblem } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
 import type { HandlerDeps } from './input.ts';
 
@@ -61,7 +61,7 @@ export function createGraphqlHandlers(deps: EndpointDeps & Pick<HandlerDeps, 'wr
     upgrade: ((incoming, socket, handshake) => {
       open().then(
         (opened) => opened.upgrade(incoming, socket, handshake),
-        (error: unknown) => refuse(socket, error as AppError), // see `load`
+        (error: unknown) => endWithProblem(socket, error as AppError), // see `load`
       );
     }) satisfies UpgradeListener,
     /** The numbers of open connections and subscriptions. */

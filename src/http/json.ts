@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { endOfString, parseText } from './json-names.ts';
+import { endOfString, parseText } from './json-escaped-names.ts';
 import { hasUtf8Charset, parseMediaType } from './media-type.ts';
 import type { HttpRequest } from './message.ts';
 

@@ -48,7 +48,7 @@ export class HttpRequest {
   /** Of its connection. */
   readonly memory: ConnectionMemory;
   readonly #run: RunInTurn;
-  #room: Reservation | undefined;
+  #reservation: Reservation | undefined;
 
   constructor(
     id: string,
@@ -65,8 +65,8 @@ export class HttpRequest {
   }
 
   /** For memory that the handler needs beside the body. Released with the response. */
-  get room(): Reservation {
-    return (this.#room ??= this.memory.open());
+  get reservation(): Reservation {
+    return (this.#reservation ??= this.memory.open());
   }
 
   /** The address of the connection, which may be a proxy's (R34); empty if the socket is closed. */
@@ -110,8 +110,8 @@ export class HttpRequest {
 
   /** Returns its memory to the pool. */
   release(): void {
-    this.#room?.release();
-    this.body?.room?.release();
+    this.#reservation?.release();
+    this.body?.reservation?.release();
   }
 }
 
@@ -129,7 +129,7 @@ export interface HttpResponse {
   readonly error?: AppError;
   /** Memory that a stream holds, in bytes; or the reservation that it accounts for itself. */
   readonly streamBytesMax?: number;
-  readonly room?: Reservation;
+  readonly reservation?: Reservation;
 }
 
 /** Anything it throws becomes a problem response (R5). */

@@ -35,7 +35,7 @@ interface ListDeps {
 
 /** `pageBytes`: what a page of records takes that is read for this list alone. */
 export function createToListResponse({ pool, run }: ListDeps, pageBytes: number) {
-  /** Rejects with `overloaded` if the pool has no room for the list. */
+  /** Rejects with `overloaded` if the pool has no memory for the list. */
   return async <T>(list: JsonList<T>): Promise<HttpResponse> =>
     (await toBuffered(list)) ?? toStream(list);
 
@@ -43,7 +43,7 @@ export function createToListResponse({ pool, run }: ListDeps, pageBytes: number)
   async function toBuffered<T>(list: JsonList<T>): Promise<HttpResponse | undefined> {
     const text = new ListText();
     // Accounts for the memory that is held while other requests run between two pages.
-    const room = pool.open();
+    const reservation = pool.open();
     try {
       for (let page = list.first; ; page = await page.next()) {
         await run(() => {
@@ -55,22 +55,22 @@ export function createToListResponse({ pool, run }: ListDeps, pageBytes: number)
         if (page.next === undefined) return taggedResponse(text.end(), list.version);
         text.encode();
         // The whole response is made while its pieces still exist.
-        if (!room.grow(2 * text.bytes - room.bytes)) throw tooManyLists();
+        if (!reservation.grow(2 * text.bytes - reservation.bytes)) throw tooManyLists();
       }
     } finally {
-      room.release();
+      reservation.release();
     }
   }
 
   /** The client may read slowly, so the stream counts what it holds: a page and a piece. */
   function toStream<T>(list: JsonList<T>): HttpResponse {
-    const room = pool.open();
-    if (!room.grow(pageBytes + pieceLength)) throw tooManyLists();
-    const count = (piece: Buffer): void => room.set(pageBytes + piece.length);
+    const reservation = pool.open();
+    if (!reservation.grow(pageBytes + pieceLength)) throw tooManyLists();
+    const count = (piece: Buffer): void => reservation.set(pageBytes + piece.length);
     const pieces = toPieces([list.first], { toJson: list.toJson, run, count });
     const body = Readable.from(pieces, { highWaterMark: 1 });
-    body.once('close', () => room.release());
-    return { ...jsonTextResponse(200, ''), body, room };
+    body.once('close', () => reservation.release());
+    return { ...jsonTextResponse(200, ''), body, reservation };
   }
 }
 

@@ -209,9 +209,9 @@ test('of a long postId nothing is kept, so that a socket holds little, however m
   }
   await until(() => endpoint.subscriptions.count().groups === 76);
   assert.ok(endpoint.pool.bytes < 1_000_000, `${endpoint.pool.bytes}`);
-  const room = endpoint.pool.open();
-  assert.ok(room.grow(endpoint.pool.bytesMax / 2));
-  room.release();
+  const reservation = endpoint.pool.open();
+  assert.ok(reservation.grow(endpoint.pool.bytesMax / 2));
+  reservation.release();
   // R38: they name nothing, and nothing comes; the socket and its other operations go on.
   endpoint.comment('x');
   const { type } = await client.ask({

@@ -5,19 +5,19 @@ import { describe, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readMultipart } from '../../dist/http/multipart/read.js';
 import { type HttpRequest, textResponse } from '../../dist/http/message.js';
-import { type Awaited, Patience } from '../../dist/http/server/data-rate.js';
+import { type Due, ProgressDeadline } from '../../dist/http/server/data-rate.js';
 import { startHandler, startHttp } from '../support/http-kit.js';
 import { boundary, limits, multipartType } from '../support/multipart.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 
 /** How many seconds a client keeps its connection that moves so many bytes in each of them. */
-function endure(awaited: Awaited, bytesEach: readonly number[], held = 0): number {
-  const patience = new Patience();
+function endure(due: Due, bytesEach: readonly number[], held = 0): number {
+  const deadline = new ProgressDeadline();
   let bytes = 0;
   for (let second = 1; second <= 1_000; second += 1) {
     bytes += bytesEach[(second - 1) % bytesEach.length] ?? 0;
-    if (patience.isOver(awaited, bytes, { held, secondsMax: 30 })) return second;
+    if (deadline.hasPassed(due, bytes, { held, secondsMax: 30 })) return second;
   }
   return Infinity;
 }
@@ -25,7 +25,7 @@ function endure(awaited: Awaited, bytesEach: readonly number[], held = 0): numbe
 const silent = (seconds: number): readonly number[] => Array.from({ length: seconds }, () => 0);
 
 test('each byte that moves buys time, less where the connection holds much itself', () => {
-  for (const [awaited, bytesEach, seconds, secondsWithMuch] of [
+  for (const [due, bytesEach, seconds, secondsWithMuch] of [
     ['body', [0], 6, 6],
     ['body', [200], 20, 6],
     ['body', [260], Infinity, 6],
@@ -44,8 +44,8 @@ test('each byte that moves buys time, less where the connection holds much itsel
     ['nothing', [0], Infinity, Infinity],
   ] as const) {
     // A mebibyte in a minute is 17,477 bytes a second.
-    const found = [endure(awaited, bytesEach), endure(awaited, bytesEach, 1_048_576)];
-    assert.deepEqual(found, [seconds, secondsWithMuch], `${awaited} ${bytesEach.join(' ')}`);
+    const found = [endure(due, bytesEach), endure(due, bytesEach, 1_048_576)];
+    assert.deepEqual(found, [seconds, secondsWithMuch], `${due} ${bytesEach.join(' ')}`);
   }
 });
 
@@ -56,12 +56,12 @@ test('an upload that is kept may come as slowly as 2 KB a second, and pause', ()
     [120_000, [8_000, 8_000, 0, 0, 0, 0, 0]],
     [120_000, [0, 40_000, ...silent(15)]],
   ] as const) {
-    const patience = new Patience();
+    const deadline = new ProgressDeadline();
     for (let bytes = 0, second = 0; bytes < length; second += 1) {
       bytes += bytesEach[second % bytesEach.length] ?? 0;
       const held = 2 * bytes;
       assert.equal(
-        patience.isOver('body', bytes, { held, secondsMax: 30 }),
+        deadline.hasPassed('body', bytes, { held, secondsMax: 30 }),
         false,
         `${length} after ${second} s`,
       );

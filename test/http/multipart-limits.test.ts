@@ -76,12 +76,12 @@ test('what parts and texts keep in memory is counted', async () => {
   const many = multipartBody(Array.from({ length: 100 }, (_, at) => part(`${at}`, '')));
   const request = toRequest(sourceOf([many]));
   await readMultipart(request, limits, () => Promise.resolve());
-  assert.ok(request.room.bytes > 80 * 1_024, `${request.room.bytes}`);
-  const { room } = request;
+  assert.ok(request.reservation.bytes > 80 * 1_024, `${request.reservation.bytes}`);
+  const { reservation } = request;
   await assert.rejects(readPart(bytes('x'.repeat(9e5)), 1e6, new MemoryPool(3e6).open()), isFull);
-  const before = room.bytes;
-  await readPart(bytes('x'.repeat(9e5)), 1e6, room);
-  assert.ok(room.bytes > before + 2e6, `${room.bytes}`);
+  const before = reservation.bytes;
+  await readPart(bytes('x'.repeat(9e5)), 1e6, reservation);
+  assert.ok(reservation.bytes > before + 2e6, `${reservation.bytes}`);
 });
 
 suite('reading a multipart body', () => {

@@ -200,7 +200,7 @@ describe('requests that wait', () => {
     assert.deepEqual([asked(), pool.bytes], [401, 0]);
   });
 
-  test('are counted: where there is no room for more the connection ends', async (t) => {
+  test('are counted: where there is no memory for more the connection ends', async (t) => {
     const { client, port, asked, slow, pool } = await startCounting(t, {
       REQUEST_MEMORY_BYTES_MAX: '1048576',
     });

@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { readConfig } from '../../dist/config.js';
-import { refuse } from '../../dist/http/server/raw-response.js';
+import { endWithProblem } from '../../dist/http/server/raw-response.js';
 import { createListener } from '../../dist/http/server/exchange.js';
 import type { Observer } from '../../dist/http/server/observe.js';
 import { type Handler, textResponse } from '../../dist/http/message.js';
@@ -57,7 +57,8 @@ export async function startHttp(
         return listener.respond(connection, message);
       },
     },
-    upgrade: (_incoming, socket) => refuse(socket, new AppError('not_found', 'Nothing here.')),
+    upgrade: (_incoming, socket) =>
+      endWithProblem(socket, new AppError('not_found', 'Nothing here.')),
     pool,
     config,
     drainSeconds,

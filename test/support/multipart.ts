@@ -75,11 +75,11 @@ function readChunk(source: Readable): Promise<Buffer> {
 
 export function toRequest(source: Readable, headers: Record<string, string> = {}): HttpRequest {
   const all = new Map(Object.entries({ 'content-type': multipartType, ...headers }));
-  const used: Pick<HttpRequest, 'host' | 'header' | 'readChunk' | 'room'> = {
+  const used: Pick<HttpRequest, 'host' | 'header' | 'readChunk' | 'reservation'> = {
     host: '',
     header: (name) => all.get(name),
     readChunk: () => readChunk(source),
-    room: new MemoryPool(1e9).open(),
+    reservation: new MemoryPool(1e9).open(),
   };
   return used as HttpRequest;
 }

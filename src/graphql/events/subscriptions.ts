@@ -47,14 +47,14 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
 
   const open = (operation: Operation, key: string, { memory }: Subscriber): Group => {
     // Of its first subscriber, for as long as there is any.
-    const room = memory.openLasting();
-    if (groups.size >= distinctMax || !room.grow(bytesOf(operation))) {
+    const reservation = memory.openLasting();
+    if (groups.size >= distinctMax || !reservation.grow(bytesOf(operation))) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
     const weightEach = countFields(operation.document);
     const group = new Group(deps, { line, scheduler, weightEach }, () => {
       groups.delete(key);
-      room.release();
+      reservation.release();
     });
     groups.set(key, group);
     opened += 1;

@@ -37,7 +37,7 @@ export async function readOperations(
       throw invalidRequest(`The part ${name} was sent twice.`);
     }
     if (name === 'operations' || name === 'map') {
-      texts.set(name, await readPart(content, config.bodyBytesMax, request.room));
+      texts.set(name, await readPart(content, config.bodyBytesMax, request.reservation));
       return;
     }
     const { facts, written } = await receiveFile(upload, { ...head, content }, createUuid);

@@ -54,7 +54,7 @@ export class SocketOperation implements Subscriber {
   readonly id: string;
   readonly dialect: Dialect;
   /** Accounts for the operation: more while it waits. */
-  readonly room: Reservation;
+  readonly reservation: Reservation;
   /** What is asked for; undefined once it has started. */
   request: GraphqlRequest | undefined;
   readonly #owner: Owner;
@@ -62,10 +62,10 @@ export class SocketOperation implements Subscriber {
   #leave: (() => void) | undefined;
   #isOver = false;
 
-  constructor({ id, dialect, request }: Start, room: Reservation, owner: Owner) {
+  constructor({ id, dialect, request }: Start, reservation: Reservation, owner: Owner) {
     this.id = id;
     this.dialect = dialect;
-    this.room = room;
+    this.reservation = reservation;
     this.request = request;
     this.#owner = owner;
     this.#prefix = resultPrefix(dialect, id);
@@ -109,7 +109,7 @@ export class SocketOperation implements Subscriber {
     viewer: RequestFacts['viewer'],
   ): MaybePromise<unknown> {
     // The message is dropped now, but for what is executed.
-    this.room.set(operationBytes);
+    this.reservation.set(operationBytes);
     return andThen(engine.authorize(viewer), (account) => {
       if (!this.#isOver) this.#leave = subscriptions.join(operation, this, account);
     });
@@ -118,7 +118,7 @@ export class SocketOperation implements Subscriber {
   /** From now on nothing is sent for this operation: no event and no `complete`. */
   stop(): void {
     this.#isOver = true;
-    this.room.release();
+    this.reservation.release();
     this.#leave?.();
     this.#owner.operations.delete(this.id);
   }

@@ -210,22 +210,22 @@ export class Session {
       return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
     earlier?.stop();
-    const room = this.client.memory.openLasting();
+    const reservation = this.client.memory.openLasting();
     const values = request.variables ? Math.min(valuesMax, messageBytes / 2) : 0;
     // A character of a text takes up to two bytes.
     const bytes = operationBytes + 2 * messageBytes + values * valueBytes;
     const hasRoom = this.#hasRoom(bytes);
-    if (!hasRoom || !room.grow(bytes)) {
+    if (!hasRoom || !reservation.grow(bytes)) {
       const error = hasRoom ? toRefusal(poolIsFull()) : tooManyOperations;
       return this.client.send(errorMessage(dialect, id, [error]));
     }
-    this.operations.set(id, new SocketOperation(start, room, this));
+    this.operations.set(id, new SocketOperation(start, reservation, this));
     this.#startWaiting();
   }
 
   #hasRoom(bytes: number): boolean {
     let sum = bytes;
-    for (const { room } of this.operations.values()) sum += room.bytes;
+    for (const { reservation } of this.operations.values()) sum += reservation.bytes;
     return this.operations.size < operationsMax && sum <= operationBytesMax;
   }
 

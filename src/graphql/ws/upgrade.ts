@@ -12,7 +12,7 @@ import { AppError, overloaded } from '../../errors.ts';
 import { refuseForeign } from '../../http/origins.ts';
 import { checkMessage, hasBody, parseTarget } from '../../http/server/incoming.ts';
 import { observeAtOnce, type Observer, toObserved } from '../../http/server/observe.ts';
-import { refuse } from '../../http/server/raw-response.ts';
+import { endWithProblem } from '../../http/server/raw-response.ts';
 import type { UpgradeListener } from '../../http/server/server.ts';
 import { createQueueLimit } from '../events/subscriber.ts';
 import { type Accepted, ClientSocket } from './client-socket.ts';
@@ -49,7 +49,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const server = new WebSocketServer(serverOptions);
   const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, why: AppError): void => {
     const id = createUuid();
-    const sent = refuse(socket, why, id);
+    const sent = endWithProblem(socket, why, id);
     // A path chosen by a client must not become a route in the log.
     const found = why.code === 'not_found' ? undefined : endpoint;
     observeAtOnce(toObserved(incoming, id, found), sent, observer);

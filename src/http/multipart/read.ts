@@ -58,12 +58,12 @@ export async function readMultipart(
 
 /**
  * Reads the whole content of a text part, at most `bytesMax` bytes. Reserves the memory that it can
- * take as JSON; throws `overloaded` if there is no room.
+ * take as JSON; throws `overloaded` if there is no memory.
  */
 export async function readPart(
   content: PartContent,
   bytesMax: number,
-  room: Reservation,
+  reservation: Reservation,
 ): Promise<Buffer> {
   let space: Buffer = Buffer.alloc(0);
   let length = 0;
@@ -75,7 +75,7 @@ export async function readPart(
     }
     if (length > bytesMax) throw tooLarge('A text part', bytesMax);
     if (length <= uncountedBytesMax) continue;
-    if (!room.grow(memoryOf(length) - reserved)) throw poolIsFull();
+    if (!reservation.grow(memoryOf(length) - reserved)) throw poolIsFull();
     reserved = memoryOf(length);
   }
   return space.subarray(0, length);
@@ -117,7 +117,7 @@ const [batchChunksMax, batchMillisecondsMax] = [256, 4_000];
 /** The parts of one body. */
 class Parts {
   readonly #request: HttpRequest;
-  readonly #room: Reservation;
+  readonly #reservation: Reservation;
   readonly #bodyBytesMax: number;
   readonly #delimiter: Buffer;
   readonly #busboy: Busboy;
@@ -138,7 +138,7 @@ class Parts {
 
   constructor(request: HttpRequest, boundary: string, bodyBytesMax: number) {
     this.#request = request;
-    this.#room = request.room;
+    this.#reservation = request.reservation;
     this.#bodyBytesMax = bodyBytesMax;
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
     this.#busboy = createBusboy({
@@ -214,7 +214,7 @@ class Parts {
     // Taken at once, so that busboy never waits, and a chunk with only content is not copied.
     const chunk = this.#stream?.read() as Buffer | null | undefined;
     if (!chunk) return;
-    this.#room.set(this.#room.bytes + chunk.length);
+    this.#reservation.set(this.#reservation.bytes + chunk.length);
     if (this.#batch.length === 0) this.#batchSince = performance.now();
     this.#batch.push(chunk);
     this.#batchBytes += chunk.length;
@@ -223,12 +223,12 @@ class Parts {
   #isBatchFull(): boolean {
     if (performance.now() - this.#batchSince > batchMillisecondsMax) return true;
     if (this.#batch.length >= batchChunksMax || this.#batchBytes >= batchBytesMax) return true;
-    // Without room, less is read at once.
-    return !this.#room.hasRoom(batchBytesMax);
+    // Without memory for more, less is read at once.
+    return !this.#reservation.canGrow(batchBytesMax);
   }
 
   #releaseBatch(): void {
-    this.#room.set(this.#room.bytes - this.#batchBytes);
+    this.#reservation.set(this.#reservation.bytes - this.#batchBytes);
     this.#batch = [];
     this.#batchBytes = 0;
   }
@@ -239,7 +239,7 @@ class Parts {
     }
     this.#count += 1;
     this.#headBytes += bytes;
-    if (this.#headBytes > uncountedBytesMax && !this.#room.grow(bytes)) throw poolIsFull();
+    if (this.#headBytes > uncountedBytesMax && !this.#reservation.grow(bytes)) throw poolIsFull();
   }
 
   /** Returns the bytes before `mark`, which must come soon, and removes both. */

@@ -40,7 +40,7 @@ const noBytes = Buffer.alloc(0);
  */
 export class RequestBody {
   /** Memory beyond what counts as part of a connection. Released with the response. */
-  room: Reservation | undefined;
+  reservation: Reservation | undefined;
   readonly #memory: ConnectionMemory;
   readonly #incoming: IncomingMessage;
   /** In bytes; not a number for a chunked body. */
@@ -121,7 +121,7 @@ export class RequestBody {
     this.#resume();
     if (this.#error !== undefined) throw this.#error;
     if (this.#length > 0 || this.state === 'whole') {
-      this.room?.release();
+      this.reservation?.release();
       return this.#take();
     }
     return this.#arrival().then(() => this.readChunk());
@@ -155,9 +155,9 @@ export class RequestBody {
     const isWhole = this.state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
     else if (length > uncountedBytesMax) {
-      const room = (this.room ??= this.#memory.open());
-      const missing = (isWhole ? memoryOf(length) : this.#space.length) - room.bytes;
-      if (missing > 0 && !room.grow(missing)) this.leave(poolIsFull());
+      const reservation = (this.reservation ??= this.#memory.open());
+      const missing = (isWhole ? memoryOf(length) : this.#space.length) - reservation.bytes;
+      if (missing > 0 && !reservation.grow(missing)) this.leave(poolIsFull());
     }
     if (this.#error !== undefined) throw this.#error;
     return isWhole ? this.#take() : undefined;
@@ -205,8 +205,8 @@ export class RequestBody {
     this.#wake?.();
     if (this.#length <= this.#aheadBytesMax) return;
     // What no handler has asked for yet is in memory already, and cannot be refused.
-    this.room ??= this.#memory.open();
-    this.room.set(this.#space.length);
+    this.reservation ??= this.#memory.open();
+    this.reservation.set(this.#space.length);
     if (this.#isPaused) return;
     this.#isPaused = true;
     // Deferred: after each chunk, Node 20 resumes the socket in a tick of its own.

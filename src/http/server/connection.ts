@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { AppError } from '../../errors.ts';
 import { ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
 import type { RequestBody } from './body.ts';
-import { type Awaited, Patience } from './data-rate.ts';
+import { type Due, ProgressDeadline } from './data-rate.ts';
 import { hasBody } from './incoming.ts';
 
 /** Memory of a waiting request: objects of Node, and the strings of each header. */
@@ -25,7 +25,7 @@ export class Connection {
   /** What it holds of the pool. */
   readonly memory: ConnectionMemory;
   /** The requests that wait, without what was received of their bodies. */
-  readonly #waitingRoom;
+  readonly #waitingMemory;
   /** True when the socket no longer carries HTTP. */
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
@@ -41,12 +41,12 @@ export class Connection {
   #current: ServerResponse | undefined;
   /** What ends the wait of each request that waits. */
   readonly #waiting = new Set<() => void>();
-  readonly #patience = new Patience();
+  readonly #deadline = new ProgressDeadline();
 
   constructor(socket: Socket, pool: MemoryPool) {
     this.socket = socket;
     this.memory = new ConnectionMemory(pool);
-    this.#waitingRoom = this.memory.openLasting();
+    this.#waitingMemory = this.memory.openLasting();
   }
 
   /** The last response, unless it was written completely. Its request may still wait. */
@@ -64,27 +64,26 @@ export class Connection {
   /** Call it once a second. Closes the connection of a client that is too slow. */
   sweep(idleSecondsMax: number): void {
     const { socket } = this;
-    const awaited = this.#awaited;
-    const bytes =
-      awaited === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
-    const isOver = this.#patience.isOver(awaited, bytes, {
+    const due = this.#due;
+    const bytes = due === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
+    const hasPassed = this.#deadline.hasPassed(due, bytes, {
       held: this.memory.bytes,
       secondsMax: idleSecondsMax,
     });
-    if (awaited === 'nothing') {
+    if (due === 'nothing') {
       this.#last = undefined;
       this.#current = undefined;
       this.#body = undefined;
     }
-    if (!isOver) return;
+    if (!hasPassed) return;
     // The handler that reads the body gets the error, which becomes the response.
-    if (awaited === 'body' && this.#body?.isAwaited === true) {
+    if (due === 'body' && this.#body?.isAwaited === true) {
       const reason = 'The body did not arrive in time.';
       this.#body.leave(new AppError('request_timeout', reason, { close: true }));
     } else socket.destroy();
   }
 
-  get #awaited(): Awaited {
+  get #due(): Due {
     const { socket, pending } = this;
     if (socket.writableLength > 0) return 'output';
     const isComing = this.#last?.req.complete === false && !socket.isPaused();
@@ -94,7 +93,7 @@ export class Connection {
 
   /** Call it when the socket is closed. */
   end(): void {
-    this.#waitingRoom.release();
+    this.#waitingMemory.release();
     for (const end of this.#waiting) end();
   }
 
@@ -118,7 +117,7 @@ export class Connection {
    */
   streams({ shouldKeepAlive }: ServerResponse): void {
     this.#isEnding ||= !shouldKeepAlive;
-    if (this.#isEnding && this.#waitingRoom.bytes > uncountedBytesMax) this.socket.destroy();
+    if (this.#isEnding && this.#waitingMemory.bytes > uncountedBytesMax) this.socket.destroy();
   }
 
   /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
@@ -161,16 +160,16 @@ export class Connection {
     const declared = Number(req.headers['content-length']) || waitingBodyBytes;
     const bodyBytes = hasBody(req) ? Math.min(declared, waitingBodyBytes) : 0;
     const bytes = waitingRequestBytes + headerBytes + bodyBytes;
-    const room = this.#waitingRoom;
-    const hasRoom = !this.#isEnding || room.bytes + bytes <= uncountedBytesMax;
-    this.#isOverfull = !hasRoom || !room.grow(bytes);
+    const reservation = this.#waitingMemory;
+    const hasRoom = !this.#isEnding || reservation.bytes + bytes <= uncountedBytesMax;
+    this.#isOverfull = !hasRoom || !reservation.grow(bytes);
     if (this.#isOverfull) this.socket.destroy();
     else this.socket.pause();
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
       this.#runAtTurn(outgoing, () => {
         this.#waiting.delete(resolve);
-        room.set(room.bytes - bytes);
+        reservation.set(reservation.bytes - bytes);
         if (this.#waiting.size === 0 && this.#body?.isHeldBack !== true) this.socket.resume();
         resolve();
       });

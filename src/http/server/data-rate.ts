@@ -9,7 +9,7 @@
  */
 
 /** What a connection waits for. `response`: the server makes it, so that nothing has to move. */
-export type Awaited = 'nothing' | 'body' | 'output' | 'response';
+export type Due = 'nothing' | 'body' | 'output' | 'response';
 
 /** Bytes per second of a connection that holds little: a modem is faster. */
 const bytesMin = 256;
@@ -26,27 +26,27 @@ interface Hold {
 }
 
 /** The time that one connection has left. */
-export class Patience {
-  #awaited: Awaited = 'nothing';
+export class ProgressDeadline {
+  #due: Due = 'nothing';
   #bytes = 0;
   #seconds = 0;
 
   /**
-   * Call it once a second. `bytes`: moved so far in the awaited direction. Returns true if the
+   * Call it once a second. `bytes`: moved so far in the due direction. Returns true if the
    * client was too slow. Calls are counted, not time: a server that was busy reads late.
    */
-  isOver(awaited: Awaited, bytes: number, { held, secondsMax }: Hold): boolean {
+  hasPassed(due: Due, bytes: number, { held, secondsMax }: Hold): boolean {
     const moved = bytes - this.#bytes;
-    const hasBegun = awaited !== this.#awaited;
-    this.#awaited = awaited;
+    const hasBegun = due !== this.#due;
+    this.#due = due;
     this.#bytes = bytes;
-    if (awaited === 'nothing') return false;
+    if (due === 'nothing') return false;
     if (hasBegun) {
-      this.#seconds = awaited === 'body' ? Math.min(graceSeconds, secondsMax) : secondsMax;
+      this.#seconds = due === 'body' ? Math.min(graceSeconds, secondsMax) : secondsMax;
     } else if (moved > 0) {
       // While the server makes a response, anything that moves shows that the client is there.
       const bought =
-        awaited === 'response' ? secondsMax : moved / Math.max(bytesMin, held / heldSeconds);
+        due === 'response' ? secondsMax : moved / Math.max(bytesMin, held / heldSeconds);
       this.#seconds = Math.min(this.#seconds + bought, secondsMax);
     }
     this.#seconds -= 1;

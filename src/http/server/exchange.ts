@@ -17,7 +17,7 @@ import { ClientGone, RequestBody } from './body.ts';
 import type { Connection } from './connection.ts';
 import { checkMessage, hasBody, type Incoming, type Message, parseTarget } from './incoming.ts';
 import { clientLeftStatus, observeAtOnce } from './observe.ts';
-import { refuse } from './raw-response.ts';
+import { endWithProblem } from './raw-response.ts';
 import { createResponseBatch, createSend, type SendDeps } from './send.ts';
 
 export interface ExchangeDeps extends SendDeps, ReturnType<typeof createRouter<Endpoint>> {
@@ -64,7 +64,7 @@ export function createListener(deps: ExchangeDeps) {
         body.begin();
       }
       if (turn !== undefined) await turn;
-      if (incoming.socket.destroyed) return body?.room?.release();
+      if (incoming.socket.destroyed) return body?.reservation?.release();
       const request = new HttpRequest(nextId(), message, { body, run, memory: connection.memory });
       observer?.begin();
       let response: HttpResponse;
@@ -87,7 +87,7 @@ export function createListener(deps: ExchangeDeps) {
     refuse(socket: Socket, error: AppError): void {
       const { remoteAddress = '' } = socket;
       const id = nextId();
-      const sent = refuse(socket, error, id);
+      const sent = endWithProblem(socket, error, id);
       if (observer) observeAtOnce({ ...noRequest, id, remoteAddress }, sent, observer);
     },
     /** From now on every response ends its connection, so that a drain finds few idle ones. */

@@ -45,10 +45,10 @@ export const headerLinesMax = 100;
 /** Throws for messages that RFC 9112 forbids and Node accepts. */
 export function checkMessage(incoming: IncomingMessage): void {
   if (incoming.rawHeaders.length > 2 * headerLinesMax) {
-    throw refuse('headers_too_large', 'The request has too many header lines.');
+    throw closingError('headers_too_large', 'The request has too many header lines.');
   }
   if (incoming.httpVersionMajor !== 1) {
-    throw refuse('http_version_not_supported', 'This server speaks HTTP/1.1.');
+    throw closingError('http_version_not_supported', 'This server speaks HTTP/1.1.');
   }
   const { method } = incoming;
   if (method === 'TRACE') {
@@ -60,7 +60,7 @@ export function checkMessage(incoming: IncomingMessage): void {
   const { host } = incoming.headers;
   // HTTP/1.0 does not require Host, but if it is sent it must be valid.
   if (host === undefined ? incoming.httpVersionMinor !== 0 : !hostPattern.test(host)) {
-    throw refuse('invalid_host', 'A request needs one valid Host.');
+    throw closingError('invalid_host', 'A request needs one valid Host.');
   }
   const coding = incoming.headers['transfer-encoding'];
   if (coding !== undefined) checkCoding(coding, incoming.httpVersionMinor);
@@ -68,10 +68,11 @@ export function checkMessage(incoming: IncomingMessage): void {
 
 /** RFC 9112 §6.1. */
 function checkCoding(coding: string, minorVersion: number): void {
-  if (minorVersion === 0) throw refuse('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.');
-  if (coding === '') throw refuse('malformed_request', 'Transfer-Encoding is empty.');
+  if (minorVersion === 0)
+    throw closingError('malformed_request', 'HTTP/1.0 has no Transfer-Encoding.');
+  if (coding === '') throw closingError('malformed_request', 'Transfer-Encoding is empty.');
   if (coding.toLowerCase() !== 'chunked') {
-    throw refuse('not_implemented', 'Transfer-Encoding can only be chunked.');
+    throw closingError('not_implemented', 'Transfer-Encoding can only be chunked.');
   }
 }
 
@@ -90,7 +91,7 @@ function checkSingle(rawHeaders: readonly string[]): void {
       contentTypes += 1;
     }
   }
-  if (hosts > 1) throw refuse('invalid_host', 'A request has one Host, not more.');
+  if (hosts > 1) throw closingError('invalid_host', 'A request has one Host, not more.');
   if (authorizations > 1 || contentTypes > 1) {
     throw new AppError('malformed_request', 'A header that must not be repeated was sent twice.');
   }
@@ -123,10 +124,10 @@ export function parseTarget(target: string) {
 }
 
 function badTarget(): AppError {
-  return refuse('malformed_request', 'The request target is not valid.');
+  return closingError('malformed_request', 'The request target is not valid.');
 }
 
 /** What follows such a request on its connection cannot be trusted. */
-function refuse(code: ErrorCode, message: string): AppError {
+function closingError(code: ErrorCode, message: string): AppError {
   return new AppError(code, message, { close: true });
 }

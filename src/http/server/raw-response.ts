@@ -12,7 +12,7 @@ const lingerMilliseconds = 1_000;
  * Writes the error as a complete HTTP response, then ends the connection. Returns its status
  * and the bytes of its content.
  */
-export function refuse(
+export function endWithProblem(
   socket: Duplex,
   error: AppError,
   requestId?: string,

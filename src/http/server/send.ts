@@ -69,7 +69,7 @@ export function createSend(context: SendContext): Send {
 
 /**
  * Returns the bytes of the content, 0 for a stream. Throws, before anything is written, if Node
- * refuses the headers or the pool has no room.
+ * refuses the headers or the pool has no memory.
  */
 function write(request: HttpRequest, response: HttpResponse, context: SendContext): number {
   const { incoming, outgoing } = request;
@@ -93,10 +93,10 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   if (body instanceof Readable) {
     const { streamBytes, streamBytesMax = 0 } = response;
     if (streamBytes !== undefined) headers.push('Content-Length', String(streamBytes));
-    const room = request.memory.open();
-    if (streamBytesMax > 0 && !room.grow(streamBytesMax)) throw poolIsFull();
-    outgoing.once('close', () => room.release());
-    response.room?.holdFor(request.memory);
+    const reservation = request.memory.open();
+    if (streamBytesMax > 0 && !reservation.grow(streamBytesMax)) throw poolIsFull();
+    outgoing.once('close', () => reservation.release());
+    response.reservation?.holdFor(request.memory);
     outgoing.writeHead(status, headers);
     writeStream(body, request, context.log);
     return 0;
@@ -104,8 +104,8 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   const length = body === undefined ? 0 : Buffer.byteLength(body);
   const isHead = request.method === 'HEAD';
   const isLarge = length > uncountedBytesMax && !isHead;
-  const room = isLarge ? request.memory.open() : undefined;
-  if (room?.hasRoom(length) === false) throw poolIsFull();
+  const reservation = isLarge ? request.memory.open() : undefined;
+  if (reservation?.canGrow(length) === false) throw poolIsFull();
   // RFC 9110 §8.6: these two statuses have no Content-Length.
   if (status !== 204 && status !== 304) headers.push('Content-Length', String(length));
   outgoing.writeHead(status, headers);
@@ -115,9 +115,9 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   else if (isLarge && length > pieceBytes) endInPieces(content as Buffer, outgoing);
   else endWhole(content, outgoing);
   // Usually the socket takes the whole response at once, and no memory is held.
-  if (room !== undefined && outgoing.writableLength > 0) {
-    room.set(length);
-    outgoing.once('close', () => room.release());
+  if (reservation !== undefined && outgoing.writableLength > 0) {
+    reservation.set(length);
+    outgoing.once('close', () => reservation.release());
   }
   return isHead ? 0 : length;
 }
