@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { createIdSource } from '../dist/domain/scalars.js';
+import { createIdSource } from '../dist/domain/ids.js';
 import { openStore } from '../dist/store/open.js';
 import { initialData } from '../dist/store/seed.js';
 import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';

@@ -9,7 +9,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createIdSource } from '../dist/domain/scalars.js';
+import { createIdSource } from '../dist/domain/ids.js';
 import { openUploads } from '../dist/store/files/open.js';
 import { openStore } from '../dist/store/open.js';
 import { driverOptions } from '../dist-test/support/driver-options.js';

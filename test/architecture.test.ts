@@ -69,7 +69,7 @@ const ownerOf: Readonly<Record<string, readonly string[]>> = {
   graphql: ['graphql/'],
   'graphql-ws': ['graphql/ws/'],
   'json-merge-patch': ['domain/patch.ts'],
-  uuid: ['domain/scalars.ts'],
+  uuid: ['domain/ids.ts'],
   ws: ['graphql/ws/'],
 };
 /** The same for packages that only some deployments install: they are loaded when chosen. */

@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { decodePerson, loadAccounts, type Person } from '../auth/accounts.ts';
 import { hashPassword, passwordBytesMax } from '../auth/password.ts';
 import { type Config, readConfig } from '../config.ts';
-import { createLocalClock } from '../domain/scalars.ts';
+import { createLocalClock } from '../domain/local-date-time.ts';
 import { toReason } from '../errors.ts';
 import { openAccounts } from '../store/open.ts';
 import { type CommandContext, type PasswordInput, UsageError } from './command.ts';

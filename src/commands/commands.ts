@@ -6,7 +6,7 @@
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Config, readConfig, secretSettings, settings } from '../config.ts';
-import { createLocalClock } from '../domain/scalars.ts';
+import { createLocalClock } from '../domain/local-date-time.ts';
 import { codeOf, toReason } from '../errors.ts';
 import { backUpStore, openAccounts, startSeconds } from '../store/open.ts';
 import { type CommandContext, toLog, UsageError } from './command.ts';

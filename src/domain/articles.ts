@@ -7,7 +7,7 @@ import { isObject, jsonValuesMax } from '../http/json.ts';
 import { parseText } from '../http/json-escaped-names.ts';
 import type { Article, ArticleDraft, Json } from '../store/model.ts';
 import { countValues, toDocumentText } from './json-value.ts';
-import { isBlank, parseLocalDateTime } from './scalars.ts';
+import { parseLocalDateTime } from './local-date-time.ts';
 import type { Patch } from './patch.ts';
 
 /** Faults listed in one response. */
@@ -94,7 +94,7 @@ function checkArticle({ value, at, id: before }: Checked, faults: FieldError[]):
   if (id !== undefined && !(Number.isSafeInteger(id) && (id as number) > 0)) {
     fault(faults, `${at}/id`, 'must be a positive whole number');
   }
-  if (typeof title !== 'string' || isBlank(title)) {
+  if (typeof title !== 'string' || title.trim() === '') {
     fault(faults, `${at}/title`, 'must be a text that is not empty');
   }
   if (isObject(author)) {

@@ -2,7 +2,7 @@
 
 import { decodeArticleDraft, patchArticle, patchArticles } from '../domain/articles.ts';
 import type * as PatchModule from '../domain/patch.ts';
-import { toArticleId } from '../domain/scalars.ts';
+import { toArticleId } from '../domain/ids.ts';
 import { checkConditions, createEtag } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';

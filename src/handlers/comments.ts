@@ -1,6 +1,6 @@
 /** Comments over REST (Spec §4.2, R7, R8, R11). */
 
-import { toId } from '../domain/scalars.ts';
+import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, type HttpRequest, jsonTextResponse } from '../http/message.ts';
 import { getFound, getId, getRecord, type RecordRoute } from '../records/records.ts';

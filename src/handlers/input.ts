@@ -7,7 +7,6 @@ import type { Access } from '../auth/access.ts';
 import type { Login } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { AddComment } from '../domain/comments.ts';
-import { isBlank } from '../domain/scalars.ts';
 import { AppError, type FieldError, invalidBody } from '../errors.ts';
 import { checkConditions, createEtag } from '../http/etag.ts';
 import { isObject, parseJson } from '../http/json.ts';
@@ -66,7 +65,7 @@ export const anyText: Rule = (value) => {
 };
 
 export const text: Rule = (value) =>
-  typeof value === 'string' && !isBlank(value)
+  typeof value === 'string' && value.trim() !== ''
     ? undefined
     : (anyText(value) ?? 'must not be blank');
 

@@ -1,6 +1,6 @@
 /** Posts over REST (Spec §4.2, R7, R8, R11). */
 
-import { toId } from '../domain/scalars.ts';
+import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';

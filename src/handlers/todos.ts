@@ -1,6 +1,6 @@
 /** Todos over REST (Spec §4.5, R12, R13). */
 
-import { toId } from '../domain/scalars.ts';
+import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/records.ts';

@@ -8,7 +8,7 @@ export interface Post {
   readonly title: string;
   readonly content: string;
   readonly status: PostStatus;
-  /** Local date-time, as `domain/scalars.ts` writes it. */
+  /** Local date-time, as `domain/local-date-time.ts` writes it. */
   readonly createdAt: string;
   readonly authorId: string | null;
 }

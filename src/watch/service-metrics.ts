@@ -34,11 +34,11 @@ type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
 /** `refused`: the operation did not run; `error`: the result has errors beside its data. */
 export type Outcome = 'ok' | 'error' | 'refused';
 /**
- * `behind`: the client does not read; `overrun`: events came faster than they could be executed;
+ * `slow_consumer`: the client does not read; `overflow`: events came faster than they could be executed;
  * `failed`: an internal error.
  */
-type DropReason = 'behind' | 'overrun' | 'failed';
-const dropReasons: readonly DropReason[] = ['behind', 'overrun', 'failed'];
+type DropReason = 'slow_consumer' | 'overflow' | 'failed';
+const dropReasons: readonly DropReason[] = ['slow_consumer', 'overflow', 'failed'];
 
 /** A statement that reads, or a transaction that writes. */
 type StatementKind = 'read' | 'write';

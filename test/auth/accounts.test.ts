@@ -9,7 +9,7 @@ import { loadAccounts, usersFileBytesMax } from '../../dist/auth/accounts.js';
 import { createTokens } from '../../dist/auth/jwt.js';
 import { parsePasswordHash, verifyPassword } from '../../dist/auth/password.js';
 import { ConfigError } from '../../dist/config.js';
-import { toId } from '../../dist/domain/scalars.js';
+import { toId } from '../../dist/domain/ids.js';
 import { createDirectory } from '../support/uploads.js';
 
 const passwordHash = `scrypt$16384$8$1$${'A'.repeat(22)}$${'A'.repeat(43)}`;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { printSchema } from 'graphql';
-import { createIdSource } from '../../dist/domain/scalars.js';
+import { createIdSource } from '../../dist/domain/ids.js';
 import { AppError } from '../../dist/errors.js';
 import type { Account } from '../../dist/store/model.js';
 import { codesOf, dataOf, startGraphql } from '../support/graphql.js';

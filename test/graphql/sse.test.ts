@@ -169,7 +169,7 @@ describe('a client', { concurrency: 4 }, () => {
       assert.equal(await reader.next(), eventOf(content));
     }
     assert.equal(endpoint.streams.size, 1);
-    assert.deepEqual(endpoint.dropped, ['behind']);
+    assert.deepEqual(endpoint.dropped, ['slow_consumer']);
   });
 
   test('that does not read is not waited for by a clean stop', async (t) => {

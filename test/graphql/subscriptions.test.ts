@@ -177,7 +177,7 @@ test('events that come faster than they are taken end the group as overloaded', 
   // What may wait for a group, and more.
   for (let count = 0; count < 1_100; count += 1) endpoint.comment('x');
   assert.equal((await client.closed).code, 1013);
-  assert.deepEqual([endpoint.logged, endpoint.dropped], [[], ['overrun']]);
+  assert.deepEqual([endpoint.logged, endpoint.dropped], [[], ['overflow']]);
 });
 
 test('what a group keeps is counted, and refused where its connection has less left', async (t) => {

@@ -177,7 +177,7 @@ test('counters begin with 0, and stored files are shown beside their limits', as
   for (const series of [
     'security_events_total{event="login failed"}',
     'graphql_cached_responses_total{type="query"}',
-    'dropped_subscribers_total{reason="behind"}',
+    'dropped_subscribers_total{reason="slow_consumer"}',
     'stored_files',
     'stored_bytes',
   ]) {

@@ -7,8 +7,8 @@ import { distUrl, runInHeap } from '../support/small-heap.js';
 /** Runs in a process of its own: `fill` fills a new store until it is full. */
 const start = `
   import { createMemoryStore } from '${distUrl('store/memory.js')}';
-  import { createIdSource } from '${distUrl('domain/scalars.js')}';
-  import { formatLocalDateTime } from '${distUrl('domain/scalars.js')}';
+  import { createIdSource } from '${distUrl('domain/ids.js')}';
+  import { formatLocalDateTime } from '${distUrl('domain/local-date-time.js')}';
   const bytesMax = 8 * 1024 * 1024;
   const nothing = { authors: [], accounts: [], posts: [], comments: [], todos: [], articles: [] };
   let time = 1.8e12;

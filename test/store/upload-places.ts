@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createIdSource } from '../../dist/domain/scalars.js';
+import { createIdSource } from '../../dist/domain/ids.js';
 import type { DurableFileIndex, FileLimits } from '../../dist/store/file-index.js';
 import { openUploads, type OpenUploadsOptions } from '../../dist/store/files/open.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';

@@ -1,6 +1,6 @@
 /** What a driver of the store is given in tests. */
 
-import { createIdSource } from '../../dist/domain/scalars.js';
+import { createIdSource } from '../../dist/domain/ids.js';
 import { createScheduler } from '../../dist/scheduler.js';
 import type { DriverOptions } from '../../dist/store/store.js';
 import { initialData } from '../../dist/store/seed.js';

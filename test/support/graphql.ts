@@ -2,7 +2,7 @@
 
 import { type Config, readConfig } from '../../dist/config.js';
 import { createAddComment, createTopic } from '../../dist/domain/comments.js';
-import { createIdSource } from '../../dist/domain/scalars.js';
+import { createIdSource } from '../../dist/domain/ids.js';
 import { createEngine } from '../../dist/graphql/engine.js';
 import { type GraphqlError, toErrors } from '../../dist/graphql/errors.js';
 import { decodeRequest } from '../../dist/graphql/http/messages.js';

@@ -18,7 +18,8 @@ import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
 import type { Engine, Operation, Subscription } from '../engine.ts';
 import { RequestError, toMasked } from '../errors.ts';
-import { type Ending, SharedEvent, type Subscriber } from './subscriber.ts';
+import { SharedEvent } from './shared-event.ts';
+import type { Ending, Subscriber } from './subscriber.ts';
 import { createViewers } from './viewers.ts';
 
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
@@ -167,12 +168,12 @@ class Group {
     } catch (error) {
       if (error instanceof RequestError) return this.end({ kind: 'refused', errors: error.errors });
       const { log, metrics } = this.#deps;
-      const isOverrun = error instanceof AppError && error.code === 'overloaded';
-      if (!isOverrun) log('error', 'subscription failed', { requestId, reason: toStack(error) });
-      const reason = isOverrun ? 'overrun' : 'failed';
+      const isOverflow = error instanceof AppError && error.code === 'overloaded';
+      if (!isOverflow) log('error', 'subscription failed', { requestId, reason: toStack(error) });
+      const reason = isOverflow ? 'overflow' : 'failed';
       this.subscribers.forEach(() => metrics?.subscriberDropped(reason));
       this.end(
-        isOverrun ? { kind: 'overrun' } : { kind: 'refused', errors: [toMasked(requestId)] },
+        isOverflow ? { kind: 'overflow' } : { kind: 'refused', errors: [toMasked(requestId)] },
       );
     }
   }
@@ -215,7 +216,7 @@ class Group {
     for (let at = 0; at < subscribers.length; at += subscribersAtOnce) {
       await scheduler.run(() => {
         for (const subscriber of subscribers.slice(at, at + subscribersAtOnce)) {
-          if (!subscriber.next(event)) metrics?.subscriberDropped('behind');
+          if (!subscriber.next(event)) metrics?.subscriberDropped('slow_consumer');
         }
       });
     }

@@ -11,12 +11,8 @@ import type { HttpResponse } from '../../http/message.ts';
 import type { Account } from '../../store/model.ts';
 import type { ConnectionMemory } from '../../memory-pool.ts';
 import type { Operation } from '../engine.ts';
-import {
-  createQueueLimit,
-  type Ending,
-  type SharedEvent,
-  type Subscriber,
-} from '../events/subscriber.ts';
+import type { SharedEvent } from '../events/shared-event.ts';
+import { createQueueLimit, type Ending, type Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 
 export type EventStreams = ReturnType<typeof createEventStreams>;
@@ -45,7 +41,7 @@ const stopMilliseconds = 1_500;
 
 export function createEventStreams(subscriptions: Subscriptions, config: Config) {
   const streams = new Set<EventStream>();
-  const queueBytesMax = createQueueLimit(config, streams);
+  const getQueueBytesMax = createQueueLimit(config, streams);
   // Shorter than the time after which an idle connection is closed.
   const keepAliveSeconds = Math.min(config.wsPingSeconds, config.idleTimeoutSeconds / 2);
 
@@ -63,7 +59,7 @@ export function createEventStreams(subscriptions: Subscriptions, config: Config)
       if (streams.size >= config.connectionsMax / 2) {
         throw overloaded('Too many event streams are open.', 5);
       }
-      const stream = new EventStream(memory, queueBytesMax, keepAliveSeconds * 1000);
+      const stream = new EventStream(memory, getQueueBytesMax, keepAliveSeconds * 1000);
       streams.add(stream);
       stream.body.once('close', () => streams.delete(stream));
       try {
@@ -97,7 +93,7 @@ class EventStream implements Subscriber {
   /** Without room on its readable side, so that a piece is in its queue until it can be sent. */
   readonly body = new PassThrough({ readableHighWaterMark: 0 });
   /** The current limit for the bytes queued for one stream. */
-  readonly #queueBytesMax: () => number;
+  readonly #getQueueBytesMax: () => number;
   /** Those of long events that the client has not taken. */
   readonly #releases = new Set<() => void>();
   /** Removes the stream from its group; called when the stream ends. */
@@ -105,11 +101,11 @@ class EventStream implements Subscriber {
 
   constructor(
     memory: ConnectionMemory,
-    queueBytesMax: () => number,
+    getQueueBytesMax: () => number,
     keepAliveMilliseconds: number,
   ) {
     this.memory = memory;
-    this.#queueBytesMax = queueBytesMax;
+    this.#getQueueBytesMax = getQueueBytesMax;
     const keepAlive = setInterval(() => this.#write(comment), keepAliveMilliseconds).unref();
     // A client that half-closes an event stream has left.
     this.body.once('peerEnd', () => this.body.destroy());
@@ -126,7 +122,7 @@ class EventStream implements Subscriber {
   next(event: SharedEvent): boolean {
     if (!this.body.writable) return true;
     // Without the piece that the client is taking.
-    if (this.body.writableLength - this.body.readableLength > this.#queueBytesMax()) {
+    if (this.body.writableLength - this.body.readableLength > this.#getQueueBytesMax()) {
       this.body.destroy();
       return false;
     }
@@ -137,7 +133,7 @@ class EventStream implements Subscriber {
   }
 
   end(ending: Ending): void {
-    if (ending.kind === 'overrun') {
+    if (ending.kind === 'overflow') {
       this.body.destroy();
       return;
     }

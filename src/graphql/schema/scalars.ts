@@ -1,7 +1,8 @@
 /** The three scalars (Spec §2.1): parsing and serialising, and the value of `Upload`. */
 
 import { GraphQLError, Kind, type ValueNode } from 'graphql';
-import { parseLocalDateTime, toId } from '../../domain/scalars.ts';
+import { toId } from '../../domain/ids.ts';
+import { parseLocalDateTime } from '../../domain/local-date-time.ts';
 import type { LogFacts } from '../../log.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
 

@@ -15,7 +15,7 @@ import {
   type GraphQLSchema,
   isObjectType,
 } from 'graphql';
-import { isBlank, toId } from '../../domain/scalars.ts';
+import { toId } from '../../domain/ids.ts';
 import { AppError } from '../../errors.ts';
 import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
@@ -181,9 +181,8 @@ function addComment(
   return andThen(checkWriter(context), () => {
     if (id === undefined) throw noPost();
     // As in REST (R7, R24): the post is looked up before blank content is refused.
-    const added = isBlank(content)
-      ? context.records.posts.find(id)
-      : context.deps.addComment(id, content);
+    const added =
+      content.trim() === '' ? context.records.posts.find(id) : context.deps.addComment(id, content);
     return andThen<Post | Comment | undefined, string>(added, (found) => {
       if (found === undefined) throw noPost();
       refuseBlank('content', content);
@@ -224,7 +223,7 @@ function checkWriter(context: RequestContext): MaybePromise<unknown> {
 
 /** R8. */
 function refuseBlank(member: string, text: string): void {
-  if (isBlank(text)) throw new AppError('invalid_body', `The ${member} must not be blank.`);
+  if (text.trim() === '') throw new AppError('invalid_body', `The ${member} must not be blank.`);
 }
 
 function noPost(): AppError {

@@ -3,8 +3,9 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { type ConnectionMemory, uncountedBytesMax } from '../../memory-pool.ts';
-import { queueBytesMin, type SharedEvent } from '../events/subscriber.ts';
-import type { Closing } from './protocols.ts';
+import type { SharedEvent } from '../events/shared-event.ts';
+import { queueBytesMin } from '../events/subscriber.ts';
+import type { CloseFrame } from './protocols.ts';
 
 /** How long a client may take to answer a close frame while the server is stopping. */
 const stopMilliseconds = 1_500;
@@ -27,15 +28,15 @@ export class ClientSocket {
   /** The TCP socket, to which events are written directly. */
   readonly #socket: Socket;
   /** The current limit for bytes queued for one socket. */
-  readonly #queueBytesMax: () => number;
+  readonly #getQueueBytesMax: () => number;
   /** Set it for each message, ping and pong: true if anything has arrived since the last ping. */
   isHeard = true;
 
-  constructor({ webSocket, memory }: Accepted, socket: Socket, queueBytesMax: () => number) {
+  constructor({ webSocket, memory }: Accepted, socket: Socket, getQueueBytesMax: () => number) {
     this.#webSocket = webSocket;
     this.#socket = socket;
     this.memory = memory;
-    this.#queueBytesMax = queueBytesMax;
+    this.#getQueueBytesMax = getQueueBytesMax;
   }
 
   /** Queues a text message. `ws` sends nothing after `close`. */
@@ -54,7 +55,7 @@ export class ClientSocket {
     if (this.isBacklogged()) return false;
     const pieces = event.toPieces(prefix, brace, toFrameHeader);
     const isShort = pieces.length === 1;
-    if (event.isFurther) this.#gather(isShort);
+    if (event.isSameIteration) this.#gather(isShort);
     if (!isShort) this.#socket.cork();
     for (const piece of pieces) this.#socket.write(piece);
     if (!isShort) this.#socket.uncork();
@@ -65,7 +66,7 @@ export class ClientSocket {
   /** True if more bytes are queued than may be queued for one client (R30). */
   isBacklogged(): boolean {
     const { writableLength } = this.#socket;
-    return writableLength > queueBytesMin && writableLength > this.#queueBytesMax();
+    return writableLength > queueBytesMin && writableLength > this.#getQueueBytesMax();
   }
 
   /** Undefined, or resolves when the client has taken all that is queued now, or has left. */
@@ -98,7 +99,7 @@ export class ClientSocket {
     this.isHeard = false;
   }
 
-  close({ code, reason }: Closing): void {
+  close({ code, reason }: CloseFrame): void {
     this.#webSocket.close(code, cutReason(reason));
   }
 

@@ -8,13 +8,14 @@ import type { RequestFacts } from '../context.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import type { Engine, Operation } from '../engine.ts';
 import { toErrors } from '../errors.ts';
-import type { Ending, SharedEvent, Subscriber } from '../events/subscriber.ts';
+import type { SharedEvent } from '../events/shared-event.ts';
+import type { Ending, Subscriber } from '../events/subscriber.ts';
 import type { Subscriptions } from '../events/subscriptions.ts';
 import type { ClientSocket } from './client-socket.ts';
 import {
-  type Closing,
+  type CloseFrame,
   completeMessage,
-  type Dialect,
+  type OperationProtocol,
   errorMessage,
   resultPrefix,
   type Start,
@@ -38,21 +39,24 @@ interface Owner {
   /** Those that the client can still stop, by id, in the order received. */
   readonly operations: Map<string, SocketOperation>;
   /** Closes the socket. */
-  close(closing: Closing): void;
+  close(frame: CloseFrame): void;
 }
 
 /** Approximate memory of an operation that runs, with its id, in bytes. */
 export const operationBytes = 1_024;
 
 /** R30. */
-const behind: Closing = { code: 1013, reason: 'The client does not read what it asked for' };
-const overrun: Closing = { code: 1013, reason: 'Events come faster than they can be sent' };
+const slowConsumer: CloseFrame = {
+  code: 1013,
+  reason: 'The client does not read what it asked for',
+};
+const overflow: CloseFrame = { code: 1013, reason: 'Events come faster than they can be sent' };
 /** As if `connection_init` had been refused: clients connect again, perhaps with another token. */
-const revoked: Closing = { code: 4403, reason: 'Forbidden' };
+const revoked: CloseFrame = { code: 4403, reason: 'Forbidden' };
 
 export class SocketOperation implements Subscriber {
   readonly id: string;
-  readonly dialect: Dialect;
+  readonly protocol: OperationProtocol;
   /** Accounts for the operation: more while it waits. */
   readonly reservation: Reservation;
   /** What is asked for; undefined once it has started. */
@@ -62,13 +66,13 @@ export class SocketOperation implements Subscriber {
   #leave: (() => void) | undefined;
   #isOver = false;
 
-  constructor({ id, dialect, request }: Start, reservation: Reservation, owner: Owner) {
+  constructor({ id, protocol, request }: Start, reservation: Reservation, owner: Owner) {
     this.id = id;
-    this.dialect = dialect;
+    this.protocol = protocol;
     this.reservation = reservation;
     this.request = request;
     this.#owner = owner;
-    this.#prefix = resultPrefix(dialect, id);
+    this.#prefix = resultPrefix(protocol, id);
   }
 
   get memory(): ConnectionMemory {
@@ -126,19 +130,19 @@ export class SocketOperation implements Subscriber {
   next(event: SharedEvent): boolean {
     const { client } = this.#owner;
     const isSent = this.#isOver || client.deliver(event, this.#prefix);
-    if (!isSent) this.#owner.close(behind);
+    if (!isSent) this.#owner.close(slowConsumer);
     return isSent;
   }
 
   /** After an error of this operation the socket stays open. */
   end(ending: Ending): void {
-    if (ending.kind === 'overrun') return this.#owner.close(overrun);
+    if (ending.kind === 'overflow') return this.#owner.close(overflow);
     if (ending.kind === 'revoked') return this.#owner.close(revoked);
     if (this.#isOver) return undefined;
     this.stop();
-    const { id, dialect } = this;
+    const { id, protocol } = this;
     const isRefused = ending.kind === 'refused';
-    const last = isRefused ? errorMessage(dialect, id, ending.errors) : completeMessage(id);
+    const last = isRefused ? errorMessage(protocol, id, ending.errors) : completeMessage(id);
     return this.#owner.client.send(last);
   }
 

@@ -1,6 +1,6 @@
 /**
  * Both sub-protocols of WebSocket as data and pure functions: a parsed message is decoded to an
- * `Act`, and replies are texts.
+ * `ClientMessage`, and replies are texts.
  */
 
 import {
@@ -17,23 +17,23 @@ import { type GraphqlError, toPlainError } from '../errors.ts';
 import { decodeRequest } from '../http/messages.ts';
 
 /** The protocol of an operation, in which it is answered (R28). */
-export type Dialect = 'newer' | 'older';
+export type OperationProtocol = 'newer' | 'older';
 
 /** An operation is kept by its id, so that is no text of any length. */
 const idLengthMax = 128;
 
 /** The message of a result is this prefix, the result's JSON, and `}`. */
-export function resultPrefix(dialect: Dialect, id: string): string {
-  return `{"type":"${dialect === 'newer' ? 'next' : 'data'}","id":${JSON.stringify(id)},"payload":`;
+export function resultPrefix(protocol: OperationProtocol, id: string): string {
+  return `{"type":"${protocol === 'newer' ? 'next' : 'data'}","id":${JSON.stringify(id)},"payload":`;
 }
 
 export function errorMessage(
-  dialect: Dialect,
+  protocol: OperationProtocol,
   id: string,
   errors: readonly GraphqlError[],
 ): string {
   // R31: a single error is sent as an object, as most servers of the older protocol do.
-  const payload = dialect === 'older' && errors.length === 1 ? errors[0] : errors;
+  const payload = protocol === 'older' && errors.length === 1 ? errors[0] : errors;
   return JSON.stringify({ type: 'error', id, payload });
 }
 
@@ -42,7 +42,7 @@ export function completeMessage(id: string): string {
 }
 
 /** Code and reason of a close frame. The reason is truncated when it is sent. */
-export interface Closing {
+export interface CloseFrame {
   readonly code: number;
   readonly reason: string;
 }
@@ -52,33 +52,33 @@ export interface Start {
   readonly kind: 'start';
   readonly id: string;
   readonly request: GraphqlRequest;
-  readonly dialect: Dialect;
+  readonly protocol: OperationProtocol;
 }
 
 /** What one message of a client asks for. */
-export type Act =
+export type ClientMessage =
   | Start
   | { readonly kind: 'init'; readonly id: string | undefined; readonly payload: unknown }
   | { readonly kind: 'stop'; readonly id: string }
   | { readonly kind: 'send'; readonly text: string }
-  | { readonly kind: 'close'; readonly closing: Closing }
+  | { readonly kind: 'close'; readonly frame: CloseFrame }
   | { readonly kind: 'nothing' };
 
 /** One sub-protocol. */
 export interface Protocol {
   readonly name: 'graphql-transport-ws' | 'graphql-ws';
   /** `message` is any JSON value. Never throws. */
-  decode(message: unknown): Act;
+  decode(message: unknown): ClientMessage;
   /** The act for a message that is not JSON; `why` is a sentence. */
-  unreadable(why: string): Act;
+  unreadable(why: string): ClientMessage;
   /** What is sent, and the close code, if `connection_init` is refused (R29). */
-  refusal(message: string, id: string | undefined): { readonly text?: string } & Closing;
+  rejection(message: string, id: string | undefined): { readonly text?: string } & CloseFrame;
   /** Sent to a client that is disconnected because it sends too many messages. */
-  readonly tooManyMessages: Closing;
+  readonly tooManyMessages: CloseFrame;
   /** If defined, an operation before `connection_init` closes the socket, else it waits (R28). */
-  readonly uninitialised: Closing | undefined;
+  readonly uninitialised: CloseFrame | undefined;
   /** If defined, a second `connection_init` closes the socket, else it is acknowledged again. */
-  readonly secondInit: Closing | undefined;
+  readonly secondInit: CloseFrame | undefined;
   /** Sent at an interval, so that proxies keep the connection open. */
   readonly keepAlive: string | undefined;
 }
@@ -94,7 +94,7 @@ export const transportWs: Protocol = {
   name: GRAPHQL_TRANSPORT_WS_PROTOCOL,
   decode: (message) => decodeTransport(message) ?? invalid('Invalid message'),
   unreadable: invalid,
-  refusal: (message) => ({ code: CloseCode.Forbidden, reason: message }),
+  rejection: (message) => ({ code: CloseCode.Forbidden, reason: message }),
   tooManyMessages: { code: 4429, reason: 'Too many messages' },
   uninitialised: { code: CloseCode.Unauthorized, reason: 'Unauthorized' },
   secondInit: {
@@ -106,7 +106,7 @@ export const transportWs: Protocol = {
 };
 
 /** Decodes a message of the newer protocol; undefined if it is invalid. */
-function decodeTransport(value: unknown): Act | undefined {
+function decodeTransport(value: unknown): ClientMessage | undefined {
   const message = validate(withQuery(value));
   if (message === undefined) return undefined;
   switch (message.type) {
@@ -116,7 +116,7 @@ function decodeTransport(value: unknown): Act | undefined {
       if (message.id.length > idLengthMax) return undefined;
       const request = tryDecode((value as typeof message).payload);
       if (request instanceof AppError) return undefined;
-      return { kind: 'start', id: message.id, request, dialect: 'newer' };
+      return { kind: 'start', id: message.id, request, protocol: 'newer' };
     }
     case MessageType.Complete:
       return { kind: 'stop', id: message.id };
@@ -163,8 +163,8 @@ function withQuery(value: unknown): unknown {
     : value;
 }
 
-function invalid(reason: string): Act {
-  return { kind: 'close', closing: { code: CloseCode.BadRequest, reason } };
+function invalid(reason: string): ClientMessage {
+  return { kind: 'close', frame: { code: CloseCode.BadRequest, reason } };
 }
 
 /**
@@ -183,7 +183,7 @@ export const legacyWs: Protocol = {
       case 'stop':
         return decodeOperation(message, message['type']);
       case 'connection_terminate':
-        return { kind: 'close', closing: { code: 1000, reason: '' } };
+        return { kind: 'close', frame: { code: 1000, reason: '' } };
       default:
         return (
           decodeTransport(message) ?? refuse(message, 'The message is not valid in this protocol.')
@@ -191,7 +191,7 @@ export const legacyWs: Protocol = {
     }
   },
   unreadable,
-  refusal: (message, id) => ({ text: connectionError(message, id), code: 1011, reason: message }),
+  rejection: (message, id) => ({ text: connectionError(message, id), code: 1011, reason: message }),
   tooManyMessages: { code: 1008, reason: 'Too many messages' },
   uninitialised: undefined,
   secondInit: undefined,
@@ -200,7 +200,7 @@ export const legacyWs: Protocol = {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function decodeOperation(message: Fields, type: 'start' | 'stop'): Act {
+function decodeOperation(message: Fields, type: 'start' | 'stop'): ClientMessage {
   const id = idOf(message);
   if (id === undefined) {
     return unreadable(
@@ -210,7 +210,7 @@ function decodeOperation(message: Fields, type: 'start' | 'stop'): Act {
   if (type === 'stop') return { kind: 'stop', id };
   const request = tryDecode(message['payload']);
   if (request instanceof AppError) return refuse(message, request.message);
-  return { kind: 'start', id, request, dialect: 'older' };
+  return { kind: 'start', id, request, protocol: 'older' };
 }
 
 function idOf({ id }: Fields): string | undefined {
@@ -218,14 +218,14 @@ function idOf({ id }: Fields): string | undefined {
 }
 
 /** The error names the operation if the message has an id, otherwise it is for the connection. */
-function refuse(message: Fields, why: string): Act {
+function refuse(message: Fields, why: string): ClientMessage {
   const id = idOf(message);
   if (id === undefined) return unreadable(why);
   const text = errorMessage('older', id, [toPlainError('BAD_USER_INPUT', why)]);
   return { kind: 'send', text };
 }
 
-function unreadable(why: string): Act {
+function unreadable(why: string): ClientMessage {
   return { kind: 'send', text: connectionError(why, undefined) };
 }
 

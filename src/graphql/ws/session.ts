@@ -11,8 +11,8 @@ import { toPlainError, toRefusal } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { operationBytes, type SocketDeps, SocketOperation } from './operation.ts';
 import {
-  type Act,
-  type Closing,
+  type ClientMessage,
+  type CloseFrame,
   completeMessage,
   connectionAck,
   errorMessage,
@@ -33,7 +33,7 @@ const executingMax = 10;
 
 /** Longer messages are read in turns of the event loop; until then they wait as bytes. */
 const smallMessageBytes = 512;
-const full: Closing = { code: 1013, reason: 'The server is serving too much at once' };
+const full: CloseFrame = { code: 1013, reason: 'The server is serving too much at once' };
 const tooManyOperations = toPlainError(
   'PAYLOAD_TOO_LARGE',
   'Too many operations are under way on this connection.',
@@ -134,10 +134,10 @@ export class Session {
     return this.client.gone();
   }
 
-  close(closing: Closing): void {
+  close(frame: CloseFrame): void {
     if (this.#state === 'closed') return;
     this.end();
-    this.client.close(closing);
+    this.client.close(frame);
   }
 
   /** Stops all operations; the socket is closed or closing. */
@@ -153,7 +153,7 @@ export class Session {
     this.close({ code: 1011, reason: 'The server failed' });
   }
 
-  #decode(bytes: Buffer): Act {
+  #decode(bytes: Buffer): ClientMessage {
     try {
       return this.#protocol.decode(parseJson(bytes));
     } catch (error) {
@@ -162,32 +162,32 @@ export class Session {
     }
   }
 
-  #act(act: Act, bytes: number): void {
-    switch (act.kind) {
+  #act(message: ClientMessage, bytes: number): void {
+    switch (message.kind) {
       case 'init':
-        return this.#init(act);
+        return this.#init(message);
       case 'start':
-        return this.#start(act, bytes);
+        return this.#start(message, bytes);
       case 'stop':
-        return this.#stop(act.id);
+        return this.#stop(message.id);
       case 'send':
-        return this.client.send(act.text);
+        return this.client.send(message.text);
       case 'close':
-        return this.close(act.closing);
+        return this.close(message.frame);
       case 'nothing':
         return undefined;
     }
   }
 
   /** Spec §4.1, R29. A payload that is not an object is ignored. */
-  #init({ payload, id }: Extract<Act, { kind: 'init' }>): void {
+  #init({ payload, id }: Extract<ClientMessage, { kind: 'init' }>): void {
     const protocol = this.#protocol;
     if (this.#state === 'ready' && protocol.secondInit) return this.close(protocol.secondInit);
     const init = isObject(payload) ? payload : {};
     if (Object.hasOwn(init, 'rejectMessage')) {
       const { rejectMessage: given } = init;
       const message = typeof given === 'string' ? given : JSON.stringify(given);
-      const { text, code, reason } = protocol.refusal(message, id);
+      const { text, code, reason } = protocol.rejection(message, id);
       if (text !== undefined) this.client.send(text);
       return this.close({ code, reason });
     }
@@ -203,10 +203,10 @@ export class Session {
 
   #start(start: Start, messageBytes: number): void {
     const { uninitialised } = this.#protocol;
-    const { id, dialect, request } = start;
+    const { id, protocol, request } = start;
     if (this.#state === 'new' && uninitialised) return this.close(uninitialised);
     const earlier = this.operations.get(id);
-    if (earlier !== undefined && dialect === 'newer') {
+    if (earlier !== undefined && protocol === 'newer') {
       return this.close({ code: 4409, reason: `Subscriber for ${id} already exists` });
     }
     earlier?.stop();
@@ -217,7 +217,7 @@ export class Session {
     const hasRoom = this.#hasRoom(bytes);
     if (!hasRoom || !reservation.grow(bytes)) {
       const error = hasRoom ? toRefusal(poolIsFull()) : tooManyOperations;
-      return this.client.send(errorMessage(dialect, id, [error]));
+      return this.client.send(errorMessage(protocol, id, [error]));
     }
     this.operations.set(id, new SocketOperation(start, reservation, this));
     this.#startWaiting();
@@ -274,7 +274,7 @@ export class Session {
     const operation = this.operations.get(id);
     operation?.stop();
     // The older protocol confirms a stop; in the newer one nothing may follow.
-    if (operation?.dialect === 'older') this.client.send(completeMessage(id));
+    if (operation?.protocol === 'older') this.client.send(completeMessage(id));
   }
 }
 

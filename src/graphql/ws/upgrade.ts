@@ -44,7 +44,7 @@ const protocols: readonly Protocol[] = [transportWs, legacyWs];
 export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
   const { config, observer, createUuid } = deps;
   const open = new Set<Session>();
-  const queueBytesMax = createQueueLimit(config, open);
+  const getQueueBytesMax = createQueueLimit(config, open);
   let closing = false;
   const server = new WebSocketServer(serverOptions);
   const refuseHandshake = (incoming: IncomingMessage, socket: Duplex, why: AppError): void => {
@@ -64,7 +64,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     observeAtOnce(request, { status: 101, bytes: 0 }, observer);
     const observeClose = observer.openSession(request);
     const { socket, headers } = incoming;
-    const client = new ClientSocket(accepted, socket, queueBytesMax);
+    const client = new ClientSocket(accepted, socket, getQueueBytesMax);
     const session = new Session(deps, client, { protocol, authorization: headers.authorization });
     open.add(session);
     listen(accepted.webSocket, socket, session);
@@ -84,7 +84,7 @@ export function createWebSocketEndpoint(deps: WebSocketEndpointDeps) {
     },
     /**
      * A listener for the server's `upgrade` event. The socket must have a listener for `error`.
-     * Never throws; a refusal is a complete HTTP response.
+     * Never throws; a rejection is a complete HTTP response.
      */
     upgrade: ((incoming, socket, { head, memory }) => {
       try {
