@@ -34,8 +34,8 @@ type OperationType = 'query' | 'mutation' | 'subscription' | 'unknown';
 /** `refused`: the operation did not run; `error`: the result has errors beside its data. */
 export type Outcome = 'ok' | 'error' | 'refused';
 /**
- * `slow_consumer`: the client does not read; `overflow`: events came faster than they could be executed;
- * `failed`: an internal error.
+ * `slow_consumer`: the client does not read; `overflow`: events came faster than they could be
+ * executed; `failed`: an internal error.
  */
 type DropReason = 'slow_consumer' | 'overflow' | 'failed';
 const dropReasons: readonly DropReason[] = ['slow_consumer', 'overflow', 'failed'];

@@ -24,7 +24,8 @@ const idLengthMax = 128;
 
 /** The message of a result is this prefix, the result's JSON, and `}`. */
 export function resultPrefix(protocol: OperationProtocol, id: string): string {
-  return `{"type":"${protocol === 'newer' ? 'next' : 'data'}","id":${JSON.stringify(id)},"payload":`;
+  const type = protocol === 'newer' ? 'next' : 'data';
+  return `{"type":"${type}","id":${JSON.stringify(id)},"payload":`;
 }
 
 export function errorMessage(
