@@ -20,7 +20,7 @@ import { createListener, type ExchangeDeps, type Listener } from './http/server/
 import type { Log } from './log.ts';
 import { adminPoolBytes, MemoryPool } from './memory-pool.ts';
 import { createToListResponse } from './records/list-response.ts';
-import { createRecordResponses } from './records/records.ts';
+import { createRecordResponses } from './records/record-responses.ts';
 import { createRecordTexts, createResponseCache } from './records/response-cache.ts';
 import { createRouter } from './router.ts';
 import { createScheduler, type RunInTurn } from './scheduler.ts';

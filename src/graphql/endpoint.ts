@@ -11,7 +11,7 @@ import type { HttpRequest, HttpResponse } from '../http/message.ts';
 import type { ConnectionMemory } from '../memory-pool.ts';
 import type { Observer } from '../http/server/observe.ts';
 import { andThen } from '../maybe-promise.ts';
-import type { Reading } from '../records/reading.ts';
+import type { TrackedRecords } from '../records/tracked-records.ts';
 import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
 import type { RequestContext, RequestFacts } from './context.ts';
 import type { GraphqlRequest } from './documents/documents.ts';
@@ -139,7 +139,7 @@ function createRunner(deps: HttpDeps) {
   const runNow = async (
     { request, read }: Asked,
     viewer: RequestFacts['viewer'],
-    records: Reading,
+    records: TrackedRecords,
   ): Promise<MadeResponse> => {
     const type = negotiateType(request);
     const readsOnly = request.method !== 'POST';
@@ -168,7 +168,7 @@ function createRunner(deps: HttpDeps) {
     // R36: without a token, a request that is in the cache is refused like any other.
     const key = readsNeedToken && !isKnown(viewer) ? undefined : asked.key;
     let isOwn = false;
-    const make = (records: Reading): Promise<MadeResponse> => {
+    const make = (records: TrackedRecords): Promise<MadeResponse> => {
       isOwn = true;
       return runNow(asked, viewer, records);
     };

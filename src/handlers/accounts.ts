@@ -7,7 +7,8 @@ import { readJson } from '../http/json.ts';
 import { type Handler, type HttpResponse, uncachedResponse } from '../http/message.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
-import { anyText, decoderOf, type HandlerDeps } from './input.ts';
+import { anyText, decoderOf } from './decode.ts';
+import type { HandlerDeps } from './deps.ts';
 
 type AccountDeps = Pick<HandlerDeps, 'login' | 'authenticate' | 'config'>;
 

@@ -7,9 +7,10 @@ import { checkConditions, createEtag } from '../http/etag.ts';
 import { parseJson, readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
-import { getFound, getId, type ListRoute, type RecordRoute } from '../records/records.ts';
+import { getFound, getId, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Article } from '../store/model.ts';
-import { getPatchType, type HandlerDeps, jsonPatchType, mergePatchType } from './input.ts';
+import { getPatchType, jsonPatchType, mergePatchType } from './changes.ts';
+import type { HandlerDeps } from './deps.ts';
 
 const itemTypes: readonly string[] = [jsonPatchType, mergePatchType];
 const collectionTypes: readonly string[] = [jsonPatchType];
@@ -98,7 +99,7 @@ export function createArticleHandlers({ store, responses, records, config, run }
 
 /** The present tag of the list of all, which is short enough to be changed and to have one. */
 function tagOf({ read }: HandlerDeps['responses'], all: readonly Article[]): string {
-  const reading = read();
-  reading.note('articles');
-  return createEtag(`[${all.map(route.toJson).join(',')}]`, reading.version);
+  const records = read();
+  records.note('articles');
+  return createEtag(`[${all.map(route.toJson).join(',')}]`, records.version);
 }

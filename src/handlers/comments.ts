@@ -3,10 +3,12 @@
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { type Handler, type HttpRequest, jsonTextResponse } from '../http/message.ts';
-import { getFound, getId, getRecord, type RecordRoute } from '../records/records.ts';
+import { getFound, getId, getRecord, type RecordRoute } from '../records/record-responses.ts';
 import type { Comment } from '../store/model.ts';
 import type { Records } from '../store/store.ts';
-import { changeRecord, decoderOf, type HandlerDeps, text } from './input.ts';
+import { changeRecord } from './changes.ts';
+import { decoderOf, text } from './decode.ts';
+import type { HandlerDeps } from './deps.ts';
 import { postRoute } from './posts.ts';
 
 type CommentOfPost = NonNullable<Awaited<ReturnType<typeof findComment>>>;

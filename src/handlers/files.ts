@@ -16,7 +16,7 @@ import { toByteRange } from '../http/range.ts';
 import { andThen } from '../maybe-promise.ts';
 import type { StoredFile } from '../store/file-index.ts';
 import type { Snapshot } from '../store/files/uploads.ts';
-import type { HandlerDeps } from './input.ts';
+import type { HandlerDeps } from './deps.ts';
 
 /** Memory of one download, in bytes. */
 const downloadBytesMax = 256 * 1024;

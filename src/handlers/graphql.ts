@@ -14,7 +14,7 @@ import {
 } from '../http/message.ts';
 import { endWithProblem } from '../http/server/raw-response.ts';
 import type { UpgradeListener } from '../http/server/server.ts';
-import type { HandlerDeps } from './input.ts';
+import type { HandlerDeps } from './deps.ts';
 
 export type GraphqlHandlers = ReturnType<typeof createGraphqlHandlers>;
 

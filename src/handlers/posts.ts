@@ -4,18 +4,13 @@ import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
-import { getRecord, type ListRoute, postStatuses, type RecordRoute } from '../records/records.ts';
+import { postStatuses } from '../records/list-query.ts';
+import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Post } from '../store/model.ts';
 import type { PostMembers } from '../store/store.ts';
-import {
-  changeRecord,
-  decoderOf,
-  type HandlerDeps,
-  oneOf,
-  optional,
-  readMergePatch,
-  text,
-} from './input.ts';
+import { changeRecord, readMergePatch } from './changes.ts';
+import { decoderOf, oneOf, optional, text } from './decode.ts';
+import type { HandlerDeps } from './deps.ts';
 
 /** How routes find the post of `{id}`, and list all posts. */
 export const postRoute: ListRoute<Post> & RecordRoute<string, Post> = {

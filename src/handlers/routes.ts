@@ -8,7 +8,7 @@ import { createCommentHandlers } from './comments.ts';
 import { createFileHandlers } from './files.ts';
 import type { GraphqlHandlers } from './graphql.ts';
 import type { createHealthHandlers } from './health.ts';
-import type { HandlerDeps } from './input.ts';
+import type { HandlerDeps } from './deps.ts';
 import { createHome, type createPages, hello } from './pages.ts';
 import { createPostHandlers } from './posts.ts';
 import { createTodoHandlers } from './todos.ts';

@@ -3,18 +3,12 @@
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
-import { getRecord, type ListRoute, type RecordRoute } from '../records/records.ts';
+import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Todo } from '../store/model.ts';
 import type { TodoMembers } from '../store/store.ts';
-import {
-  changeRecord,
-  decoderOf,
-  flag,
-  type HandlerDeps,
-  optional,
-  readMergePatch,
-  text,
-} from './input.ts';
+import { changeRecord, readMergePatch } from './changes.ts';
+import { decoderOf, flag, optional, text } from './decode.ts';
+import type { HandlerDeps } from './deps.ts';
 
 const route: ListRoute<Todo> & RecordRoute<string, Todo> = {
   key: '/api/todos',

@@ -17,7 +17,7 @@ export interface JsonList<T> {
   readonly first: Page<T>;
   /** Returns the JSON text of one record. */
   readonly toJson: (record: T) => string;
-  /** As in a reading. */
+  /** Identifies the state of the records, as `TrackedRecords` has it. */
   readonly version: string | undefined;
 }
 

@@ -9,7 +9,7 @@ import { BoundedMap } from '../bounded-map.ts';
 import type { HttpResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Store } from '../store/store.ts';
-import { Reading } from './reading.ts';
+import { TrackedRecords } from './tracked-records.ts';
 
 /** Approximate memory of a cached response without key and body, and of a place, in bytes. */
 const entryBytes = 500;
@@ -17,14 +17,14 @@ const notedBytes = 8;
 
 interface Entry {
   readonly response: HttpResponse;
-  readonly records: Reading;
+  readonly records: TrackedRecords;
 }
 
 /** `isSingle`: an equal request may get another response although nothing was written. */
 export type MadeResponse = HttpResponse & { readonly isSingle?: boolean };
 
 /** Makes a response of nothing but `records`. */
-type Make = (records: Reading) => MaybePromise<MadeResponse>;
+type Make = (records: TrackedRecords) => MaybePromise<MadeResponse>;
 
 interface RespondOptions {
   /** Equal requests share the first response too; without it, that may be to a mutation. */
@@ -55,7 +55,7 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     if (!isAsked) entries.delete(key);
     return undefined;
   };
-  const read = (fault?: Error): Reading => new Reading(store, run, fault);
+  const read = (fault?: Error): TrackedRecords => new TrackedRecords(store, run, fault);
   const makeNow = async (key: string, make: Make, fault?: Error): Promise<HttpResponse> => {
     // Another request may have made it while this one waited for its turn.
     const other = isAsked ? undefined : findCurrent(key);

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { it } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { type HttpResponse, jsonTextResponse } from '../../dist/http/message.js';
-import type { Reading } from '../../dist/records/reading.js';
+import type { TrackedRecords } from '../../dist/records/tracked-records.js';
 import {
   createRecordTexts,
   createResponseCache,
@@ -69,7 +69,7 @@ it('what others have made while a request waited for its turn is not made again'
   };
   let made = 0;
   const ask = async (): Promise<unknown> => {
-    const make = async (records: Reading): Promise<HttpResponse> => {
+    const make = async (records: TrackedRecords): Promise<HttpResponse> => {
       await records.todos.all.read();
       return jsonTextResponse(200, String((made += 1)));
     };

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jsonTextResponse } from '../../dist/http/message.js';
-import type { Reading } from '../../dist/records/reading.js';
+import type { TrackedRecords } from '../../dist/records/tracked-records.js';
 import { createResponseCache } from '../../dist/records/response-cache.js';
 import { times } from '../support/lists.js';
 import { skipPostgres as skip } from '../support/postgres.js';
@@ -36,7 +36,7 @@ test('a response is cached while nobody commits', { skip }, async (t) => {
   const store = await openOn(t, await database.emptyDatabase());
   const responses = createResponseCache({ store, run: 'run', bytesMax: 10_000 });
   let made = 0;
-  const make = async (records: Reading) => {
+  const make = async (records: TrackedRecords) => {
     made += 1;
     await records.posts.all.read();
     return jsonTextResponse(200, '[]');
@@ -74,7 +74,7 @@ test('equal mutations that arrive together are carried out one by one', { skip }
 test('a database that does not answer is no reason to send what is cached', { skip }, async (t) => {
   const store = await openOn(t, await database.emptyDatabase());
   const responses = createResponseCache({ store, run: 'run', bytesMax: 10_000 });
-  const make = async (records: Reading) => {
+  const make = async (records: TrackedRecords) => {
     await records.posts.all.read();
     return jsonTextResponse(200, '[]');
   };

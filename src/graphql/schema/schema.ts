@@ -17,7 +17,7 @@ import {
 } from 'graphql';
 import { toId } from '../../domain/ids.ts';
 import { AppError } from '../../errors.ts';
-import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/records.ts';
+import { invalidParameter, limitMax, oneId, oneLimit } from '../../records/list-query.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
 import type { Range } from '../../store/store.ts';
 import type { Account, Author, Comment, Post, PostStatus } from '../../store/model.ts';

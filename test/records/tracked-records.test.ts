@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { Reading } from '../../dist/records/reading.js';
+import { TrackedRecords } from '../../dist/records/tracked-records.js';
 import type { Author } from '../../dist/store/model.js';
 import type { DatabaseStore, InitialData, Records, Store } from '../../dist/store/store.js';
 import { changing, toDraft } from '../support/article-texts.js';
@@ -121,21 +121,21 @@ async function open(context: TestContext, url: string): Promise<Store> {
 
 for (const { name, skip, newUrl } of stores) {
   describe(`on a store ${name}`, { skip }, () => {
-    it('a reading is current until what it read changes', async (context) => {
+    it('records are current until what was read of them changes', async (context) => {
       const store = await open(context, await newUrl(context));
       for (const [expected, write] of 'storedAccounts' in store
         ? [...writes, addAccount]
         : writes) {
         await store.readChanges?.();
-        const readings: (readonly [string, Reading])[] = [];
+        const all: (readonly [string, TrackedRecords])[] = [];
         for (const [read, make] of Object.entries(reads)) {
-          const reading = new Reading(store, 'run');
-          await make(reading);
-          readings.push([read, reading]);
+          const records = new TrackedRecords(store, 'run');
+          await make(records);
+          all.push([read, records]);
         }
         await write(store);
         await store.readChanges?.();
-        const found = readings.filter(([, reading]) => !reading.isCurrent()).map(([read]) => read);
+        const found = all.filter(([, records]) => !records.isCurrent()).map(([read]) => read);
         // A store that has to be asked cannot tell where there was a write, nor whose it was.
         if (store.readChanges !== undefined) {
           for (const read of expected.split(', ')) assert.ok(read === '' || found.includes(read));
@@ -143,35 +143,35 @@ for (const { name, skip, newUrl } of stores) {
           assert.equal(found.join(', '), expected, String(write));
         } else {
           // The second connection that removes many comments is like another process.
-          assert.equal(found.length, readings.length);
+          assert.equal(found.length, all.length);
         }
       }
     });
   });
 }
 
-it('beyond some places a reading notes areas, and is still never out of date', async (context) => {
+it('beyond some places areas are noted, and what changed is still noticed', async (context) => {
   const store = await open(context, 'memory:');
-  const readAll = async (): Promise<Reading> => {
-    const reading = new Reading(store, 'run');
-    for (const number of times(1_000)) await reading.comments.ofPost(toId(number)).read();
-    await reading.comments.ofPost(p).read();
-    return reading;
+  const readAll = async (): Promise<TrackedRecords> => {
+    const records = new TrackedRecords(store, 'run');
+    for (const number of times(1_000)) await records.comments.ofPost(toId(number)).read();
+    await records.comments.ofPost(p).read();
+    return records;
   };
-  const reading = await readAll();
-  assert.equal(reading.places.length, 129);
-  assert.equal(reading.isCurrent(), true);
+  const records = await readAll();
+  assert.equal(records.places.length, 129);
+  assert.equal(records.isCurrent(), true);
   await store.comments.add(p, 'x');
-  assert.equal(reading.isCurrent(), false);
+  assert.equal(records.isCurrent(), false);
   assert.equal((await readAll()).isCurrent(), true);
 });
 
 it('the version changes with what was read, and with nothing else', async (context) => {
   const store = await open(context, 'memory:');
   const versionOf = async (): Promise<string | undefined> => {
-    const reading = new Reading(store, 'run');
-    await reading.comments.ofPost(p).read();
-    return reading.version;
+    const records = new TrackedRecords(store, 'run');
+    await records.comments.ofPost(p).read();
+    return records.version;
   };
   const before = await versionOf();
   await store.comments.add(q, 'x');
@@ -180,10 +180,10 @@ it('the version changes with what was read, and with nothing else', async (conte
   assert.notEqual(await versionOf(), before);
 });
 
-it('a reading with a fault fails with it', async (context) => {
+it('each read of records with a fault fails with it', async (context) => {
   const fault = new Error('Away.');
-  const reading = new Reading(await open(context, 'memory:'), 'run', fault);
+  const records = new TrackedRecords(await open(context, 'memory:'), 'run', fault);
   for (const [name, read] of Object.entries(reads)) {
-    assert.throws(() => read(reading), fault, name);
+    assert.throws(() => read(records), fault, name);
   }
 });

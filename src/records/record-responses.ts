@@ -5,10 +5,11 @@ import { taggedResponse } from '../http/etag.ts';
 import type { Handler, HttpResponse, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { PostStatus } from '../store/model.ts';
-import type { List, Page, Range, Records, RecordText } from '../store/store.ts';
+import type { List, Page, Records, RecordText } from '../store/store.ts';
+import { type ListQuery, toListQuery, toTarget } from './list-query.ts';
 import type { ToListResponse } from './list-response.ts';
-import type { Reading } from './reading.ts';
 import { type ResponseCache, toJsonBody, type ToText } from './response-cache.ts';
+import type { TrackedRecords } from './tracked-records.ts';
 
 type Id = string | number;
 
@@ -29,7 +30,7 @@ export interface ListRoute<T> {
   /** Its path, as this service writes it. */
   readonly key: string;
   /** `status`: only the posts that have it. */
-  readonly list: (records: Reading, status?: PostStatus) => MaybePromise<List<T>>;
+  readonly list: (records: TrackedRecords, status?: PostStatus) => MaybePromise<List<T>>;
   /** `?status=` selects records (R37). */
   readonly hasStatus?: true;
   readonly toJson: (record: T) => string;
@@ -43,6 +44,10 @@ interface RecordResponsesDeps {
   readonly toListResponse: ToListResponse;
   readonly toText: ToText;
 }
+
+/** Most ids and queries are as this service writes them: what is cached is found before parsing. */
+const usualPath = /\/[\da-f-]+$/;
+const usualQuery = /^limit=\d+(?:&after=[\da-f-]+)?$/;
 
 /** How handlers respond with records. */
 export type RecordResponses = ReturnType<typeof createRecordResponses>;
@@ -70,11 +75,10 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
       route: ListRoute<T>,
     ): MaybePromise<HttpResponse> {
       const { query } = request;
-      const toAsked = (): ListQuery => toListQuery(query, route);
-      const target = usualQuery.test(query)
-        ? `${route.key}?${query}`
-        : toTarget(route.key, toAsked());
-      const make = (records: Reading) => readList(toAsked(), route, records);
+      const parse = (): ListQuery => toListQuery(query, route);
+      const parsed = usualQuery.test(query) ? undefined : parse();
+      const target = parsed ? toTarget(route.key, parsed) : `${route.key}?${query}`;
+      const make = (records: TrackedRecords) => readList(parsed ?? parse(), route, records);
       return responses.respond(target, make, { isRead: true });
     },
   };
@@ -82,7 +86,7 @@ export function createRecordResponses({ responses, toListResponse, toText }: Rec
   async function readList<T extends { readonly id: Id }>(
     { status, ...range }: ListQuery,
     { key, list, toJson, members }: ListRoute<T>,
-    records: Reading,
+    records: TrackedRecords,
   ): Promise<HttpResponse> {
     const found = await list(records, status);
     const page: Page<T | RecordText> = await (range.limit && members && found.readJson
@@ -122,62 +126,4 @@ export async function getRecord<I, T>(
 export function getFound<T>(found: T | undefined, noun: string): T {
   if (found === undefined) throw new AppError('not_found', `There is no ${noun} with this id.`);
   return found;
-}
-
-/** Limit for the records of a page. */
-export const limitMax = 1_000;
-
-/** The valid values of the parameters, for messages. */
-export const oneLimit = `one whole number from 1 to ${limitMax}`;
-export const oneId = 'one id';
-export const postStatuses: readonly PostStatus[] = ['DRAFT', 'PENDING_MODERATION', 'PUBLISHED'];
-const oneStatus = `one of ${postStatuses.join(', ')}`;
-
-interface ListQuery extends Range {
-  readonly status?: PostStatus | undefined;
-}
-
-function toListQuery(
-  query: string,
-  { toId, hasStatus }: Pick<ListRoute<never>, 'toId' | 'hasStatus'>,
-): ListQuery {
-  if (query === '') return {};
-  const parameters = new URLSearchParams(query);
-  const read = <V>(name: string, meaning: string, toValue: (text: string) => V | undefined) => {
-    const texts = parameters.getAll(name);
-    const [text] = texts;
-    if (text === undefined) return undefined;
-    const value = texts.length === 1 ? toValue(text) : undefined;
-    if (value === undefined) throw invalidParameter(name, meaning);
-    return value;
-  };
-  return {
-    status:
-      hasStatus && read('status', oneStatus, (text) => postStatuses.find((each) => each === text)),
-    limit: read('limit', oneLimit, toLimit),
-    after: read('after', oneId, toId),
-  };
-}
-
-/** Most ids and queries are as this service writes them: what is cached is found before parsing. */
-const usualPath = /\/[\da-f-]+$/;
-const usualQuery = /^limit=\d+(?:&after=[\da-f-]+)?$/;
-
-/** The target of a page as `Link` writes it, which is also its cache key. */
-function toTarget(key: string, { status, limit, after }: ListQuery): string {
-  let target = key;
-  for (const [name, value] of Object.entries({ status, limit, after })) {
-    if (value !== undefined) target += `${target === key ? '?' : '&'}${name}=${value}`;
-  }
-  return target;
-}
-
-function toLimit(text: string): number | undefined {
-  const limit = Number(text);
-  return /^[1-9]\d{0,3}$/.test(text) && limit <= limitMax ? limit : undefined;
-}
-
-export function invalidParameter(parameter: string, meaning: string): AppError {
-  const message = `The parameter ${parameter} must be ${meaning}.`;
-  return new AppError('invalid_parameter', message, { parameter });
 }

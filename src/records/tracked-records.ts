@@ -1,7 +1,8 @@
 /**
- * Records as one response reads them. What is read is noted first, by its place
- * (`store/changes.ts`): a record by its id, a list of an owner by the owner, any other list by its
- * area. A response can therefore not be made from anything that is not noted.
+ * Records as one response reads them. Versions are noted before a read; a response is reused while
+ * they are the same. A version is the count of changes at a place (`store/changes.ts`): that of a
+ * record by its id, of an owner's list by the owner, of any other list by its area. A response can
+ * be made only from what is noted, because it gets nothing else.
  */
 
 import { andThen } from '../maybe-promise.ts';
@@ -11,7 +12,7 @@ import type { List, Records, Store } from '../store/store.ts';
 /** Beyond these, what a response reads is noted by its area. */
 const placesMax = 128;
 
-export class Reading implements Records {
+export class TrackedRecords implements Records {
   readonly #store: Store;
   readonly #run: string;
   readonly #fault: Error | undefined;

@@ -1,0 +1,56 @@
+/** Changes of records: patches by their media type, and conditional requests (R37). */
+
+import { AppError } from '../errors.ts';
+import { checkConditions, createEtag } from '../http/etag.ts';
+import { parseJson } from '../http/json.ts';
+import { hasUtf8Charset, parseMediaType } from '../http/media-type.ts';
+import { emptyResponse, type HttpRequest, type HttpResponse } from '../http/message.ts';
+import type { MaybePromise } from '../maybe-promise.ts';
+
+export const jsonPatchType = 'application/json-patch+json';
+export const mergePatchType = 'application/merge-patch+json';
+
+/** Reads a merge patch, and returns what `decode` makes of it. 415 for another media type. */
+export async function readMergePatch<T>(
+  request: HttpRequest,
+  bytesMax: number,
+  decode: (body: unknown) => T,
+): Promise<T> {
+  getPatchType(request, [mergePatchType]);
+  return request.decodeBody(bytesMax, (bytes) => decode(parseJson(bytes)));
+}
+
+/** RFC 5789 §2.2: a patch in another format is refused with the list of supported formats. */
+export function getPatchType(request: HttpRequest, types: readonly string[]): string {
+  const contentType = request.header('content-type') ?? '';
+  if (types.includes(contentType)) return contentType;
+  const type = parseMediaType(contentType);
+  if (type !== undefined && types.includes(type.essence) && hasUtf8Charset(type)) {
+    return type.essence;
+  }
+  const message = `The patch must be ${types.join(' or ')} in UTF-8.`;
+  const headers = ['Accept-Patch', types.join(', ')];
+  throw new AppError('unsupported_media_type', message, { headers });
+}
+
+interface Changed<T> {
+  /** Returns the record of the request, or throws. */
+  readonly get: (request: HttpRequest) => Promise<T>;
+  readonly toJson: (record: T) => string;
+}
+
+/**
+ * Changes or removes a record, or throws 404 or 412. `apply` returns false if the record was
+ * removed, or has not the members of `expected` any more: then the tag is compared again.
+ */
+export async function changeRecord<T extends { readonly id: string }>(
+  request: HttpRequest,
+  { get, toJson }: Changed<T>,
+  apply: (id: string, expected: T | undefined) => MaybePromise<boolean>,
+): Promise<HttpResponse> {
+  for (;;) {
+    const record = await get(request);
+    const hasConditions = checkConditions(request, () => createEtag(toJson(record)));
+    if (await apply(record.id, hasConditions ? record : undefined)) return emptyResponse(204);
+  }
+}

@@ -1,0 +1,26 @@
+/** What the handlers use: each takes its part of it. */
+
+import type { Access } from '../auth/access.ts';
+import type { Login } from '../auth/login.ts';
+import type { Config } from '../config.ts';
+import type { AddComment } from '../domain/comments.ts';
+import type { Log } from '../log.ts';
+import type { RecordResponses } from '../records/record-responses.ts';
+import type { ResponseCache } from '../records/response-cache.ts';
+import type { RunInTurn } from '../scheduler.ts';
+import type { Uploads } from '../store/files/uploads.ts';
+import type { Store } from '../store/store.ts';
+
+export interface HandlerDeps extends Access {
+  readonly config: Config;
+  readonly store: Store;
+  readonly records: RecordResponses;
+  readonly responses: ResponseCache;
+  readonly uploads: Pick<Uploads, 'begin' | 'open' | 'remove'>;
+  readonly addComment: AddComment;
+  readonly login: Login;
+  readonly log: Log;
+  readonly run: RunInTurn;
+  /** Names files that come without a name (Spec §4.4 rule 2). */
+  readonly createUuid: () => string;
+}
