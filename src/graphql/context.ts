@@ -85,6 +85,7 @@ export class RequestContext {
   /** Of results, lists that are being read, records and JSON; approximate. */
   #memory = 0;
   #isExecuting = false;
+  #hasEnded = false;
   #readInTurn: Gate | undefined;
   /** One list of several pages at a time, so that each knows what room there is. */
   #readLong: Gate | undefined;
@@ -204,7 +205,7 @@ export class RequestContext {
 
   /** Returns its memory to the pool. Nothing can be charged after that. */
   release(): void {
-    this.#refusal ??= hasEnded();
+    this.#hasEnded = true;
     this.#reservation?.release();
     this.#reservation = undefined;
   }
@@ -242,6 +243,7 @@ export class RequestContext {
   #take(bytes: number): void {
     this.#memory += bytes;
     if (this.#refusal !== undefined) throw this.#refusal;
+    if (this.#hasEnded) throw hasEnded();
     const { recordBytes } = this.#limits;
     if (this.#recordBytes > recordBytes) throw this.#refuse(tooMuch(this.#limits));
     if (this.#memory > uncountedBytesMax && !this.#reserve(this.#memory)) {

@@ -181,6 +181,9 @@ function hasMembers<T>(record: T, expected: Partial<T>): boolean {
 /** The number of records with a lower id. */
 function countBelow(records: readonly Identified[], id: string | number): number {
   let [low, high] = [0, records.length];
+  // A new record has the highest id: a search among 100,000 would take a tenth of `createPost`.
+  const last = records.at(-1);
+  if (last !== undefined && last.id < id) return high;
   while (low < high) {
     const middle = (low + high) >>> 1;
     const at = records[middle];
