@@ -4,13 +4,7 @@
  * writes to a file; other processes may read it, or add accounts, at any time.
  */
 
-import type {
-  DatabaseOptions,
-  DatabaseStore,
-  InitialData,
-  Store,
-  StoredAccounts,
-} from '../store.ts';
+import type { DatabaseOptions, DatabaseStore, InitialData, StoredAccounts } from '../store.ts';
 import { Changes } from '../changes.ts';
 import type { Author } from '../model.ts';
 import { createPorts, createStoredAccounts } from '../sql/ports.ts';
@@ -23,19 +17,21 @@ import {
   openDatabase,
   prepareDatabase,
 } from './database.ts';
-import { createArticles, createComments, createFileIndex } from './records.ts';
+import { createArticles, createComments, createFileIndex } from './ports.ts';
 import { createRemovePost } from './remove-post.ts';
-import { createStatements, type SqliteContext } from './statements.ts';
-import { createTransactions, type Transactions } from './transactions.ts';
+import { createRows, createStatements, type SqliteContext, type SqliteRows } from './statements.ts';
+import { Transactions } from './transactions.ts';
 
 export async function openStore(url: string, options: DatabaseOptions): Promise<DatabaseStore> {
-  const { initial } = options;
   const path = toPath(url);
-  const context = await open(path, options);
-  const { database, transactions, checkFile } = context;
-  const changes = createChangesWithForeign(context);
+  const { database, checkFile, ...context } = await open(path, options);
+  const { transactions } = context;
   const storedAccounts = createStored(context);
-  const ports = createPorts(context, initial?.accounts ?? [], storedAccounts);
+  const ports = createPorts(context, options.initial?.accounts ?? [], storedAccounts);
+  const changes = (): Changes => {
+    transactions.countForeign();
+    return context.changes;
+  };
   return {
     ...ports,
     posts: { ...ports.posts, remove: createRemovePost(path, context, ports.posts) },
@@ -49,9 +45,9 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
       checkFile();
     },
     openFileIndex: (limits) => createFileIndex(context, limits),
-    close() {
+    async close() {
       if (!database.isOpen) return;
-      transactions.flush();
+      await transactions.close();
       database.close();
     },
   };
@@ -74,63 +70,30 @@ function toPath(url: string): string {
   }
 }
 
-/** Another process may have changed any table: SQLite tells that there was a write, not where. */
-function createChangesWithForeign(context: SqliteContext): Store['changes'] {
-  const { database, transactions, changes } = context;
-  const statement = database.prepare('PRAGMA data_version');
-  let foreign = statement.get()?.['data_version'];
-  return () => {
-    transactions.read();
-    const found = statement.get()?.['data_version'];
-    if (found === foreign) return changes;
-    changes.countEverything();
-    foreign = found;
-    transactions.noticeForeign();
-    return changes;
-  };
-}
-
 async function open(path: string, options: DatabaseOptions) {
   const { log, initial, run, timed, mayCreate, createId, now } = options;
   const database = await openDatabase(path, mayCreate);
   try {
     const checkFile = createFileCheck(path, log);
-    const transactions = checkWrites(createTransactions({ database, run, timed }), checkFile);
-    const opened = { database, changes: new Changes(), transactions };
-    const sql = createStatements({ ...opened, timed });
-    prepareDatabase(database, log, initial && (() => fill(sql, initial)));
+    const changes = new Changes();
+    const rows = createRows(database, changes);
+    prepareDatabase(database, log, initial && (() => fill(rows, initial)));
     announce(database);
-    for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(sql, author);
+    for (const author of initial ? authorsOfAccounts(initial) : []) keepAuthor(rows, author);
     // SQLite blocks the event loop while it waits for a lock.
     database.exec('PRAGMA busy_timeout = 10');
-    return { ...opened, sql, createId, now, checkFile };
+    const transactions = new Transactions({ database, changes, run, checkFile, timed });
+    const sql = createStatements({ rows, transactions, timed });
+    return { database, checkFile, changes, transactions, sql, createId, now };
   } catch (error) {
     database.close();
     throw error;
   }
 }
 
-/** How often writes look whether the file is still at its path. */
-const checkMilliseconds = 1_000;
-
-/** Refuses writes that would be lost with the process (see `createFileCheck`). */
-function checkWrites(transactions: Transactions, checkFile: () => void): Transactions {
-  let checkedAt = 0;
-  return {
-    ...transactions,
-    async write(work) {
-      if (performance.now() - checkedAt >= checkMilliseconds) {
-        checkFile();
-        checkedAt = performance.now();
-      }
-      return transactions.write(work);
-    },
-  };
-}
-
 /** Every account is also an author with the same id (R20), updated at every start. */
-function keepAuthor(sql: SqliteContext['sql'], author: Author): void {
-  sql.put(
+function keepAuthor(rows: SqliteRows, author: Author): void {
+  rows.put(
     'authors',
     toRow(author),
     `ON CONFLICT (id) DO UPDATE SET name = excluded.name, email = excluded.email
@@ -142,9 +105,9 @@ function keepAuthor(sql: SqliteContext['sql'], author: Author): void {
 const unlessThere = 'ON CONFLICT DO NOTHING RETURNING 1';
 
 /** A command may have added an account and its author before the first start. */
-function fill(sql: SqliteContext['sql'], initial: InitialData): void {
-  for (const [table, rows] of toInitialRows(initial)) {
-    for (const row of rows) sql.put(table, row, unlessThere);
+function fill(rows: SqliteRows, initial: InitialData): void {
+  for (const [table, initialRows] of toInitialRows(initial)) {
+    for (const row of initialRows) rows.put(table, row, unlessThere);
   }
 }
 

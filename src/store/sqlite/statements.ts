@@ -28,43 +28,70 @@ import {
 import type { Database, SqliteValue, Statement } from './database.ts';
 import type { Transactions } from './transactions.ts';
 
-interface SqliteStatements extends Sql {
+/** Statements inside a transaction of the caller. */
+export interface SqliteRows {
+  /** Prepares a statement once. The name identifies the text; default: the text. */
+  readonly prepare: (name: string, toText?: () => string) => Statement;
+  /** Runs a statement, and counts each row that it returns as changed. */
+  readonly run: (...statement: Write) => readonly Row[];
+  /** Stores a row, and counts it. Returns the rows of a RETURNING clause. */
+  readonly put: (table: Table, row: NewRow, onConflict?: string) => readonly Row[];
+}
+
+interface SqliteStatements extends Sql, SqliteRows {
   find(key: Key, value: string | number): Row | undefined;
   read(text: string, values: readonly Value[]): readonly Row[];
   readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): T;
   readArticles(columns: string): RowPage;
-  /** Like `write`, inside a transaction of the caller. */
-  run(...statement: Write): readonly Row[];
-  /** Stores a row inside a transaction of the caller. Returns the rows of a RETURNING clause. */
-  put(table: Table, row: NewRow, onConflict?: string): readonly Row[];
 }
 
 /** Shared by the parts of the driver. */
 export interface SqliteContext extends RecordDeps {
-  readonly database: Database;
-  /** Counts each row that a statement puts, or returns as changed. */
   readonly changes: Changes;
   readonly transactions: Transactions;
   readonly sql: SqliteStatements;
 }
 
-interface StatementsDeps extends Pick<SqliteContext, 'database' | 'changes' | 'transactions'> {
-  readonly timed?: TimeStatement | undefined;
-}
-
-export function createStatements(deps: StatementsDeps): SqliteStatements {
-  const { database, changes, transactions, timed } = deps;
+export function createRows(database: Database, changes: Changes): SqliteRows {
   const prepared = new Map<string, Statement>();
-  /** The name identifies the text. */
-  const prepare = (name: string, toText = (): string => name): Statement => {
-    const known = prepared.get(name);
-    if (known !== undefined) return known;
+  const prepare: SqliteRows['prepare'] = (name, toText = () => name) => {
+    const cached = prepared.get(name);
+    if (cached !== undefined) return cached;
     const statement = database.prepare(toText().replaceAll(/\$\d+/g, '?'));
     prepared.set(name, statement);
     return statement;
   };
-  const ask = (text: string, values: readonly Value[]): readonly Row[] =>
-    prepare(text).all(...values.map(toSqlite));
+  const count = (table: string, row: Row): void => {
+    const owner = (row['post_id'] ?? row['author_id']) as string | null | undefined;
+    if (isArea(table)) changes.count(table, String(row['id']), owner);
+  };
+  return {
+    prepare,
+    run(table, text, values) {
+      const rows = prepare(text).all(...values.map(toSqlite));
+      for (const row of rows) count(table, row);
+      return rows;
+    },
+    put(table, row, onConflict = '') {
+      const columns = namesOf(table);
+      const toText = (): string =>
+        `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${columns.map(() => '?').join()})
+          ${onConflict}`;
+      count(table, row);
+      const values = columns.map((column) => toSqlite(row[column] ?? null));
+      return prepare(`INTO ${table} ${onConflict}`, toText).all(...values);
+    },
+  };
+}
+
+interface StatementsDeps {
+  readonly rows: SqliteRows;
+  readonly transactions: Transactions;
+  readonly timed?: TimeStatement | undefined;
+}
+
+export function createStatements({ rows, transactions, timed }: StatementsDeps): SqliteStatements {
+  const { prepare, run, put } = rows;
   const measured = <T>(work: () => T): T => {
     const startedAt = performance.now();
     try {
@@ -74,25 +101,15 @@ export function createStatements(deps: StatementsDeps): SqliteStatements {
       timed?.('read', performance.now() - startedAt);
     }
   };
-  const run: SqliteStatements['run'] = (table, text, values) => {
-    const rows = ask(text, values);
-    for (const row of rows) countChange(changes, table, row);
-    return rows;
-  };
-  const put: SqliteStatements['put'] = (table, row, onConflict) => {
-    countChange(changes, table, row);
-    return ask(...toInsert(table, row, onConflict));
-  };
   return {
+    ...rows,
     schema: '',
     ofOne,
     find([table, column], value) {
       const toText = (): string => `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
       return measured(() => prepare(`${table} ${column}`, toText).get(value));
     },
-    read: (text, values) => measured(() => ask(text, values)),
-    run,
-    put,
+    read: (text, values) => measured(() => prepare(text).all(...values.map(toSqlite))),
     insert: (table, row) => transactions.write(() => put(table, row)),
     write: (...statement) => transactions.write(() => run(...statement)),
     readPage(query, toPage) {
@@ -109,8 +126,10 @@ export function createStatements(deps: StatementsDeps): SqliteStatements {
         const short = prepare(`${name} ${rowsMax}`, () =>
           toText(toShort(table, textMax, columns), parameters),
         );
-        const rows = readRows(short, values, ['place', ...columns]);
-        if (!rows.some((row) => isShortened(table, row))) return toPage({ rows, isCut: false });
+        const found = readRows(short, values, ['place', ...columns]);
+        if (!found.some((row) => isShortened(table, row))) {
+          return toPage({ rows: found, isCut: false });
+        }
         // V8 takes four times as long as Buffer to make a text of bytes that are not ASCII.
         const whole = prepare(name, () => toText(toBytes(table), parameters));
         return toPage(readBounded(whole.iterate(...values), pageBytesMax));
@@ -121,18 +140,6 @@ export function createStatements(deps: StatementsDeps): SqliteStatements {
       return measured(() => readBounded(statement.iterate(), changedLengthMax));
     },
   };
-}
-
-function countChange(changes: Changes, table: string, { id, ...row }: Row): void {
-  const owner = (row['post_id'] ?? row['author_id'] ?? undefined) as string | undefined;
-  if (isArea(table)) changes.count(table, String(id), owner);
-}
-
-function toInsert(table: Table, row: NewRow, onConflict = ''): readonly [string, readonly Value[]] {
-  const columns = namesOf(table);
-  const places = columns.map(() => '?').join(', ');
-  const text = `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${places}) ${onConflict}`;
-  return [text, columns.map((column) => row[column] ?? null)];
 }
 
 const indexOf: Readonly<Record<string, string>> = {

@@ -1,18 +1,39 @@
 /**
  * Transactions on the one connection of the driver.
  *
- * - Writes that come in one iteration of the event loop share transactions, and wait for the disk
- *   together. Each is acknowledged after its commit. A transaction takes writes for the time of a
- *   turn; the others come in later turns, each with a transaction of its own.
- * - Reads of one iteration share a transaction, because locking the file takes longer than reading
- *   a record. What this process commits ends it. As soon as another process has written, only the
- *   reads of one call of the event loop share it: between two calls the other one may acknowledge
- *   a write, and the requests that come after that must see it. A server that opens the file
- *   writes first (`announce`), so that all others know of it before its first client does.
+ * 1. `write(work)` waits. What waits is committed in batches, together: SQLite waits for the disk
+ *    once a batch. A batch begins after the iteration of the event loop in which its first write
+ *    came, takes writes for the time of a turn, and commits; the rest is the next batch. A write is
+ *    acknowledged after its commit.
+ * 2. If `work` throws before its first statement, only this write is rejected. If a statement or
+ *    the commit fails, the batch is rolled back and all its writes are rejected.
+ * 3. Batches and exclusive work, which writes on another connection, run one after the other.
+ * 4. If another process holds the write lock, the batch tries again every 20 ms, in between the
+ *    event loop is free. After 2 s all that waits is rejected.
+ * 5. Reads of one iteration share a transaction, because locking the file takes longer than reading
+ *    a record. A batch ends it, so that reads find what was acknowledged before.
+ * 6. Between two calls of the event loop another process may acknowledge a write, which the next
+ *    request must see. So once another process has written, only the reads of one call share a
+ *    transaction. Each process that opens the file writes to it (`announce`), so that all others
+ *    know of it before its first client does.
+ *
+ *     state    open transaction   read()             next batch          next commit or end
+ *     idle     none               BEGIN → reading    BEGIN → writing     –
+ *     reading  of reads           joins it           ends it first       end of iteration → idle
+ *     writing  of a batch         joins it           – (synchronous)     COMMIT → idle
+ *
+ * For example, writes A (2 ms), B (4 ms), C (1 ms) come in iteration 1, where a request has read:
+ *
+ *     iteration 1: reading; A, B and C wait; the transaction of the read ends
+ *     iteration 2: BEGIN IMMEDIATE, A, B (6 ms, over the 5 ms of a turn), COMMIT: A, B acknowledged
+ *     iteration 3: BEGIN IMMEDIATE, C, COMMIT: C acknowledged
  */
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { AppError, overloaded } from '../../errors.ts';
 import { type RunInTurn, turnMilliseconds } from '../../scheduler.ts';
+import { createSerial } from '../../serial.ts';
+import type { Changes } from '../changes.ts';
 import type { TimeStatement } from '../store.ts';
 import {
   type Database,
@@ -24,198 +45,162 @@ import {
   type Statement,
 } from './database.ts';
 
-export interface Transactions {
-  /** Call it before a read: it opens the transaction of the reads, unless one is open. */
-  read(): void;
-  /**
-   * Runs `write` in a transaction and resolves with its value after the commit. If `write` throws
-   * before its first statement, only it is rejected. If a statement fails, the whole transaction is
-   * rolled back, and every write in it is rejected.
-   */
-  write<T>(write: () => T): Promise<T>;
-  /**
-   * Writes wait for this work, which takes the write lock on another connection. Reads that follow
-   * it find what it wrote. `work` resolves with whether it has committed.
-   */
-  defer(work: () => Promise<boolean>): Promise<boolean>;
-  /** Commits waiting writes now. They fail if another process holds the write lock. */
-  flush(): void;
-  /** Call it when another connection has written: it was that of `defer`, or another process. */
-  noticeForeign(): void;
-}
-
 interface Waiting {
-  readonly write: () => unknown;
-  /** Called with what `write` returned. */
-  readonly resolve: (value: unknown) => void;
+  /** Returns what tells the caller its result. Throws if the whole batch fails. */
+  readonly run: () => () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Writes that may wait for the next transaction; each is waited for by a request. */
+/** Writes that may wait for their batch; each is waited for by a request. */
 const waitingMax = 10_000;
-
-/** Writes wait this long for the write lock of another process, then they are refused … */
-const lockedMilliseconds = 2_000;
-/** … and try again after this time, in which the event loop is free. */
 const retryMilliseconds = 20;
 
 interface TransactionsDeps {
   readonly database: Database;
+  readonly changes: Changes;
   readonly run: RunInTurn;
+  /** Throws if what is written would be lost. */
+  readonly checkFile: () => void;
   /** Called with the duration of each transaction that writes, from its lock to its commit. */
   readonly timed?: TimeStatement | undefined;
 }
 
-export function createTransactions({ database, run, timed }: TransactionsDeps): Transactions {
-  const reading = createReading(database);
-  const takeLock = createLock(database);
-  const commit = database.prepare('COMMIT');
-  const waiting: Waiting[] = [];
-  let isWriting = false;
-  /** Whether another connection writes: writes wait. */
-  let isDeferred = false;
-  /** Whether the next commit of another connection is that of `defer`. */
-  let isOwnDue = false;
+export class Transactions {
+  readonly #deps: TransactionsDeps;
+  readonly #begin: Statement;
+  readonly #beginImmediate: Statement;
+  readonly #commit: Statement;
+  readonly #dataVersion: Statement;
+  readonly #serially = createSerial();
+  readonly #waiting: Waiting[] = [];
+  #state: 'idle' | 'reading' | 'writing' = 'idle';
+  /** Calls the function at the end of an iteration or, with other processes, of a call. */
+  #atEnd: (end: () => void) => unknown = setImmediate;
+  #lockedMillisecondsMax = 2_000;
+  #version: unknown;
 
-  /** Commits the writes of a turn. Returns false if another connection has the lock. */
-  const commitSome = (patienceMilliseconds: number): boolean => {
-    reading.end();
-    try {
-      if (isDeferred || !takeLock(patienceMilliseconds)) return false;
-    } catch (error) {
-      const fault = toStoreError(error);
-      for (const { reject } of waiting.splice(0)) reject(fault);
-      return true;
-    }
-    const startedAt = performance.now();
-    isWriting = true;
-    const settled = runSome(waiting, database, commit);
-    isWriting = false;
-    timed?.('write', performance.now() - startedAt);
-    for (const settle of settled) settle();
-    return true;
-  };
-  const flush = (): void => {
-    void run(() => {
-      if (waiting.length === 0) return;
-      if (!commitSome(lockedMilliseconds)) setTimeout(flush, retryMilliseconds);
-      else if (waiting.length > 0) setImmediate(flush);
+  constructor(deps: TransactionsDeps) {
+    const { database } = deps;
+    this.#deps = deps;
+    this.#begin = database.prepare('BEGIN');
+    this.#beginImmediate = database.prepare('BEGIN IMMEDIATE');
+    this.#commit = database.prepare('COMMIT');
+    this.#dataVersion = database.prepare('PRAGMA data_version');
+    this.#isForeignCommit();
+  }
+
+  /** Call it before a read: it opens the transaction of the reads, unless one is open. */
+  read(): void {
+    if (this.#state !== 'idle') return;
+    this.#begin.run();
+    this.#state = 'reading';
+    this.#atEnd(this.#endReading);
+  }
+
+  /** Runs `work` in a transaction and resolves with its value after the commit. */
+  write<T>(work: () => T): Promise<T> {
+    if (this.#waiting.length >= waitingMax) return Promise.reject(busy());
+    // `setImmediate` runs after the phase of the event loop in which requests are read.
+    if (this.#waiting.length === 0) setImmediate(() => void this.#serially(this.#flush));
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ run: () => attempt(work, resolve, reject), reject });
     });
-  };
+  }
 
-  return {
-    read() {
-      if (!isWriting) reading.read();
-    },
-    noticeForeign() {
-      if (!isOwnDue) reading.share();
-      isOwnDue = false;
-    },
-    flush() {
-      while (waiting.length > 0 && commitSome(0));
-    },
-    async defer(work) {
-      isDeferred = true;
-      isOwnDue = true;
-      let isCommitted = false;
+  /**
+   * Runs work that takes the write lock on another connection. Reads that follow it find what it
+   * wrote.
+   */
+  writeElsewhere<T>(work: () => Promise<T>): Promise<T> {
+    return this.#serially(async () => {
       try {
-        return (isCommitted = await work());
+        return await work();
       } finally {
-        reading.end();
-        isDeferred = false;
-        isOwnDue &&= isCommitted;
+        this.#endReading();
+        if (this.#isForeignCommit()) this.#deps.changes.countEverything();
       }
-    },
-    write<T>(write: () => T) {
-      if (waiting.length >= waitingMax) return Promise.reject(busy());
-      // `setImmediate` runs after the phase of the event loop in which requests are read.
-      if (waiting.length === 0) setImmediate(flush);
-      return new Promise<T>((resolve, reject) => {
-        waiting.push({ write, resolve: resolve as Waiting['resolve'], reject });
-      });
-    },
-  };
-}
+    });
+  }
 
-/** The transaction of reads. */
-function createReading(database: Database) {
-  const begin = database.prepare('BEGIN');
-  let isOpen = false;
-  let endLater: (end: () => void) => unknown = setImmediate;
-  const end = (): void => {
-    if (isOpen) rollBack(database);
-    isOpen = false;
-  };
-  return {
-    end,
-    read(): void {
-      if (isOpen) return;
-      begin.run();
-      isOpen = true;
-      endLater(end);
-    },
-    share(): void {
-      endLater = queueMicrotask;
-      queueMicrotask(end);
-    },
-  };
-}
+  /** Counts everything as changed if another connection has committed since the last call. */
+  countForeign(): void {
+    if (!this.#isForeignCommit()) return;
+    this.#deps.changes.countEverything();
+    this.#atEnd = queueMicrotask;
+    queueMicrotask(this.#endReading);
+  }
 
-/**
- * Runs and commits what waits, until the time of a turn is used. Returns what tells each its
- * result; what a statement that fails has rolled back is rejected.
- */
-function runSome(waiting: Waiting[], database: Database, commit: Statement): (() => void)[] {
-  const batch: Waiting[] = [];
-  const settled: (() => void)[] = [];
-  const end = performance.now() + turnMilliseconds;
-  try {
-    do {
-      const next = waiting.shift();
-      if (next === undefined) break;
-      batch.push(next);
-      settled.push(attempt(next));
-    } while (performance.now() < end);
-    commit.run();
-    return settled;
-  } catch (error) {
-    rollBack(database);
-    const fault = toStoreError(error);
-    return batch.map(
-      ({ reject }) =>
-        (): void =>
-          reject(fault),
-    );
+  /** Commits what waits. It is rejected if another process holds the write lock. */
+  async close(): Promise<void> {
+    this.#lockedMillisecondsMax = 0;
+    do await this.#serially(this.#flush);
+    while (this.#waiting.length > 0);
+  }
+
+  readonly #endReading = (): void => {
+    if (this.#state !== 'reading') return;
+    rollBack(this.#deps.database);
+    this.#state = 'idle';
+  };
+
+  /** Whether another connection has committed since the last call. */
+  #isForeignCommit(): boolean {
+    this.read();
+    const last = this.#version;
+    this.#version = this.#dataVersion.get()?.['data_version'];
+    return this.#version !== last;
+  }
+
+  /** Commits one batch, and has the next one follow. */
+  readonly #flush = async (): Promise<void> => {
+    const since = performance.now();
+    while (!(await this.#deps.run(() => this.#commitBatch(since)))) await pause(retryMilliseconds);
+    if (this.#waiting.length > 0) void this.#serially(this.#flush);
+  };
+
+  /** Returns false if another process holds the write lock, and writes may still wait for it. */
+  #commitBatch(waitingSince: number): boolean {
+    const { database, checkFile, timed } = this.#deps;
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return true;
+    const batch: Waiting[] = [];
+    const settled: (() => void)[] = [];
+    let startedAt = 0;
+    this.#endReading();
+    try {
+      checkFile();
+      this.#beginImmediate.run();
+      this.#state = 'writing';
+      startedAt = performance.now();
+      do {
+        const next = waiting.shift() as Waiting; // there is one
+        batch.push(next);
+        settled.push(next.run());
+      } while (waiting.length > 0 && performance.now() - startedAt < turnMilliseconds);
+      this.#commit.run();
+      for (const settle of settled) settle();
+    } catch (error) {
+      const hasLock = this.#state === 'writing';
+      const mayWait = performance.now() - waitingSince < this.#lockedMillisecondsMax;
+      if (!hasLock && mayWait && isKind(error, sqliteBusy)) return false;
+      if (hasLock) rollBack(database);
+      for (const { reject } of hasLock ? batch : waiting.splice(0)) reject(toStoreError(error));
+    } finally {
+      if (this.#state === 'writing') timed?.('write', performance.now() - startedAt);
+      this.#state = 'idle';
+    }
+    return true;
   }
 }
 
-/**
- * Takes the write lock of the file. The returned function returns false if another connection holds
- * it, after 10 ms; it throws if one has done so for too long.
- */
-function createLock(database: Database): (patienceMilliseconds: number) => boolean {
-  const begin = database.prepare('BEGIN IMMEDIATE');
-  /** The time since which it has been held. */
-  let heldAt: number | undefined;
-  return (patienceMilliseconds) => {
-    try {
-      begin.run();
-    } catch (error) {
-      heldAt ??= performance.now();
-      const patience = patienceMilliseconds - (performance.now() - heldAt);
-      if (isKind(error, sqliteBusy) && patience > 0) return false;
-      heldAt = undefined;
-      throw error;
-    }
-    heldAt = undefined;
-    return true;
-  };
-}
-
-/** Runs a write, and returns what tells its result. Throws if the whole transaction fails. */
-function attempt({ write, resolve, reject }: Waiting): () => void {
+/** Returns what tells the caller the result. Throws what makes the whole batch fail. */
+function attempt<T>(
+  work: () => T,
+  resolve: (value: T) => void,
+  reject: (error: unknown) => void,
+): () => void {
   try {
-    const value = write();
+    const value = work();
     return () => resolve(value);
   } catch (error) {
     if (isSqliteError(error)) throw error;
@@ -225,9 +210,8 @@ function attempt({ write, resolve, reject }: Waiting): () => void {
 
 export function toStoreError(error: unknown): unknown {
   if (isKind(error, sqliteBusy)) return busy();
-  if (isKind(error, sqliteFull))
-    return new AppError('storage_full', 'The disk of the store is full.');
-  return error;
+  if (!isKind(error, sqliteFull)) return error;
+  return new AppError('storage_full', 'The disk of the store is full.');
 }
 
 function busy(): AppError {
