@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { CommentOrder, type Look } from '../../dist/store/postgres/comment-order.js';
+import { CommentOrder, type Poll } from '../../dist/store/postgres/comment-order.js';
 import type { Comment } from '../../dist/store/model.js';
 import { cases } from '../support/long.js';
 
@@ -23,15 +23,21 @@ interface Write {
 class Model {
   readonly heard: string[] = [];
   readonly writes: Write[] = [];
-  readonly order: CommentOrder;
+  order: CommentOrder;
   time = 0;
-  #look: Look | undefined;
+  #poll: Poll | undefined;
 
   constructor(known: readonly number[] = []) {
-    this.order = new CommentOrder({
+    this.order = this.orderFrom({ known });
+  }
+
+  /** The order after a failover, or at the start. */
+  orderFrom(start: { cursor?: number; timeline?: number; known?: readonly number[] } = {}) {
+    return new CommentOrder({
       cursor: 0,
-      known,
+      known: [],
       timeline: 1,
+      ...start,
       deliver: ({ id }) => this.heard.push(id),
       clock: () => this.time,
       gapMillisecondsMax: 1_000_000,
@@ -70,7 +76,7 @@ class Model {
     const seen = this.writes.filter((w) => w.state === 'committed' && w.seq > cursor);
     const next = BigInt(101 + this.writes.length);
     const open = this.writes.filter(({ state }) => state === 'open').map(({ xid }) => xid);
-    this.#look = {
+    this.#poll = {
       comments: seen.slice(0, limit).map(({ seq }) => ({ seq, comment: toComment(seq) })),
       isWhole: seen.length < limit,
       ownMax,
@@ -80,12 +86,12 @@ class Model {
   }
 
   take(): void {
-    if (this.#look !== undefined) this.order.take(this.#look);
-    this.#look = undefined;
+    if (this.#poll !== undefined) this.order.take(this.#poll);
+    this.#poll = undefined;
   }
 
-  look(times = 1): void {
-    for (let looks = 0; looks < times; looks += 1) {
+  poll(times = 1): void {
+    for (let polls = 0; polls < times; polls += 1) {
       this.snapshot();
       this.take();
     }
@@ -117,9 +123,9 @@ describe('the order of comments', () => {
       fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
         const model = new Model();
         for (const apply of steps) apply(model);
-        // What is still open ends, and the node goes on looking.
+        // What is still open ends, and the node goes on polling.
         while (model.writes.some(({ state }) => state === 'open')) model.end(0, 'committed');
-        model.look(2 * model.writes.length + 2);
+        model.poll(2 * model.writes.length + 2);
         // Each once, in order; one that was removed may have been heard before that.
         const inOrder = model.numbers((n) => model.heard.includes(n));
         assert.deepEqual(model.heard, inOrder);
@@ -131,7 +137,7 @@ describe('the order of comments', () => {
     );
   });
 
-  it('needs no look for own comments that follow one another', () => {
+  it('needs no poll for own comments that follow one another', () => {
     const model = new Model();
     for (let writes = 0; writes < 3; writes += 1) {
       model.begin(true);
@@ -141,14 +147,14 @@ describe('the order of comments', () => {
     assert.deepEqual(model.heard, ['1', '2', '3']);
   });
 
-  it('delivers an own comment that was removed before anybody looked', () => {
+  it('delivers an own comment that was removed before the first poll', () => {
     const model = new Model();
     model.begin(false);
     model.begin(true);
     model.order.stored({ seq: 2, timeline: 1, comment: toComment(2) });
     model.end(0, 'aborted');
-    model.end(0, 'aborted'); // gone again: no look will see it
-    model.look(2);
+    model.end(0, 'aborted'); // gone again: no poll will see it
+    model.poll(2);
     assert.deepEqual(model.heard, ['2']);
   });
 
@@ -159,30 +165,30 @@ describe('the order of comments', () => {
     model.end(1, 'committed');
     for (const time of [7_000_000, 7_000_001, 8_000_000]) {
       model.time = time;
-      model.look();
+      model.poll();
       assert.deepEqual(model.heard, []);
     }
     model.time = 8_000_001;
-    model.look();
+    model.poll();
     assert.deepEqual(model.heard, ['2']);
   });
 
-  it('leaves own comments of another timeline to the looks', () => {
+  it('leaves own comments of another timeline to the polls', () => {
     const model = new Model();
     const heard = (): readonly string[] => model.heard;
-    // Of a new primary that this node has not looked at: their numbers are not those it knows.
+    // Of a new primary that this node has not polled: their numbers are not those it knows.
     model.order.stored({ seq: 1, timeline: 2, comment: toComment(1) });
     assert.deepEqual(heard(), []);
-    model.order.rewind(0, 2);
+    model.order = model.orderFrom({ timeline: 2 });
     // The answer of the old primary comes late.
     model.order.stored({ seq: 1, timeline: 1, comment: toComment(1) });
     assert.deepEqual([heard(), model.order.cursor, model.order.waiting], [[], 0, 0]);
-    // The second answer is one to a comment that a look was faster with.
+    // The second answer is one to a comment that a poll was faster with.
     for (const seq of [1, 1]) model.order.stored({ seq, timeline: 2, comment: toComment(seq) });
     assert.deepEqual([heard(), model.order.waiting], [['1'], 0]);
   });
 
-  it('leaves own comments to the looks where those that wait are long', () => {
+  it('leaves own comments to the polls where those that wait are long', () => {
     const { order, heard } = new Model();
     const stored = (seq: number): void =>
       order.stored({ seq, timeline: 1, comment: { ...toComment(seq), content: long } });
@@ -196,9 +202,6 @@ describe('the order of comments', () => {
     assert.deepEqual([heard.length, order.waiting], [6, 0]);
     for (let seq = 8; seq < 18; seq += 1) stored(seq);
     assert.equal(order.waiting, 4);
-    order.rewind(6, 1);
-    stored(7);
-    assert.deepEqual([heard.at(-1), order.waiting], ['7', 0]);
   });
 
   it('leaves out what was stored before it began', () => {
@@ -206,18 +209,18 @@ describe('the order of comments', () => {
     for (let writes = 0; writes < 4; writes += 1) model.begin(false);
     for (let writes = 0; writes < 4; writes += 1) model.end(0, 'committed');
     assert.deepEqual(model.order.known, [1, 3]);
-    model.look(2);
+    model.poll(2);
     assert.deepEqual([model.heard, model.order.known], [['2', '4'], []]);
   });
 
   it('goes back where the database has lost its last comments', () => {
     const model = new Model();
-    model.order.rewind(0, 1);
+    model.order = model.orderFrom();
     model.begin(false);
     model.end(0, 'committed');
-    model.look();
-    model.order.rewind(0, 1);
-    model.look();
+    model.poll();
+    model.order = model.orderFrom();
+    model.poll();
     assert.deepEqual(model.heard, ['1', '1']);
   });
 });

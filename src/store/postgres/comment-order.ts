@@ -1,9 +1,29 @@
 /**
- * Orders the comments that several nodes store: none is lost or delivered twice. Each has a number
- * from one sequence. Numbers are assigned before a comment is visible, so that a higher number may
- * become visible first, and a number may stay unused if its write failed. At a gap it waits until
- * every transaction that was in progress when the gap was first seen has ended. Comments that this
- * node stored are not read from the database again.
+ * Orders the comments that several nodes store: each is delivered once, by ascending number.
+ *
+ * 1. The insert takes a number from one sequence, before its comment is visible. So a higher number
+ *    can become visible first, and a number stays unused if its insert fails.
+ * 2. The cursor is the last number that is settled: its comment was delivered or will never exist.
+ *    The comment with the next number is delivered at once.
+ * 3. Numbers between the cursor and a visible comment are a gap. A gap remembers the transactions
+ *    that may still fill it: those older than `before`, which is newer than each of them.
+ * 4. When a later poll finds that all transactions older than `before` have ended, what is still
+ *    missing will never exist: the comments after the gap are delivered.
+ * 5. Other programs may hold a transaction open for hours. A gap ends after `gapMillisecondsMax`
+ *    in any case: longer than each transaction of a node.
+ * 6. Own comments, which this node has stored, need no poll. Those behind a gap wait here, and are
+ *    merged with the comments of the poll.
+ *
+ *     cursor 7; the transaction 118 has taken 8 and is in progress; 9 and 10 are visible
+ *     poll: 9, 10; oldest 118, next 120  → gap {upTo: 9, before: 120}: nothing is delivered
+ *     poll: 9, 10; oldest 118            → still waiting
+ *     a) poll: 8, 9, 10                  → 8, 9, 10; the cursor is 10, and the gap has ended
+ *     b) poll: 9, 10; oldest 121         → 118 has failed: 9, 10; 8 will never exist
+ *
+ * A shorter way is known: to read only rows of transactions that are older than every transaction
+ * in progress (`xid < pg_snapshot_xmin(pg_current_snapshot())`). There are no gaps then, but one
+ * long transaction that writes, in any database of the server, delays every comment of all nodes
+ * until it ends. Here only a gap waits, and with a limit.
  */
 
 import type { Comment } from '../model.ts';
@@ -18,25 +38,22 @@ export interface Stored extends Numbered {
   readonly timeline: number;
 }
 
-/** The result of reading the table: one snapshot. */
-export interface Look {
-  /** Comments after the cursor, in order; only the next ones if there are too many. */
+/** What a poll has read: one snapshot of the table. */
+export interface Poll {
+  /** The comments after the cursor, in order; only the first of them unless `isWhole`. */
   readonly comments: readonly Numbered[];
   readonly isWhole: boolean;
-  /** The highest number of this node's comments before the read. */
+  /** The value of `CommentOrder.ownMax` before the poll. */
   readonly ownMax: number;
-  /**
-   * Transactions older than `oldest` have ended. If a number is missing, the transaction that took
-   * it is older than `next`.
-   */
+  /** All transactions older than `oldest` have ended. */
   readonly oldest: bigint;
+  /** Newer than each transaction that has taken a missing number. */
   readonly next: bigint;
 }
 
 interface Gap {
-  /** All numbers up to this one were assigned when the gap was seen … */
+  /** The highest number that belongs to the gap. */
   readonly upTo: number;
-  /** … by transactions older than this one. */
   readonly before: bigint;
   readonly since: number;
 }
@@ -46,12 +63,11 @@ interface CommentOrderOptions {
   readonly cursor: number;
   /** Later numbers whose comments were stored before the start: they are not delivered. */
   readonly known: Iterable<number>;
-  /** The timeline of that number. */
+  /** The timeline of all numbers here. */
   readonly timeline: number;
   readonly deliver: (comment: Comment) => void;
   /** Milliseconds of a monotonic clock. */
   readonly clock: () => number;
-  /** How long a transaction of another program may delay the comments after a gap. */
   readonly gapMillisecondsMax: number;
 }
 
@@ -61,41 +77,34 @@ const ownBytesMax = 4_194_304;
 const commentBytes = 400;
 
 export class CommentOrder {
+  readonly timeline: number;
   readonly #options: CommentOrderOptions;
   readonly #known: Set<number>;
-  /** Own comments after a gap. */
+  /** Own comments after the cursor. */
   readonly #own = new Map<number, Comment>();
-  #cursor: number;
-  #timeline: number;
   #ownBytes = 0;
-  #ownMax = 0;
+  #cursor: number;
   #gap: Gap | undefined;
 
   constructor(options: CommentOrderOptions) {
+    this.timeline = options.timeline;
     this.#options = options;
     this.#known = new Set(options.known);
     this.#cursor = options.cursor;
-    this.#timeline = options.timeline;
   }
 
-  /** The timeline of the cursor and of all numbers here. */
-  get timeline(): number {
-    return this.#timeline;
-  }
-
-  /** All comments up to this number were delivered, or will never exist. */
   get cursor(): number {
     return this.#cursor;
   }
 
-  /** Comments whose texts are not needed. */
+  /** Numbers after the cursor whose comments are not delivered: their texts need not be read. */
   get known(): readonly number[] {
     return [...this.#known].filter((seq) => seq > this.#cursor);
   }
 
-  /** The value of `Look.ownMax`; get it before reading the table. */
+  /** The highest number of own comments that wait for earlier ones, or 0. */
   get ownMax(): number {
-    return this.#ownMax;
+    return Math.max(0, ...this.#own.keys());
   }
 
   /** The number of own comments that wait for earlier ones. */
@@ -103,45 +112,40 @@ export class CommentOrder {
     return this.#own.size;
   }
 
-  /** Adds a comment that this node stored. One of another timeline is ignored: it is read later. */
+  /** Adds an own comment. One of another timeline is ignored: a poll reads it. */
   stored({ seq, timeline, comment }: Stored): void {
-    if (timeline !== this.#timeline) return;
+    if (timeline !== this.timeline) return;
     if (seq <= this.#cursor || this.#ownBytes >= ownBytesMax) return;
     this.#own.set(seq, comment);
     this.#ownBytes += commentBytes + comment.content.length;
-    this.#ownMax = Math.max(this.#ownMax, seq);
     this.#deliverOwn();
   }
 
-  /** Delivers what is possible. Returns false at a gap: the caller should read again soon. */
-  take(look: Look): boolean {
-    const seen = this.#merge(look);
-    const highest = seen.at(-1)?.seq ?? 0;
-    for (const { seq, comment } of seen) {
+  /** Delivers what is possible. Returns false at a gap: the caller should poll again soon. */
+  take(poll: Poll): boolean {
+    const found = this.#withOwn(poll);
+    for (const { seq, comment } of found) {
       if (seq <= this.#cursor) continue;
-      if (seq > this.#cursor + 1 && !this.#mayPassTo(seq, look)) {
-        this.#gap ??= { upTo: highest - 1, before: look.next, since: this.#options.clock() };
-        return false;
+      if (seq > this.#cursor + 1) {
+        const gap = this.#gap;
+        if (gap === undefined || gap.upTo < seq - 1) {
+          const upTo = (found.at(-1)?.seq ?? seq) - 1;
+          this.#gap = { upTo, before: poll.next, since: this.#options.clock() };
+          return false;
+        }
+        if (!this.#hasEnded(gap, poll)) return false;
       }
-      this.#deliver({ seq, comment });
+      this.#deliver(seq, comment);
     }
     this.#deliverOwn();
     return true;
   }
 
-  /** Call it after a failover to a replica that may lack the last comments. */
-  rewind(cursor: number, timeline: number): void {
-    this.#cursor = cursor;
-    this.#timeline = timeline;
-    this.#known.clear();
-    this.#own.clear();
-    this.#ownBytes = 0;
-    this.#ownMax = 0;
-    this.#gap = undefined;
-  }
-
-  /** Own comments are included even if they were removed before the read. */
-  #merge({ comments, isWhole, ownMax }: Look): readonly Numbered[] {
+  /**
+   * The comments of a poll with the own ones among them, which may have been removed before. Own
+   * comments that were stored during the poll are left out: `next` does not cover their gaps.
+   */
+  #withOwn({ comments, isWhole, ownMax }: Poll): readonly Numbered[] {
     const last = isWhole ? ownMax : (comments.at(-1)?.seq ?? 0);
     const own = [...this.#own].filter(([seq]) => seq <= last);
     if (own.length === 0) return comments;
@@ -152,14 +156,9 @@ export class CommentOrder {
       .toSorted((a, b) => a.seq - b.seq);
   }
 
-  #mayPassTo(seq: number, { oldest }: Look): boolean {
-    const gap = this.#gap;
-    if (gap === undefined || seq - 1 > gap.upTo) {
-      this.#gap = undefined;
-      return false;
-    }
-    if (oldest >= gap.before) return true;
-    return this.#options.clock() - gap.since > this.#options.gapMillisecondsMax;
+  #hasEnded({ before, since }: Gap, { oldest }: Poll): boolean {
+    const { clock, gapMillisecondsMax } = this.#options;
+    return oldest >= before || clock() - since > gapMillisecondsMax;
   }
 
   #deliverOwn(): void {
@@ -167,11 +166,11 @@ export class CommentOrder {
       const seq = this.#cursor + 1;
       const comment = this.#own.get(seq);
       if (comment === undefined) return;
-      this.#deliver({ seq, comment });
+      this.#deliver(seq, comment);
     }
   }
 
-  #deliver({ seq, comment }: Numbered): void {
+  #deliver(seq: number, comment: Comment): void {
     this.#cursor = seq;
     if (this.#own.delete(seq)) this.#ownBytes -= commentBytes + comment.content.length;
     if (this.#gap !== undefined && seq > this.#gap.upTo) this.#gap = undefined;

@@ -1,16 +1,37 @@
 /**
- * The comments of all nodes, once each, in the order stored. The table is the queue: a node reads
- * what follows its cursor while somebody watches. NOTIFY only says that there is something to read.
- * It is sent after the write, once for many writes, because within the transaction it would
- * serialise all commits. If notifications are lost, a slow timer reads the table.
+ * The comments of all nodes, once each, in the order stored. The table is the queue; a notification
+ * only says that there is something to read, and may be lost.
+ *
+ * 1. A node stores a comment. The statement returns its number and the timeline of the server.
+ * 2. The node delivers the comment to its own listener as soon as its order allows
+ *    (`comment-order.ts`): no read is needed for that.
+ * 3. It notifies the others 5 ms later, but at most every 100 ms: once for many comments. A NOTIFY
+ *    within the transaction that writes would serialise all commits.
+ * 4. A node with a listener polls the table (`comment-poll.ts`) when it was notified, but at most
+ *    every 90 ms, again at once if there is more to read, and after 5 ms at a gap.
+ * 5. Without a notification it polls once a second; if it cannot receive any, ten times a second.
+ * 6. A new timeline means that another server has taken over. It may lack the last comments and
+ *    give their numbers again: the order begins anew after the last comment that still exists.
+ *
+ *     node A                          PostgreSQL                         node B, cursor 7
+ *     POST → insert ────────────────→ comments: 8
+ *     deliver 8 ←── number 8 ────────
+ *       5 ms later: NOTIFY ─────────→ channel ─────────────────────────→ LISTEN: notified
+ *                                     comments after 7? ←─────────────── poll
+ *                                     8 ───────────────────────────────→ deliver 8, cursor 8
+ *
+ *     ms  0  A stores 8, and at 30 it stores 9     B has polled last at −40
+ *     ms  5  A notifies                            B has to wait until 50
+ *     ms 50                                        B polls: 8 and 9
+ *     ms 105 A notifies for 9                      B polls at 140: nothing new
  */
 
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
 import type { Comment } from '../model.ts';
-import { type Row, toRecord } from '../sql/rows.ts';
-import { pageBytesMax } from '../sql/statements.ts';
-import { CommentOrder, type Look, type Stored } from './comment-order.ts';
+import { CommentOrder, type Stored } from './comment-order.ts';
+import { poll, readStart } from './comment-poll.ts';
 import { type Server, sql } from './connection.ts';
 import { listen, type Listening } from './listen.ts';
 import type { Pool } from './pool.ts';
@@ -25,7 +46,7 @@ interface FeedDeps {
 
 /** Delay of a notification, so that it covers the comments that follow. */
 const notifyMilliseconds = 5;
-/** Minimum interval between notifications: longer than that at which readers follow them. */
+/** Minimum interval between notifications: longer than that at which others poll. */
 const notifyPaceMilliseconds = 100;
 
 export class CommentFeed {
@@ -37,8 +58,8 @@ export class CommentFeed {
    * and go do not open connections.
    */
   #listening: Listening | undefined;
-  /** Present while there is a listener: otherwise the table is not read. */
-  #follower: Follower | undefined;
+  /** Present while there is a listener. */
+  #poller: Poller | undefined;
   #notifyTimer: NodeJS.Timeout | undefined;
   #notifiedAt = 0;
 
@@ -52,28 +73,28 @@ export class CommentFeed {
     this.#listening ??=
       listenServer &&
       listen(listenServer, log, (from) => {
-        if (from !== this.#nodeId) this.#follower?.ask();
+        if (from !== this.#nodeId) this.#poller?.poll();
       });
     const isNotified = (): boolean => this.#listening?.isActive() ?? false;
-    const follower = new Follower(this.#deps, isNotified, listener);
-    this.#follower = follower;
+    const poller = new Poller(this.#deps, isNotified, listener);
+    this.#poller = poller;
     return () => {
-      follower.close();
-      if (this.#follower === follower) this.#follower = undefined;
+      poller.close();
+      if (this.#poller === poller) this.#poller = undefined;
     };
   }
 
   /**
-   * Wait for it before storing a comment of this node, so that the present listener gets the
-   * comment. Rejects as the pool does.
+   * Settles when the present listener gets all comments that are stored from then on; undefined if
+   * it does already. Rejects as the pool does. A node waits for it before it stores a comment.
    */
   ready(): Promise<unknown> | undefined {
-    return this.#follower?.ready();
+    return this.#poller?.ready();
   }
 
   /** Call it for a comment that this node stored. */
   stored(stored: Stored): void {
-    this.#follower?.stored(stored);
+    this.#poller?.stored(stored);
     if (this.#deps.listenServer === undefined || this.#notifyTimer !== undefined) return;
     const rest = this.#notifiedAt + notifyPaceMilliseconds - performance.now();
     this.#notifyTimer = setTimeout(() => this.#notify(), Math.max(notifyMilliseconds, rest));
@@ -81,218 +102,124 @@ export class CommentFeed {
 
   close(): void {
     clearTimeout(this.#notifyTimer);
-    this.#follower?.close();
+    this.#poller?.close();
     this.#listening?.close();
   }
 
   #notify(): void {
     this.#notifyTimer = undefined;
     this.#notifiedAt = performance.now();
-    this.#follower?.notified();
+    this.#poller?.notified();
     const notify = sql`SELECT pg_notify('inkwell_comments', ${this.#nodeId})`;
     // A notification may be lost.
     this.#deps.pool.write(notify).catch(() => undefined);
   }
 }
 
-const rowsPerLook = 500;
-/** Interval between reads at a gap. */
 const gapMilliseconds = 5;
-/** Interval between reads without a reason: with notifications, and without. */
+/** Interval between polls without a reason: with notifications, and without. */
 const idleMilliseconds = 1_000;
-const pollMilliseconds = 100;
+const unnotifiedMilliseconds = 100;
 /**
- * Minimum interval between reads after notifications: a read costs nearly the same for one comment
- * and for forty. Shorter than the interval of a node's notifications, which it must not delay.
+ * Minimum pause between polls after notifications: a poll costs nearly the same for one comment and
+ * for forty. Shorter than the interval of a node's notifications, which it must not delay.
  */
 const paceMilliseconds = 90;
-/** Longer than any statement of a node: only a transaction of another program takes longer. */
+/** A gap ends this long after the time limit of a statement. */
 const gapSecondsMore = 10;
-/** The last numbers, which may belong to transactions that are in progress at the start. */
-const startNumbers = 200;
 
-/** Reads the table from its construction on. It exists while there is a listener. */
-class Follower {
+/** Polls the table from its construction until it is closed. */
+class Poller {
   readonly #deps: FeedDeps;
   readonly #isNotified: () => boolean;
   readonly #listener: (comment: Comment) => void;
-  #start: Promise<CommentOrder> | undefined;
+  #starting: Promise<unknown> | undefined;
   #order: CommentOrder | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #isLooking = false;
-  /** True if something happened since the present read began. */
-  #again = false;
-  #lookedAt = 0;
-  /** When the timer starts the next read. */
-  #dueAt = Infinity;
+  /** Ends the pause after the present poll. */
+  #asked = new AbortController();
   #closed = false;
 
   constructor(deps: FeedDeps, isNotified: () => boolean, listener: (comment: Comment) => void) {
     this.#deps = deps;
     this.#isNotified = isNotified;
     this.#listener = listener;
-    void this.#look();
+    void this.#pollAlways();
   }
 
-  /** Settles when the start position is known. */
-  ready(): Promise<CommentOrder> | undefined {
+  /** Settles when the order has its start; undefined if it has it. */
+  ready(): Promise<unknown> | undefined {
     if (this.#order !== undefined) return undefined;
-    this.#start ??= this.#begin().catch((error: unknown) => {
-      this.#start = undefined;
-      throw error;
-    });
-    return this.#start;
+    this.#starting ??= readStart(this.#deps.pool)
+      .then((start) => (this.#order = this.#orderFrom(start)))
+      .finally(() => (this.#starting = undefined));
+    return this.#starting;
   }
 
-  /** Without an order, the first read includes the comment. */
+  /** Before there is an order, the comment is one of those that the first poll reads. */
   stored(stored: Stored): void {
     this.#order?.stored(stored);
   }
 
   /** Call it when a notification is sent: an own comment may wait for one of another node. */
   notified(): void {
-    if (this.#order !== undefined && this.#order.waiting > 0) this.ask();
+    if (this.#order !== undefined && this.#order.waiting > 0) this.poll();
   }
 
-  ask(): void {
-    if (this.#isLooking) this.#again = true;
-    else this.#lookIn(this.#lookedAt + paceMilliseconds - performance.now());
+  /** Polls as soon as the pace allows. */
+  poll(): void {
+    this.#asked.abort();
   }
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#asked.abort();
   }
 
-  /** The next read may be due sooner already. */
-  #lookIn(milliseconds: number): void {
-    const dueAt = performance.now() + milliseconds;
-    if (this.#closed || dueAt >= this.#dueAt) return;
-    this.#dueAt = dueAt;
-    clearTimeout(this.#timer);
-    if (milliseconds <= 0) void this.#look();
-    else this.#timer = setTimeout(() => void this.#look(), milliseconds);
+  async #pollAlways(): Promise<void> {
+    while (!this.#closed) {
+      const { signal } = (this.#asked = new AbortController());
+      // The pool has logged the reason of a failure.
+      const wait = await this.#pollOnce().catch(() => undefined);
+      if (wait !== undefined) await pause(wait);
+      else {
+        await pause(paceMilliseconds);
+        const interval = this.#isNotified() ? idleMilliseconds : unnotifiedMilliseconds;
+        await pause(interval - paceMilliseconds, undefined, { signal }).catch(() => undefined);
+      }
+    }
   }
 
-  async #look(): Promise<void> {
-    this.#isLooking = true;
-    this.#again = false;
-    this.#lookedAt = performance.now();
-    // The pool has logged the reason of a failure.
-    const wait = await this.#lookOnce().catch(() => undefined);
-    this.#isLooking = false;
-    this.#dueAt = Infinity;
-    const rest = this.#isNotified() ? idleMilliseconds : pollMilliseconds;
-    this.#lookIn(wait ?? (this.#again ? paceMilliseconds : rest));
-  }
-
-  /** Returns when to read again in milliseconds, if that is known. */
-  async #lookOnce(): Promise<number | undefined> {
-    const order = this.#order ?? (await this.ready());
+  /** Returns the milliseconds until the next poll, if there is a reason for one. */
+  async #pollOnce(): Promise<number | undefined> {
+    await this.ready();
+    const order = this.#order;
     if (order === undefined) return undefined;
-    const { ownMax, cursor, timeline } = order;
-    const seen = await look(this.#deps.pool, order);
-    // A server that was left behind by a failover: the next read may reach another one.
-    if (this.#closed || seen.timeline < timeline) return undefined;
-    if (seen.timeline > timeline || seen.last < cursor) {
-      // If own comments have moved the cursor during the read, the table is read again.
-      if (order.cursor === cursor) this.#followTo(order, seen);
+    const { cursor } = order;
+    const polled = await poll(this.#deps.pool, order);
+    const { timeline, last, back } = polled;
+    // A server that was left behind by a failover: the next poll may reach another one.
+    if (this.#closed || timeline < order.timeline) return undefined;
+    if (timeline > order.timeline || last < cursor) {
+      // `back` is not the place to go to if own comments have moved the cursor during the poll.
+      if (order.cursor === cursor) {
+        const facts = { timeline, from: cursor, to: back };
+        this.#deps.log('warn', 'database has failed over', facts);
+        this.#order = this.#orderFrom({ cursor: back, timeline, known: [] });
+      }
       return 0;
     }
-    if (!order.take({ ...seen, ownMax })) return gapMilliseconds;
-    return seen.isWhole ? undefined : 0;
+    if (!order.take(polled)) return gapMilliseconds;
+    return polled.isWhole ? undefined : 0;
   }
 
-  /**
-   * Comments with the last numbers may become visible later, and are delivered then. Those that are
-   * visible now are not.
-   */
-  async #begin(): Promise<CommentOrder> {
-    const { pool, timeoutSeconds } = this.#deps;
-    const [start] = await pool.read({ text: startText, values: [] });
-    this.#order = new CommentOrder({
-      cursor: Math.max(0, Number(start?.['last']) - startNumbers),
-      known: JSON.parse(String(start?.['known'])) as readonly number[], // by the statement
-      timeline: Number(start?.['timeline']),
+  #orderFrom(start: Awaited<ReturnType<typeof readStart>>): CommentOrder {
+    return new CommentOrder({
+      ...start,
       deliver: (comment) => {
         if (!this.#closed) this.#listener(comment);
       },
       clock: () => performance.now(),
-      gapMillisecondsMax: (timeoutSeconds + gapSecondsMore) * 1000,
+      gapMillisecondsMax: (this.#deps.timeoutSeconds + gapSecondsMore) * 1000,
     });
-    return this.#order;
   }
-
-  /**
-   * After a failover to a replica that lagged behind, the server may lack comments and assign their
-   * numbers again. All comments up to the last one that still exists were delivered; later ones
-   * belong to the new timeline, or were not delivered.
-   */
-  #followTo(order: CommentOrder, { back, timeline }: Seen): void {
-    const from = order.cursor;
-    this.#deps.log('warn', 'database has failed over', { timeline, from, to: back });
-    order.rewind(back, timeline);
-  }
-}
-
-interface Seen extends Omit<Look, 'ownMax'> {
-  /** The last number assigned. */
-  readonly last: number;
-  readonly timeline: number;
-  /** After a failover: the last existing comment up to the cursor, or 0. */
-  readonly back: number;
-}
-
-const numbers = `(
-    SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last,
-      inkwell.timeline() AS timeline FROM inkwell.comments_seq_seq
-  ) AS numbers`;
-
-const startText = `SELECT last, timeline, array_to_json(ARRAY(
-    SELECT seq FROM inkwell.comments WHERE seq > last - ${startNumbers}
-  )) AS known FROM ${numbers}`;
-
-/**
- * One statement, so that comments and running transactions belong to one snapshot. The comments are
- * one JSON value: the package takes several times as long for rows. If a number is
- * missing, the statement takes a transaction id of its own: the snapshot's upper limit only covers
- * ended transactions, and can be below some that are running.
- */
-const lookText = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
-    CASE WHEN greatest(found.upto, $1::bigint) > $2::bigint + found.count
-      THEN pg_current_xact_id()::text ELSE '0' END AS next,
-    numbers.*, found.comments,
-    CASE WHEN numbers.timeline > $3::int OR numbers.last < $2 THEN (
-      SELECT old.seq FROM inkwell.comments AS old
-      WHERE old.seq <= $2 AND coalesce(old.timeline, 0) <= $3
-      ORDER BY old.seq DESC LIMIT 1
-    ) END AS back
-  FROM ${numbers}, (
-    SELECT max(seq) AS upto, count(*) AS count,
-      coalesce(json_agg(comment ORDER BY seq), '[]') AS comments
-    FROM (
-      SELECT next.*, sum(octet_length(content)) OVER (ORDER BY seq) AS bytes FROM (
-        SELECT seq, id, post_id, created_at,
-          CASE WHEN seq = ANY ($4::bigint[]) THEN '' ELSE content END AS content
-        FROM inkwell.comments WHERE seq > $2 ORDER BY seq LIMIT ${rowsPerLook}
-      ) AS next
-    ) AS comment WHERE bytes - octet_length(content) < ${pageBytesMax}
-  ) AS found`;
-
-async function look(pool: Pool, order: CommentOrder): Promise<Seen> {
-  const values = [order.ownMax, order.cursor, order.timeline, order.known];
-  const [row] = await pool.read({ text: lookText, values });
-  const rows = JSON.parse(String(row?.['comments'])) as readonly Row[]; // by the statement
-  return {
-    comments: rows.map((comment) => ({
-      seq: Number(comment['seq']),
-      comment: toRecord('comments', comment),
-    })),
-    isWhole: rows.length < rowsPerLook && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
-    oldest: BigInt(String(row?.['oldest'])),
-    next: BigInt(String(row?.['next'])),
-    last: Number(row?.['last']),
-    timeline: Number(row?.['timeline']),
-    back: Number(row?.['back'] ?? 0),
-  };
 }

@@ -6,6 +6,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
+import {
+  type DurableFileIndex,
+  type FileLimits,
+  type ReplacedFile,
+  tooManyFiles,
+} from '../file-index.ts';
 import type {
   CheckOptions,
   DatabaseOptions,
@@ -14,14 +20,13 @@ import type {
   StoredAccounts,
 } from '../store.ts';
 import { createFileStatements, createPorts, createStoredAccounts } from '../sql/ports.ts';
-import { toRow } from '../sql/rows.ts';
+import { escapeText, toRow } from '../sql/rows.ts';
 import type { Sql } from '../sql/statements.ts';
 import { createArticles } from './articles.ts';
 import { createComments } from './comments.ts';
 import { CommentFeed } from './feed.ts';
 import { type Connection, createServer, run, type Server, sql } from './connection.ts';
 import { createStatements, type PostgresContext } from './statements.ts';
-import { createFileIndex } from './files.ts';
 import { describe, isBusy, toStartError } from './faults.ts';
 import { Pool } from './pool.ts';
 import { createVersions } from './versions.ts';
@@ -99,6 +104,23 @@ function createStored({ pool, sql: statements, now }: PostgresContext): StoredAc
     );
     return rows.length === 1;
   });
+}
+
+/** A commit is a function in the database, so that the limits apply to the files of all nodes. */
+function createFileIndex(statements: Sql, limits: FileLimits): DurableFileIndex {
+  const store = 'SELECT inkwell.store_files($1::text::json, $2, $3)::text AS replaced';
+  return {
+    ...createFileStatements(statements),
+    async commit(files) {
+      const entries = files.map(({ storedName, temporaryName, size }, at) => {
+        return { at, stored_name: escapeText(storedName), disk_name: temporaryName, size };
+      });
+      const values = [JSON.stringify(entries), limits.filesMax, limits.bytesMax];
+      const replaced = (await statements.write('files', store, values))[0]?.['replaced'];
+      if (typeof replaced !== 'string') throw tooManyFiles(limits);
+      return JSON.parse(replaced) as ReplacedFile[]; // as the function writes it
+    },
+  };
 }
 
 /**
