@@ -3,71 +3,67 @@
  * (A B A B …), so that a ratio holds although the machine's speed drifts. CPU time comes from
  * Linux's /proc; elsewhere only rates are printed.
  *
- * Options: --rounds 5, --seconds 1, --connections 16, --only <part of a name>, --anew (no response
- * cache).
+ * Options: --rounds 5, --seconds 1, --connections 16, --posts 100, --warm 4 (seconds before it is
+ * measured), --only <part of a name>, --anew (no response cache).
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { hashPassword } from '../dist/auth/password.js';
 import { idleMemory, load, median, start, stop } from './processes.mjs';
-import { scenarios, seed, toWire } from './scenarios.mjs';
+import { begin } from './report.mjs';
+import { mix, scenarios, seed, toLoad } from './scenarios.mjs';
+import { serviceSettings } from './service.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '1' },
-    connections: { type: 'string', default: '16' },
-    only: { type: 'string', default: '' },
-    anew: { type: 'boolean', default: false },
-  },
+const { options, report } = begin({
+  rounds: 5,
+  seconds: 1,
+  connections: 16,
+  posts: 100,
+  warm: 4,
+  only: '',
+  anew: false,
 });
-/** What V8 compiles for validation and uploads takes so long. */
-const warmSeconds = 4;
 const root = join(import.meta.dirname, '..');
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-
 const settings = {
-  DEMO_DATA: 'false',
-  JWT_SECRET: 'a secret that only this benchmark knows',
-  TOKEN_TTL_SECONDS: '86400',
-  UPLOAD_DIR: folder,
-  USERS_FILE: join(folder, 'users.json'),
+  ...(await serviceSettings(folder)),
   ...(options.anew && { RESPONSE_CACHE_BYTES_MAX: '0' }),
 };
-const user = { username: 'user', email: 'user@example.org', roles: ['USER'] };
-const passwordHash = await hashPassword('password');
-writeFileSync(settings.USERS_FILE, JSON.stringify([{ ...user, passwordHash }]));
 
 await main();
 
 async function main() {
-  const names = Object.keys(scenarios({ ids: [] }));
+  const names = Object.keys(scenarios({ token: '', ids: [] }));
   const wanted = names.filter((name) => name.toLowerCase().includes(options.only.toLowerCase()));
   const file = join(folder, 'answers.json');
 
-  console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}`);
-  console.log(
-    '| scenario | bare µs | Inkwell µs | ratio | requests/s | bare p50 ms | p50 ms | p99 ms |',
-  );
-  console.log('|---|---:|---:|---:|---:|---:|---:|---:|');
+  const row = report.table('CPU time of a request', [
+    'scenario',
+    'bare µs',
+    'Inkwell µs',
+    'ratio',
+    'requests/s',
+    'bare p50 ms',
+    'p50 ms',
+    'p99 ms',
+  ]);
   for (const name of wanted) {
     // Servers of its own: what one scenario writes is not read in the next.
     const service = await start(join(root, 'dist/server.js'), [], settings);
-    const request = scenarios(await seed(service.url))[name];
+    const request = scenarios(await seed(service.url, options.posts))[name];
     const { write } = request;
     const written = write === undefined ? {} : await record(service.url, write);
     const responses = { ...written, ...(await record(service.url, request)) };
     writeFileSync(file, JSON.stringify(responses));
     const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
-    console.log(await compare(name, request, { bare, service }));
+    row(name, ...(await compare(request, { bare, service })));
     await stop(bare);
     await stop(service);
   }
-  console.log(await starts(file));
+  await measureStarts(file);
+  report.end();
 }
 
 /** The service's own response, for the bare server to send. */
@@ -89,41 +85,40 @@ async function record(url, request) {
   };
 }
 
-async function compare(name, request, { bare, service }) {
+async function compare(request, { bare, service }) {
   const file = join(folder, 'request.json');
-  const { write = request, every = 1, keepAlive, pipelined, connections } = request;
-  const wire = { ...toWire(request), write: toWire(write), every, keepAlive, pipelined };
-  writeFileSync(file, JSON.stringify(wire));
+  const { write = request, every = 2, keepAlive, pipelined, connections } = request;
+  writeFileSync(file, toLoad(mix(request, write, every), { keepAlive, pipelined }));
   const loading = {
-    seconds: Number(options.seconds),
-    connections: connections ?? Number(options.connections),
+    seconds: options.seconds,
+    connections: connections ?? options.connections,
   };
+  // What V8 compiles for validation and uploads takes some seconds.
   for (const server of [bare, service]) {
-    await load(server, file, { ...loading, seconds: warmSeconds });
+    await load(server, file, { ...loading, seconds: options.warm });
   }
   const rounds = [];
-  for (let round = 0; round < Number(options.rounds); round += 1) {
+  for (let round = 0; round < options.rounds; round += 1) {
     const a = await load(bare, file, loading);
     const b = await load(service, file, loading);
     rounds.push({ a, b, ratio: b.cpuMicros / a.cpuMicros });
   }
   const of = (pick) => median(rounds.map(pick));
   return [
-    `| ${name}`,
-    of(({ a }) => a.cpuMicros).toFixed(1),
-    of(({ b }) => b.cpuMicros).toFixed(1),
-    of(({ ratio }) => ratio).toFixed(2),
-    of(({ b }) => b.rate).toFixed(0),
-    of(({ a }) => a.p50).toFixed(3),
-    of(({ b }) => b.p50).toFixed(3),
-    `${of(({ b }) => b.p99).toFixed(2)} |`,
-  ].join(' | ');
+    of(({ a }) => a.cpuMicros),
+    of(({ b }) => b.cpuMicros),
+    of(({ ratio }) => ratio),
+    of(({ b }) => b.rate),
+    of(({ a }) => a.p50),
+    of(({ b }) => b.p50),
+    of(({ b }) => b.p99),
+  ];
 }
 
 /** Time from the start of a process to its first response, and its memory when it idles. */
-async function starts(file) {
+async function measureStarts(file) {
   const rounds = [];
-  for (let round = 0; round < Number(options.rounds); round += 1) {
+  for (let round = 0; round < options.rounds; round += 1) {
     const bare = await start(join(root, 'bench/bare-server.mjs'), [file], {});
     const a = { ms: bare.readyMs, mib: await idleMemory(bare) };
     await stop(bare);
@@ -133,8 +128,17 @@ async function starts(file) {
     rounds.push({ a, b });
   }
   const of = (pick) => median(rounds.map(pick));
-  const row = (name, pick) =>
-    `${name}: bare ${of(({ a }) => pick(a)).toFixed(1)}, Inkwell ${of(({ b }) => pick(b)).toFixed(1)}` +
-    `, ratio ${of(({ a, b }) => pick(b) / pick(a)).toFixed(2)}`;
-  return [row('start, ms', ({ ms }) => ms), row('idle, MiB', ({ mib }) => mib)].join('\n');
+  const row = report.table('Start and idle memory', ['figure', 'bare', 'Inkwell', 'ratio']);
+  for (const [name, pick] of Object.entries({
+    'first response, ms': ({ ms }) => ms,
+    'idle, MiB': ({ mib }) => mib,
+  })) {
+    const [a, b] = [of((one) => pick(one.a)), of((one) => pick(one.b))];
+    row(
+      name,
+      a,
+      b,
+      of((one) => pick(one.b) / pick(one.a)),
+    );
+  }
 }

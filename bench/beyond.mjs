@@ -7,24 +7,26 @@
  * - Retention: a tenth of a table of comments removed by DELETE, and as a partition.
  * - Replica: how long after its commit a row can be read on a standby.
  *
- * Options: --comments 1000000 (of the table), --readers 1,3,10,30.
+ * Options: --comments 1000000 (of the table), --readers 1,3,10,30, --events 1000 (comments that are
+ * read), --inserts 2000 (that are timed, and followed to the standby).
  */
 
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
-import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { startPair, startPostgres } from '../dist-test/support/postgres.js';
-import { cpuNanoseconds } from './processes.mjs';
+import { startPair } from '#support/postgres-pair.js';
+import { startPostgres } from '#support/postgres.js';
+import { cpuNanoseconds, portOf } from './processes.mjs';
+import { begin } from './report.mjs';
 import { text } from './scenarios.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    comments: { type: 'string', default: '1000000' },
-    readers: { type: 'string', default: '1,3,10,30' },
-  },
+const { options, report } = begin({
+  comments: 1_000_000,
+  readers: '1,3,10,30',
+  events: 1_000,
+  inserts: 2_000,
 });
-const rows = Number(options.comments);
+const { comments: rows, events, inserts } = options;
 const columns = `seq bigint GENERATED ALWAYS AS IDENTITY, id uuid NOT NULL, post_id uuid NOT NULL,
   content text NOT NULL, created_at timestamptz NOT NULL`;
 const values = `gen_random_uuid(), '01900000-0000-7000-8000-000000000001', '${text}'`;
@@ -39,13 +41,14 @@ try {
   await server.remove();
 }
 await measureReplica();
+report.end();
 
-/** A thousand comments, 5 ms apart; each reader looks for each of them. */
+/** Comments, one after the other; each reader looks for each of them. */
 async function measureFeed(url) {
   const writer = postgres(url, { max: 1 });
   await writer.unsafe(`CREATE TABLE feed (${columns}, PRIMARY KEY (seq))`);
-  console.log('| Readers | database µs a comment | with one reader and a broker | broker µs |');
-  console.log('|---:|---:|---:|---:|');
+  const head = ['readers', 'database µs a comment', 'with one reader and a broker', 'broker µs'];
+  const tell = report.table('Readers of the table of comments', head, 0);
   for (const count of options.readers.split(',').map(Number)) {
     const each = await costOfFeed(
       url,
@@ -57,9 +60,7 @@ async function measureFeed(url) {
     const one = await costOfFeed(url, writer, [(row) => broker.send(row)]);
     const { user, system } = process.cpuUsage(before);
     broker.close();
-    console.log(
-      `| ${count} | ${each.toFixed(0)} | ${one.toFixed(0)} | ${(user + system) / 1000} |`,
-    );
+    tell(String(count), each, one, (user + system) / events);
   }
   await writer.end();
 }
@@ -80,11 +81,11 @@ async function costOfFeed(url, writer, takers) {
   );
   const time = () => pids.reduce((sum, pid) => sum + cpuNanoseconds(pid), 0);
   const before = time();
-  for (let sent = 0; sent < 1000; sent += 1) {
+  for (let sent = 0; sent < events; sent += 1) {
     await writer.unsafe(`${insert('feed')} VALUES (${values}, now())`);
     await Promise.all(readers.map(look));
   }
-  const cost = (time() - before) / 1000 / 1000;
+  const cost = (time() - before) / 1000 / events;
   await Promise.all(readers.map(({ sql }) => sql.end()));
   return cost;
 }
@@ -96,7 +97,7 @@ async function startBroker(count) {
   const sockets = [];
   listener.on('connection', (socket) => sockets.push(socket));
   const nodes = Array.from({ length: count }, () =>
-    connect(listener.address().port, '127.0.0.1').resume(),
+    connect(portOf(listener), '127.0.0.1').resume(),
   );
   await Promise.all(nodes.map((node) => once(node, 'connect')));
   while (sockets.length < count) await new Promise((resolve) => setImmediate(resolve));
@@ -123,22 +124,22 @@ async function measureRetention(url) {
     await sql.unsafe(`CREATE TABLE part_${part} PARTITION OF parted
       FOR VALUES FROM (${part * tenth + 1}) TO (${(part + 1) * tenth + 1})`);
   }
-  console.log('| Table | insert, database µs | a tenth removed, ms | MiB of WAL |');
-  console.log('|---|---:|---:|---:|');
+  const head = ['table', 'insert, database µs', 'a tenth removed, ms', 'MiB of WAL'];
+  const row = report.table(`Retention, ${rows} comments`, head, 1);
   const remove = {
     plain: `DELETE FROM plain WHERE seq <= ${tenth}; VACUUM plain`,
     parted: 'DROP TABLE part_0',
   };
   for (const [table, statements] of Object.entries(remove)) {
     await sql.unsafe(
-      `${insert(table)} SELECT ${values}, now() FROM generate_series(1, ${rows - 2000})`,
+      `${insert(table)} SELECT ${values}, now() FROM generate_series(1, ${rows - inserts})`,
     );
     const [{ pid }] = await sql`SELECT pg_backend_pid() AS pid`;
     const before = cpuNanoseconds(pid);
-    for (let count = 0; count < 2000; count += 1) {
+    for (let count = 0; count < inserts; count += 1) {
       await sql.unsafe(`${insert(table)} VALUES (${values}, now())`);
     }
-    const cost = (cpuNanoseconds(pid) - before) / 1000 / 2000;
+    const cost = (cpuNanoseconds(pid) - before) / 1000 / inserts;
     await sql`CHECKPOINT`;
     const [{ start }] = await sql`SELECT pg_current_wal_insert_lsn()::text AS start`;
     const begun = performance.now();
@@ -146,15 +147,14 @@ async function measureRetention(url) {
     const took = performance.now() - begun;
     const [{ mib }] = await sql`SELECT
       (pg_current_wal_insert_lsn() - ${start}::pg_lsn) / 1048576 AS mib`;
-    console.log(
-      `| ${table} | ${cost.toFixed(0)} | ${took.toFixed(0)} | ${Number(mib).toFixed(1)} |`,
-    );
+    row(table, cost, took, Number(mib));
   }
   await sql.end();
 }
 
-/** Two thousand rows, one after the other, each asked for on the standby until it is there. */
+/** Rows, one after the other, each asked for on the standby until it is there. */
 async function measureReplica() {
+  /** @type {(() => unknown)[]} */
   const ends = [];
   const pair = await startPair({ after: (end) => ends.push(end) });
   const [primary, standby] = [pair.primary, pair.standby].map((one) =>
@@ -162,9 +162,10 @@ async function measureReplica() {
   );
   await primary.unsafe(`CREATE TABLE replicated (${columns}, PRIMARY KEY (seq))`);
   while ((await standby`SELECT to_regclass('replicated') AS name`)[0].name === null);
+  /** @type {number[]} */
   const delays = [];
   let late = 0;
-  while (delays.length < 2000) {
+  while (delays.length < inserts) {
     const [{ seq }] = await primary.unsafe(
       `${insert('replicated')} VALUES (${values}, now()) RETURNING seq`,
     );
@@ -175,13 +176,9 @@ async function measureReplica() {
     delays.push(performance.now() - begun);
   }
   delays.sort((a, b) => a - b);
-  const [p50, p99, max] = [0.5, 0.99, 1].map((share) =>
-    delays[Math.floor((delays.length - 1) * share)].toFixed(1),
-  );
-  console.log(
-    `Replica: ${late} of ${delays.length} rows were not there at the first look; ` +
-      `there after ${p50} ms (p50), ${p99} ms (p99), ${max} ms at most`,
-  );
+  const at = (share) => delays[Math.floor((delays.length - 1) * share)] ?? Number.NaN;
+  const head = ['rows', 'not there at the first look', 'p50 ms', 'p99 ms', 'max ms'];
+  report.table('Replica', head, 1)(String(inserts), late, at(0.5), at(0.99), at(1));
   await Promise.all([primary.end(), standby.end()]);
   for (const end of ends.toReversed()) await end();
 }

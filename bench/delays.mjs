@@ -11,20 +11,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { addComment, createPost, logIn, mutate } from './fill.mjs';
+import { addComment, authorize, createPost, mutate } from './fill.mjs';
 import { load, probe, start, stop } from './processes.mjs';
-import { listQuery, text, toWire } from './scenarios.mjs';
+import { begin } from './report.mjs';
+import { listQuery, mix, text, toLoad } from './scenarios.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    posts: { type: 'string', default: '10000' },
-    comments: { type: 'string', default: '5' },
-    connections: { type: 'string', default: '4' },
-    mib: { type: 'string', default: '1024' },
-    seconds: { type: 'string', default: '5' },
-    only: { type: 'string', default: '' },
-  },
+const { options, report } = begin({
+  posts: 10_000,
+  comments: 5,
+  connections: 4,
+  mib: 1024,
+  seconds: 5,
+  only: '',
 });
 const json = { 'Content-Type': 'application/json' };
 
@@ -52,33 +50,32 @@ async function main() {
   };
   const read = (request, write) => {
     const file = join(folder, 'request.json');
-    writeFileSync(file, JSON.stringify({ ...toWire(request), write: toWire(write), every: 2 }));
-    const { seconds, connections } = options;
-    return load(service, file, { seconds: Number(seconds), connections: Number(connections) });
+    writeFileSync(file, toLoad(mix(request, write, 2)));
+    return load(service, file, options);
   };
-  console.log('| Beside | requests | p50 ms | p99 ms | max ms |\n|---|---:|---:|---:|---:|');
+  const head = ['beside', 'requests', 'p50 ms', 'p99 ms', 'max ms'];
+  const row = report.table('How long others wait', head, 1);
   for (const [name, run] of Object.entries(beside)) {
     if (!name.includes(options.only)) continue;
     const { count, p50, p99, max } = await probe(service, run);
-    console.log(
-      `| ${name} | ${[count, ...[p50, p99, max].map((ms) => ms.toFixed(1))].join(' | ')} |`,
-    );
+    row(name, count, p50, p99, max);
   }
   await stop(service);
+  report.end();
 }
 
 function pause() {
-  return new Promise((resolve) => setTimeout(resolve, Number(options.seconds) * 1000));
+  return new Promise((resolve) => setTimeout(resolve, options.seconds * 1000));
 }
 
 /** Posts with an author and comments. Returns the id of the first. */
 async function fill(url) {
-  const headers = await logIn(url);
+  const headers = await authorize(url);
   let first = '';
-  for (let left = Number(options.posts); left > 0; left -= 1000) {
+  for (let left = options.posts; left > 0; left -= 1000) {
     const ids = await mutate(url, Array(Math.min(left, 1000)).fill(createPost), headers);
     first ||= ids[0];
-    for (let comment = 0; comment < Number(options.comments); comment += 1) {
+    for (let comment = 0; comment < options.comments; comment += 1) {
       await mutate(url, ids.map(addComment), headers);
     }
   }
@@ -87,7 +84,7 @@ async function fill(url) {
 
 async function upload(port) {
   const mebibyte = Buffer.alloc(1024 * 1024, text);
-  const count = Number(options.mib);
+  const count = options.mib;
   const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n';
   const end = '\r\n--b--\r\n';
   const length = head.length + count * mebibyte.length + end.length;

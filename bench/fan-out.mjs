@@ -6,25 +6,19 @@
  * Options: --subscribers 300, --comments 3000, --writers 12.
  */
 
-import { parseArgs } from 'node:util';
-import { fanOut } from '../dist-test/support/fan-out.js';
-import { startNode } from '../dist-test/support/program.js';
-import { startPostgres } from '../dist-test/support/postgres.js';
+import { fanOut } from '#support/fan-out.js';
+import { startPostgres } from '#support/postgres.js';
+import { startNode } from '#support/program.js';
+import { begin } from './report.mjs';
 
-const { values } = parseArgs({
-  options: {
-    subscribers: { type: 'string', default: '300' },
-    comments: { type: 'string', default: '3000' },
-    writers: { type: 'string', default: '12' },
-  },
-});
-const size = Object.fromEntries(
-  Object.entries(values).map(([name, value]) => [name, Number(value)]),
-);
+const { options: size, report } = begin({ subscribers: 300, comments: 3000, writers: 12 });
+const head = ['run', 'delivered', 'of', 'in the stored order', 'lost', 's', 'p50 ms', 'p99 ms'];
+const row = report.table('Comments on three nodes', head, 0);
 const server = await startPostgres(['fsync=on']);
+/** @type {(() => Promise<void>)[]} */
 const ends = [];
 try {
-  await measure('undisturbed', undefined);
+  await measure('undisturbed');
   await measure('PostgreSQL restarted', async () => {
     await server.stop('SIGINT');
     await server.start();
@@ -33,24 +27,28 @@ try {
   for (const end of ends) await end();
   await server.remove();
 }
+report.end();
 
+/**
+ * @param {string} name
+ * @param {() => Promise<void>} [disturb]
+ */
 async function measure(name, disturb) {
   const env = { STORE_URL: await server.createDatabase() };
   const context = { after: (end) => ends.push(end) };
   const nodes = await Promise.all([1, 2, 3].map(() => startNode(context, env)));
-  const { stored, acknowledged, heard, delays, seconds } = await fanOut({
+  const { stored, acknowledged, heard, delays, arrivals, asked } = await fanOut({
     ...size,
     nodes,
-    disturb,
+    ...(disturb && { disturb }),
   });
   const delivered = heard.reduce((sum, ids) => sum + ids.length, 0);
   const inOrder = heard.every((ids) => ids.every((id, at) => id === stored[at]));
   const lost = acknowledged.filter((id) => !stored.includes(id)).length;
-  const at = (share) => delays[Math.floor(delays.length * share)]?.toFixed(0);
-  console.log(
-    `${name}: ${delivered} of ${stored.length * heard.length} delivered in ${seconds.toFixed(1)} s`,
-  );
-  console.log(`  all in the stored order: ${inOrder}; acknowledged and lost: ${lost}`);
-  console.log(`  from request to subscriber: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`);
+  const at = (share) => delays[Math.floor(delays.length * share)] ?? Number.NaN;
+  const seconds =
+    (Math.max(...arrivals.flat()) - Math.min(...asked.map(({ began }) => began))) / 1000;
+  const all = stored.length * heard.length;
+  row(name, delivered, all, String(inOrder), lost, seconds, at(0.5), at(0.99));
   for (const node of nodes) await node.signal('SIGTERM');
 }

@@ -5,10 +5,13 @@
  */
 
 import postgres from 'postgres';
-import { send, text } from './scenarios.mjs';
+import { logIn, send, text } from './scenarios.mjs';
 
 const createdAt = '2026-02-03T04:05:06.7';
 const author = toId(0);
+
+/** @type {string} No constant, because the types of the oldest Node do not have the module. */
+export const sqliteName = 'node:sqlite';
 
 /** Of the post with this number. */
 export function toId(number) {
@@ -23,10 +26,8 @@ export function addComment(postId) {
 }
 
 /** The header that a request of the demo account carries. */
-export async function logIn(url) {
-  const user = { username: 'user', password: 'password' };
-  const { access_token: token } = await (await send(`${url}/auth/login`, user)).json();
-  return { Authorization: `Bearer ${token}` };
+export async function authorize(url) {
+  return { Authorization: `Bearer ${await logIn(url)}` };
 }
 
 /** Carries out mutations, at most a thousand, in a batch with fifty each; returns their values. */
@@ -36,7 +37,8 @@ export async function mutate(url, mutations, headers) {
   for (let at = 0; at < fields.length; at += 50) {
     batch.push({ query: `mutation { ${fields.slice(at, at + 50).join(' ')} }` });
   }
-  const results = await (await send(`${url}/graphql`, batch, headers)).json();
+  const response = await send(`${url}/graphql`, batch, headers);
+  const results = /** @type {{ data: object }[]} */ (await response.json());
   return results.flatMap(({ data }) => Object.values(data));
 }
 
@@ -44,7 +46,7 @@ export async function mutate(url, mutations, headers) {
 export async function fillMemory(url, posts) {
   const ids = [];
   while (ids.length < posts) {
-    const headers = ids.length < posts / 10 ? await logIn(url) : {};
+    const headers = ids.length < posts / 10 ? await authorize(url) : {};
     const mutations = Array(Math.min(1000, posts - ids.length)).fill(createPost);
     ids.push(...(await mutate(url, mutations, headers)));
   }
@@ -56,7 +58,7 @@ export async function fillMemory(url, posts) {
 
 /** The tables are there, and empty. */
 export async function fillSqlite(file, posts) {
-  const { DatabaseSync } = await import('node:sqlite');
+  const { DatabaseSync } = await import(sqliteName);
   const database = new DatabaseSync(file);
   const id = (number) => `'01900000-0000-7000-8000-' || printf('%012x', ${number})`;
   const numbers = (count) =>

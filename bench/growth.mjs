@@ -3,48 +3,56 @@
  * operation, of a node and of the database; then what a long read takes: its time, the memory over
  * the idle server's, and the longest wait of another client. Nothing is answered from the cache.
  *
- * Options: --posts 10000,100000,1000000, --stores memory,sqlite,postgres, --nodes 1,3 (PostgreSQL).
+ * Options: --posts 10000,100000,1000000, --stores memory,sqlite,postgres, --nodes 1,3 (PostgreSQL),
+ * --seconds 1.
  * A tenth of the posts has one author, and as many comments are one post's; on PostgreSQL, whose
  * plans depend on the size of a table, most others have two. Build the program and its tests first
  * (`npm test` does). SQLite needs Node 22.13, PostgreSQL its binaries.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
+import { skipPostgres, startPostgres } from '#support/postgres.js';
+import { skipSqlite } from '#support/sqlite.js';
 import { fillMemory, fillPostgres, fillSqlite, toId } from './fill.mjs';
 import { cpuNanoseconds, idleMemory, load, probe, start, stop, topMemory } from './processes.mjs';
-import { text, toWire } from './scenarios.mjs';
+import { begin } from './report.mjs';
+import { text, toLoad } from './scenarios.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    posts: { type: 'string', default: '10000,100000,1000000' },
-    stores: { type: 'string', default: 'memory,sqlite,postgres' },
-    nodes: { type: 'string', default: '1,3' },
-  },
+const { options, report } = begin({
+  posts: '10000,100000,1000000',
+  stores: 'memory,sqlite,postgres',
+  nodes: '1,3',
+  seconds: 1,
 });
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-growth-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const program = join(import.meta.dirname, '../dist/server.js');
 const settings = { RESPONSE_CACHE_BYTES_MAX: '0', UPLOAD_DIR: folder, DEMO_DATA: 'false' };
 const json = { 'Content-Type': 'application/json' };
+/** @type {any[][]} */
 const costs = [];
+/** @type {any[][]} */
 const reads = [];
 
 for (const posts of options.posts.split(',').map(Number)) {
   const stores = options.stores.split(',');
   if (stores.includes('memory')) await measureMemory(posts);
-  if (stores.includes('sqlite')) await measureSqlite(posts);
+  if (stores.includes('sqlite') && skipSqlite === false) await measureSqlite(posts);
   if (stores.includes('postgres') && skipPostgres === false) await measurePostgres(posts);
 }
-console.log(`Node ${process.version}, ${process.platform}, ${cpus()[0]?.model ?? 'unknown CPU'}\n`);
-print(['store, posts', 'MiB', ...operations([]).map(({ name }) => name)], costs);
-print(
-  ['store, posts', 'read', 'answer', 'ms', 'MiB over idle', 'longest wait of others, ms'],
+tell(
+  'Microseconds of CPU time for one operation',
+  ['store, posts', 'MiB', ...operations(['', '', '']).map(({ name }) => name)],
+  costs,
+);
+tell(
+  'What a long read takes',
+  ['store, posts', 'read', 'response', 'ms', 'MiB over idle', 'longest wait of others, ms'],
   reads,
 );
+report.end();
 
 async function measureMemory(posts) {
   const heap = {
@@ -102,10 +110,15 @@ function idsOf(posts) {
   return [1, Math.floor(posts / 3), Math.floor((posts * 2) / 3)].map(toId);
 }
 
-/** `ids`: of the post with most comments and the author of many posts, and of two without. */
+/**
+ * `ids`: of the post with most comments and the author of many posts, and of two without.
+ *
+ * @param {string} name
+ * @param {{ nodes: any[], ids: any, processes?: () => Promise<readonly any[]> }} of
+ */
 async function measure(name, { nodes, ids, processes }) {
   console.error(name);
-  const row = [name, (await idleMemory(nodes[0])).toFixed(0)];
+  const row = [name, await idleMemory(nodes[0])];
   for (const operation of operations(ids)) row.push(await costOf(operation, nodes, processes));
   costs.push(row);
   if (nodes.length > 1) return;
@@ -121,8 +134,7 @@ async function measure(name, { nodes, ids, processes }) {
         took = performance.now() - begun;
       });
     });
-    const figures = [took, top - idle, delays.max].map((figure) => figure.toFixed(0));
-    reads.push([name, read, outcome, ...figures]);
+    reads.push([name, read, outcome, took, top - idle, delays.max]);
   }
 }
 
@@ -151,9 +163,11 @@ function operations([most, id, other]) {
 /** Microseconds of CPU time for one operation: of its node and, behind it, of the database. */
 async function costOf({ request }, nodes, processes) {
   const file = join(folder, 'request.json');
-  writeFileSync(file, JSON.stringify(toWire(request)));
+  writeFileSync(file, toLoad([request]));
   const loadAll = () =>
-    Promise.all(nodes.map((node) => load(node, file, { seconds: 1, connections: 16 })));
+    Promise.all(
+      nodes.map((node) => load(node, file, { seconds: options.seconds, connections: 16 })),
+    );
   await loadAll(); // warm
   const sessions = (await processes?.()) ?? [];
   const databaseTime = () => sessions.reduce((sum, { pid }) => sum + cpuNanoseconds(pid), 0);
@@ -203,7 +217,7 @@ async function outcomeOf(pending) {
   return status === 200 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : String(status);
 }
 
-function print(head, rows) {
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  console.log([line(head), line(head.map(() => '---')), ...rows.map(line), ''].join('\n'));
+function tell(title, head, rows) {
+  const row = report.table(title, head, 0);
+  for (const cells of rows) row(...cells);
 }

@@ -7,35 +7,40 @@
  */
 
 import { Agent, request } from 'node:http';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
-import { startPostgres } from '../dist-test/support/postgres.js';
+import { startPostgres } from '#support/postgres.js';
 import { cpuNanoseconds, start, stop } from './processes.mjs';
+import { begin } from './report.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '4' },
-    rate: { type: 'string', default: '300' },
-  },
-});
-const milliseconds = Number(options.seconds) * 1000;
-const rate = Number(options.rate);
+const { options, report } = begin({ seconds: 4, rate: 300 });
+const milliseconds = options.seconds * 1000;
+const { rate } = options;
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 const postgres = await startPostgres();
-const env = { STORE_URL: await postgres.createDatabase(), WORKERS: '1' };
+const env = { STORE_URL: await postgres.createDatabase() };
 const nodes = [await startNode()];
+const posts = report.table('POST /posts', ['nodes', 'pace', 'posts', 'µs each'], 0);
+
 try {
-  console.log(`Node ${process.version}, ${options.seconds} s a measurement`);
   await measurePosts('1 node');
   nodes.push(await startNode(), await startNode());
   await measurePosts('3 nodes');
+  const at = ['first', 'second', 'third'];
+  const head = [...at.map((one) => `µs each, ${one}`), ...at.map((one) => `idle µs a ms, ${one}`)];
+  const row = report.table(
+    'Comments at the first node',
+    ['heard by', 'pace', 'comments', ...head],
+    1,
+  );
   const post = await createPost(nodes[0]);
-  await measureComments('no subscriber', post);
+  await measureComments(row, 'nobody', post);
   const socket = await subscribe(nodes[1], post);
-  await measureComments('a subscriber at the second', post);
+  await measureComments(row, 'one at the second', post);
   socket.terminate();
+  report.end();
 } finally {
   agent.destroy();
   await Promise.all(nodes.map(stop));
@@ -43,7 +48,7 @@ try {
 }
 
 function startNode() {
-  return start('dist/server.js', [], env);
+  return start(join(import.meta.dirname, '../dist/server.js'), [], env);
 }
 
 /** Posts at a pace that all nodes share evenly, and 24 at once. */
@@ -56,13 +61,12 @@ async function measurePosts(name) {
     const before = nodes.map(cpuOf);
     const count = await run();
     const cpu = nodes.reduce((sum, node, at) => sum + cpuOf(node) - before[at], 0);
-    const each = (cpu / 1000 / count).toFixed(0);
-    console.log(`POST /posts, ${name}, ${pace}: ${count} posts, ${each} µs each`);
+    posts(name, pace, count, cpu / 1000 / count);
   }
 }
 
 /** Comments at the first node; what the others spend on them. */
-async function measureComments(name, post) {
+async function measureComments(row, name, post) {
   const add = () => send(nodes[0], `/posts/${post}/comments`, { content: 'A comment' });
   // Many first: otherwise the few are measured while their code is still being compiled.
   const ways = { '8 at once': () => atOnce(8, add), [`${rate} a second`]: () => paced(add) };
@@ -71,11 +75,8 @@ async function measureComments(name, post) {
     const idle = await spentWhile(() => pause(milliseconds));
     let count = 0;
     const busy = await spentWhile(async () => (count = await run()));
-    const each = busy.map((cpu, at) => ((cpu - idle[at]) / 1000 / count).toFixed(1));
-    const rest = idle.map((cpu) => (cpu / 1000 / milliseconds).toFixed(1));
-    console.log(
-      `comments, ${name}, ${pace}: ${count} comments; µs each at nodes 1..3: ${each.join(', ')}; idle µs per ms: ${rest.join(', ')}`,
-    );
+    const each = busy.map((cpu, at) => (cpu - (idle[at] ?? 0)) / 1000 / count);
+    row(name, pace, count, ...each, ...idle.map((cpu) => cpu / 1000 / milliseconds));
   }
 }
 
@@ -141,7 +142,7 @@ async function subscribe(node, post) {
   const heard = new AbortController();
   socket.once('open', () => socket.send(JSON.stringify({ type: 'connection_init' })));
   socket.on('message', (data) => {
-    const { type } = JSON.parse(Buffer.from(data).toString());
+    const { type } = JSON.parse(/** @type {Buffer} */ (data).toString());
     if (type === 'next') heard.abort();
     if (type !== 'connection_ack') return;
     socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));

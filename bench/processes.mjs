@@ -41,10 +41,15 @@ export function stop({ child }) {
   });
 }
 
+/** Of a server that listens on a port. */
+export function portOf(server) {
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+}
+
 function freePort() {
   return new Promise((resolve) => {
     const listener = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = listener.address();
+      const port = portOf(listener);
       listener.close(() => resolve(port));
     });
   });

@@ -11,8 +11,7 @@ const createQuery = 'mutation($input: CreatePostInput!) { createPost(createPostI
 
 /** Brings a fresh service (DEMO_DATA=false) to `posts` posts with five comments each. */
 export async function seed(url, posts = 100) {
-  const login = await send(`${url}/auth/login`, { username: 'user', password: 'password' });
-  const { access_token: token } = await login.json();
+  const token = await logIn(url);
   const ids = [];
   for (let number = 0; number < posts; number += 1) {
     const post = { title: `Post ${number} of the measured list`, content: `${text} ${text}` };
@@ -100,6 +99,13 @@ function mixed(name, read, writes) {
   );
 }
 
+/** A token of the account that the demo data and `service.mjs` have. */
+export async function logIn(url) {
+  const user = { username: 'user', password: 'password' };
+  const response = await send(`${url}/auth/login`, user);
+  return /** @type {{ access_token: string }} */ (await response.json()).access_token;
+}
+
 function upload(bytes) {
   const boundary = 'a-boundary-that-the-content-does-not-hold';
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\n`;
@@ -120,10 +126,19 @@ export function send(url, body, headers = {}) {
   });
 }
 
-/** A request as `load.mjs` reads it. */
-export function toWire({ method, path, headers = {}, body }) {
+/** What `load.mjs` reads: requests that are sent in turns. */
+export function toLoad(requests, { keepAlive = true, pipelined = 1 } = {}) {
+  return JSON.stringify({ requests: requests.map(toWire), keepAlive, pipelined });
+}
+
+function toWire({ method, path, headers = {}, body }) {
   const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1'];
   for (const pair of Object.entries(headers)) head.push(pair.join(': '));
   const bytes = Buffer.from(body ?? '').toString('base64');
   return { head: `${head.join('\r\n')}\r\n`, body: bytes, hasBody: body !== undefined };
+}
+
+/** A request and, at the end of each `every` of them, another one. */
+export function mix(request, write, every) {
+  return [...Array(every - 1).fill(request), write];
 }

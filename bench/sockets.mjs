@@ -8,27 +8,33 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { WebSocket } from 'ws';
 import { idleMemory, start, stop } from './processes.mjs';
+import { begin } from './report.mjs';
 
-const { values } = parseArgs({ options: { sockets: { type: 'string', default: '2000' } } });
+const { options, report } = begin({ sockets: 2_000 });
 const query = 'subscription { commentAdded { id content postId } }';
 const folder = mkdtempSync(join(tmpdir(), 'inkwell-sockets-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 const program = join(import.meta.dirname, '../dist/server.js');
 const service = await start(program, [], { UPLOAD_DIR: folder });
+/** @type {WebSocket[]} */
 const sockets = [];
 // The first ones load the modules, and compile them.
 await open(50);
 const before = await idleMemory(service);
-const count = Number(values.sockets);
+const count = options.sockets;
 await open(count);
 const kibibytes = (((await idleMemory(service)) - before) * 1024) / count;
-console.log(`${count} sockets: ${kibibytes.toFixed(1)} KiB each`);
+report.table(
+  'Memory of a WebSocket with one subscription',
+  ['sockets', 'KiB each'],
+  1,
+)(String(count), kibibytes);
 for (const socket of sockets) socket.terminate();
 await stop(service);
+report.end();
 
 async function open(wanted) {
   for (let opened = 0; opened < wanted; opened += 1) sockets.push(await subscribe());

@@ -9,41 +9,30 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { createIdSource } from '../dist/domain/ids.js';
+import { driverOptions } from '#support/driver-options.js';
+import { allOf } from '#support/lists.js';
+import { skipPostgres, startPostgres } from '#support/postgres.js';
+import { skipSqlite } from '#support/sqlite.js';
 import { openStore } from '../dist/store/open.js';
-import { initialData } from '../dist/store/seed.js';
-import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
+import { sqliteName } from './fill.mjs';
+import { begin } from './report.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '2' },
-    rounds: { type: 'string', default: '3' },
-    posts: { type: 'string', default: '10000' },
-  },
-});
-const seconds = Number(options.seconds);
+const { options, report } = begin({ seconds: 2, rounds: 3, posts: 10_000 });
+const { seconds } = options;
 const text = { title: 'A title', content: 'Some words. '.repeat(20) };
-const createId = createIdSource(() => new Date());
-const createdAt = '2026-02-03T04:05:06.7';
+const storeOptions = driverOptions({ connectionsMax: 10 });
+const { createId, now } = storeOptions;
+const createdAt = now();
 
-const storeOptions = {
-  createId,
-  now: () => createdAt,
-  initial: initialData([], false),
-  log: () => undefined,
-  connectionsMax: 10,
-  timeoutSeconds: 60,
-};
-
-console.log(`Node ${process.version}, ${seconds} s a measurement, best of ${options.rounds}`);
-await measureSqlite();
-await measurePostgres();
+const head = ['work', 'bare loop a second', 'store a second', 'share of it, %'];
+const row = report.table('Posts created, each durable', head, 0);
+if (skipSqlite === false) await measureSqlite();
+if (skipPostgres === false) await measurePostgres();
+report.end();
 
 async function measureSqlite() {
-  const sqlite = await import('node:sqlite').catch(() => undefined);
-  if (sqlite === undefined) return console.log('SQLite: not in this Node');
+  const sqlite = await import(sqliteName);
   const folder = mkdtempSync(join(tmpdir(), 'inkwell-bench-'));
   const bare = new sqlite.DatabaseSync(join(folder, 'bare.db'));
   bare.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE posts (
@@ -75,7 +64,6 @@ async function measureSqlite() {
 }
 
 async function measurePostgres() {
-  if (skipPostgres) return console.log(`PostgreSQL: ${skipPostgres}`);
   const server = await startPostgres([
     'fsync=on',
     'shared_preload_libraries=pg_stat_statements',
@@ -107,7 +95,12 @@ async function measurePostgres() {
   }
 }
 
-/** All posts with their authors and comments, beside one join that a person would write. */
+/**
+ * All posts with their authors and comments, beside one join that a person would write.
+ *
+ * @param {import('../dist/store/store.js').Store} store
+ * @param {postgres.Sql} sql
+ */
 async function measureList(store, sql) {
   await sql`TRUNCATE inkwell.posts CASCADE`;
   await sql`CREATE EXTENSION pg_stat_statements`;
@@ -117,22 +110,22 @@ async function measureList(store, sql) {
   await sql`INSERT INTO inkwell.posts (id, title, content, status, created_at, author_id)
     SELECT gen_random_uuid(), 'Post ' || n, ${text.content}, 'DRAFT', ${createdAt},
       (SELECT id FROM inkwell.authors ORDER BY id LIMIT 1 OFFSET n % 100)
-    FROM generate_series(1, ${Number(options.posts)}::int) AS n`;
+    FROM generate_series(1, ${options.posts}::int) AS n`;
   await sql`INSERT INTO inkwell.comments (id, post_id, content, created_at)
     SELECT gen_random_uuid(), id, 'A comment', ${createdAt}
     FROM inkwell.posts, generate_series(1, 5)`;
   await sql`ANALYZE`;
   const list = async () => {
-    const posts = await store.posts.list();
-    const [comments, authors] = await Promise.all([
-      store.comments.byPosts(posts.map(({ id }) => id)),
-      store.authors.byIds([...new Set(posts.map(({ authorId }) => authorId))]),
-    ]);
-    return posts.map((post) => ({
-      ...post,
-      author: authors.get(post.authorId),
-      comments: comments.get(post.id),
-    }));
+    const posts = await allOf(store.posts.all);
+    return Promise.all(
+      posts.map(async (post) => {
+        const [author, comments] = await Promise.all([
+          store.authors.find(post.authorId ?? ''),
+          allOf(store.comments.ofPost(post.id)),
+        ]);
+        return { ...post, author, comments };
+      }),
+    );
   };
   const joined = () => sql`SELECT post.*, author.name, author.email, comment.id AS comment_id,
       comment.content AS comment_content, comment.created_at AS comment_created_at
@@ -144,9 +137,8 @@ async function measureList(store, sql) {
   await list();
   const [{ calls }] = await sql`SELECT sum(calls)::int AS calls FROM pg_stat_statements
     WHERE query LIKE '%inkwell.%' AND query NOT LIKE '%pg_current_snapshot%'`;
-  console.log(`${options.posts} posts with authors and 5 comments each: ${calls} statements`);
   await compare(
-    '  lists a second',
+    `lists of ${options.posts} posts with authors and 5 comments each, ${calls} statements`,
     () => writers(1, joined),
     () => writers(1, list),
   );
@@ -154,16 +146,11 @@ async function measureList(store, sql) {
 
 async function compare(name, bare, ours) {
   let [bestBare, bestOurs] = [0, 0];
-  for (let round = 0; round < Number(options.rounds); round += 1) {
+  for (let round = 0; round < options.rounds; round += 1) {
     bestBare = Math.max(bestBare, await bare());
     bestOurs = Math.max(bestOurs, await ours());
   }
-  const share = Math.round((100 * bestOurs) / bestBare);
-  console.log(`${name}: bare ${format(bestBare)}/s, store ${format(bestOurs)}/s, ${share} %`);
-}
-
-function format(rate) {
-  return rate < 100 ? rate.toFixed(1) : String(Math.round(rate));
+  row(name, bestBare, bestOurs, (100 * bestOurs) / bestBare);
 }
 
 /** Runs of a synchronous act in a second. */

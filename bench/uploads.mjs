@@ -8,31 +8,23 @@
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { createIdSource } from '../dist/domain/ids.js';
+import { driverOptions } from '#support/driver-options.js';
+import { skipPostgres, startPostgres } from '#support/postgres.js';
+import { skipSqlite } from '#support/sqlite.js';
+import { bytes } from '#support/uploads.js';
 import { openUploads } from '../dist/store/files/open.js';
 import { openStore } from '../dist/store/open.js';
-import { driverOptions } from '../dist-test/support/driver-options.js';
-import { skipPostgres, startPostgres } from '../dist-test/support/postgres.js';
-import { skipSqlite } from '../dist-test/support/sqlite.js';
-import { bytes } from '../dist-test/support/uploads.js';
+import { begin } from './report.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    folder: { type: 'string', default: '/var/tmp' },
-    uploads: { type: 'string', default: '200' },
-    files: { type: 'string', default: '10000' },
-  },
-});
-const [count, files] = [Number(options.uploads), Number(options.files)];
-const createName = createIdSource(() => new Date());
-const log = (...facts) => console.log(...facts);
+const { options, report } = begin({ folder: '/var/tmp', uploads: 200, files: 10_000 });
+const { uploads: count, files } = options;
+const { createId: createName, log } = driverOptions();
 const bytesMax = Number.MAX_SAFE_INTEGER;
 const shared = { bytesMax, filesMax: files + 4 * count + 1, createName, log };
 
-console.log(`Node ${process.version}, ${count} uploads of each kind, milliseconds`);
+const tell = report.table(`Milliseconds, ${count} uploads of each kind`, ['index', 'work', 'ms']);
 await inFolder(async (directory) => {
-  const uploads = await openUploads({ directory, ...shared });
+  const uploads = await openUploads({ directory, ...shared, openIndex: undefined });
   // Until the code is warm and the disk is busy.
   for (let at = 0; at < count; at += 1) await store(uploads, 'warm', Buffer.alloc(1024 * 1024));
   await measure('folder of the run', uploads);
@@ -50,6 +42,7 @@ if (skipPostgres === false) {
     await server.remove();
   }
 }
+report.end();
 
 async function inFolder(work) {
   const directory = await mkdtemp(join(options.folder, 'inkwell-bench-'));
@@ -66,7 +59,9 @@ async function durable(name, directory, url) {
   const open = () => openUploads({ directory, ...shared, openIndex });
   const uploads = await open();
   await measure(name, uploads);
-  for (let stored = 0; stored < files; stored += 1_000) await storeMany(uploads, stored);
+  for (let stored = 0; stored < files; stored += 1_000) {
+    await storeMany(uploads, stored, Math.min(stored + 1_000, files));
+  }
   await uploads.close();
   const started = performance.now();
   const next = await open();
@@ -80,10 +75,11 @@ async function durable(name, directory, url) {
   await records.close();
 }
 
-async function storeMany(uploads, first) {
+async function storeMany(uploads, first, end) {
   const upload = uploads.begin();
+  /** @type {Awaited<ReturnType<typeof upload.write>>[]} */
   const written = [];
-  for (let at = first; at < first + 1_000; at += 1) {
+  for (let at = first; at < end; at += 1) {
     written.push(await upload.write(`file ${at}`, bytes('x')));
   }
   await upload.commit(written);
@@ -91,10 +87,7 @@ async function storeMany(uploads, first) {
 }
 
 async function measure(name, uploads) {
-  for (const [label, size] of [
-    ['1 KiB', 1024],
-    ['1 MiB', 1024 * 1024],
-  ]) {
+  for (const [label, size] of Object.entries({ '1 KiB': 1024, '1 MiB': 1024 * 1024 })) {
     const content = Buffer.alloc(size, 'x');
     const times = [];
     for (let at = 0; at < count; at += 1) {
@@ -122,8 +115,4 @@ async function timed(work) {
   const started = performance.now();
   await work();
   return performance.now() - started;
-}
-
-function tell(name, what, milliseconds) {
-  console.log(`${name.padEnd(18)} ${what.padEnd(26)} ${milliseconds.toFixed(2).padStart(8)}`);
 }

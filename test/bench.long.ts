@@ -1,0 +1,122 @@
+/** Each program in bench/, with sizes that take seconds: it prints its tables, and writes them. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { skipPostgres } from './support/postgres.js';
+import { projectFolder } from './support/source.js';
+import { skipSqlite } from './support/sqlite.js';
+
+interface Figures {
+  readonly date: string;
+  readonly machine: Readonly<Record<string, string | number>>;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly tables: readonly {
+    readonly title: string;
+    readonly head: readonly string[];
+    readonly rows: readonly (readonly (string | number | null)[])[];
+  }[];
+}
+
+interface Bench {
+  readonly args: readonly string[];
+  /** How many rows each of its tables has. */
+  readonly rows: readonly number[];
+  readonly skip?: string | false;
+}
+
+const withSqlite = skipSqlite === false ? 1 : 0;
+const withPostgres = skipPostgres === false ? 1 : 0;
+
+const benches: Readonly<Record<string, Bench>> = {
+  'bench.mjs': {
+    args: ['--rounds=1', '--seconds=0.2', '--warm=0.1', '--connections=2', '--posts=12'],
+    rows: [29, 2],
+  },
+  'sockets.mjs': { args: ['--sockets=20'], rows: [1] },
+  'delays.mjs': {
+    args: ['--posts=20', '--comments=1', '--mib=2', '--seconds=0.3'],
+    rows: [4],
+  },
+  'growth.mjs': {
+    args: ['--posts=100', '--seconds=0.2'],
+    rows: [1 + withSqlite + 2 * withPostgres, 6 * (1 + withSqlite + withPostgres)],
+  },
+  'stores.mjs': {
+    args: ['--seconds=0.2', '--rounds=1', '--posts=20'],
+    rows: [2 * withSqlite + 3 * withPostgres],
+    skip: withSqlite + withPostgres === 0 && 'there is neither SQLite nor PostgreSQL',
+  },
+  'uploads.mjs': {
+    args: ['--uploads=3', '--files=20'],
+    rows: [4 + 8 * (withSqlite + withPostgres)],
+  },
+  'fan-out.mjs': {
+    args: ['--subscribers=6', '--comments=60', '--writers=3'],
+    rows: [2],
+    skip: skipPostgres,
+  },
+  'nodes.mjs': { args: ['--seconds=0.5', '--rate=40'], rows: [4, 4], skip: skipPostgres },
+  'beyond.mjs': {
+    args: ['--comments=1000', '--readers=1,2', '--events=10', '--inserts=50'],
+    rows: [2, 2, 1],
+    skip: skipPostgres,
+  },
+};
+
+/** What others start. */
+const parts = 'bare-server chart fill load probe processes report scenarios service';
+
+describe('the programs in bench/', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'inkwell-bench-test-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  for (const [name, { args, rows, skip = false }] of Object.entries(benches)) {
+    it(`${name} prints its tables, and writes their figures`, { skip }, async () => {
+      const file = join(folder, `${name}.json`);
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        [join(projectFolder, 'bench', name), ...args, '--json', file],
+        { cwd: folder },
+      );
+      const { date, machine, versions, tables } = JSON.parse(
+        await readFile(file, 'utf8'),
+      ) as Figures;
+      assert.match(date, /^\d{4}-\d\d-\d\d$/);
+      assert.equal(versions['node'], process.versions.node);
+      assert.equal(typeof machine['cpu'], 'string');
+      assert.deepEqual(
+        tables.map((table) => table.rows.length),
+        rows,
+        stdout,
+      );
+      for (const { title, head, rows: shown } of tables) {
+        assert.ok(stdout.includes(`\n${title}\n`), title);
+        assert.ok(stdout.includes(`| ${head.join(' | ')} |`), title);
+        for (const cells of shown) {
+          assert.equal(cells.length, head.length, title);
+          // Null is what could not be measured: elsewhere than on Linux there is no CPU time.
+          if (process.platform === 'linux') assert.ok(!cells.includes(null), cells.join(' '));
+        }
+      }
+    });
+  }
+
+  it('are all in this test, in package.json or in bench/README.md', async () => {
+    const names = await readdir(join(projectFolder, 'bench'));
+    const known = [...Object.keys(benches), ...parts.split(' ').map((name) => `${name}.mjs`)];
+    assert.deepEqual(names.filter((name) => name.endsWith('.mjs')).toSorted(), known.toSorted());
+    const page = await readFile(join(projectFolder, 'bench', 'README.md'), 'utf8');
+    for (const name of Object.keys(benches)) {
+      const script = name === 'bench.mjs' ? 'npm run bench`' : name.replace('.mjs', '');
+      assert.ok(page.includes(script), name);
+    }
+  });
+});
