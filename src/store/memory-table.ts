@@ -68,8 +68,7 @@ export function createTable<N extends Listed>(
   put(initial);
   return {
     find,
-    list: (name: ListName<T>, value: string = name) =>
-      createList((range) => readPage(lists.get(value) ?? [], kind.order, range)),
+    list: createList(lists, kind.order),
     add(given: T): T {
       const record = toOwn({}, given, kind);
       put([record]);
@@ -121,12 +120,14 @@ function createPieces<T>(forget: (record: T) => void) {
   };
 }
 
-function createList<T>(read: (range?: Range) => Page<T>) {
-  return {
-    read,
-    exceeds: (count: number, after?: Range['after']) =>
-      read({ after, limit: count + 1 }).records.length > count,
-  };
+function createList<T extends Identified>(lists: ReadonlyMap<string, readonly T[]>, order: Order) {
+  return (name: ListName<T>) =>
+    (value: string = name) => {
+      const read = (range?: Range): Page<T> => readPage(lists.get(value) ?? [], order, range);
+      const exceeds = (count: number, after?: Range['after']): boolean =>
+        read({ after, limit: count + 1 }).records.length > count;
+      return { read, exceeds };
+    };
 }
 
 interface Change<T> {

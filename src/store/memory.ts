@@ -57,7 +57,7 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
 }
 
 function createArticles(articles: MemoryTable<'articles'>, run: RunInTurn): Articles {
-  const all = articles.list('all');
+  const all = articles.list('all')();
   /** The highest value that the counter has returned (R15). */
   let counter = 0;
   return {

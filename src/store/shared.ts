@@ -50,8 +50,8 @@ export const kinds: { readonly [N in Listed]: Kind<RecordOf[N]> } = {
 /** The records of one kind, as each driver keeps them. */
 export interface Table<T> {
   find(id: string): MaybePromise<T | undefined>;
-  /** `value`: of the member that the list is named after. */
-  list(name: ListName<T>, value?: string): List<T>;
+  /** Returns the lists by the value of the member that they are named after. */
+  list(name: ListName<T>): (value?: string) => List<T>;
   add(record: T): MaybePromise<T>;
   /** These return false if there is no such record, or its members are not those of `expected`. */
   update(id: string, change: Partial<T>, expected?: Partial<T>): MaybePromise<boolean>;
@@ -63,9 +63,9 @@ type Deps = Pick<DriverOptions, 'createId' | 'now'>;
 export function toPosts(posts: Table<Post>, { createId, now }: Deps): Posts {
   return {
     ...posts,
-    all: posts.list('all'),
-    ofAuthor: (id) => posts.list('authorId', id),
-    ofStatus: (status) => posts.list('status', status),
+    all: posts.list('all')(),
+    ofAuthor: posts.list('authorId'),
+    ofStatus: posts.list('status'),
     create: ({ title, content, authorId }) =>
       posts.add({ id: createId(), title, content, status: 'DRAFT', createdAt: now(), authorId }),
   };
@@ -76,14 +76,14 @@ export function toComments(comments: Table<Comment>): Omit<Comments, 'add'> {
   return {
     find: (id) => comments.find(id),
     remove: (id) => comments.remove(id),
-    ofPost: (id) => comments.list('postId', id),
+    ofPost: comments.list('postId'),
   };
 }
 
 export function toTodos(todos: Table<Todo>, { createId }: Pick<Deps, 'createId'>): Todos {
   return {
     ...todos,
-    all: todos.list('all'),
+    all: todos.list('all')(),
     create: ({ title, completed }) => todos.add({ id: createId(), title, completed }),
   };
 }

@@ -15,8 +15,9 @@ import type { Article, ArticleDraft } from '../model.ts';
 import type { PostgresContext } from './statements.ts';
 import type { Pool } from './pool.ts';
 import { sql } from './connection.ts';
-import { createList, findBy, nextArticleId, wholeOf } from '../sql/statements.ts';
-import { type Row, toRecord } from '../sql/rows.ts';
+import { createFind, createList } from '../sql/lists.ts';
+import { nextArticleId, wholeOf } from '../sql/statements.ts';
+import { type Cells, toRecord } from '../sql/rows.ts';
 import type { Articles, DriverOptions } from '../store.ts';
 
 /** An attempt fails if somebody else changed the article first, or holds the lease. */
@@ -35,8 +36,8 @@ interface Version {
   readonly article: Article;
   readonly version: string;
 }
-/** Reads id, version and document. */
-type Read = (askedAt: number) => Promise<readonly Row[]>;
+/** Reads id, document and version. */
+type Read = (askedAt: number) => Promise<readonly Cells[]>;
 /** Runs in a turn of the event loop. */
 type Change = (articles: readonly Article[]) => MaybePromise<readonly Article[]>;
 
@@ -48,17 +49,17 @@ export function createArticles({
   const changeOne = createChanges(pool, waitingForOneMax);
   const changeAll = createChanges(pool, waitingForAllMax);
   const readAll: Read = async (askedAt) =>
-    wholeOf(await statements.readArticles('id, version, document', askedAt));
+    wholeOf(await statements.readArticles('id, document, version', askedAt));
   return {
-    all: createList(statements, 'articles'),
-    find: findBy(statements, ['articles', 'id']),
+    all: createList(statements, 'articles')(),
+    find: createFind(statements, ['articles', 'id']),
     save: (draft) => {
       const { id, json } = draft;
       return id === undefined ? add(pool, draft) : put(pool, { id, json });
     },
     async change(id, change) {
-      const text = sql`SELECT id, version, document FROM inkwell.articles WHERE id = ${id}`;
-      const read: Read = (askedAt) => pool.read(text, askedAt);
+      const text = sql`SELECT id, document, version FROM inkwell.articles WHERE id = ${id}`;
+      const read: Read = (askedAt) => pool.readCells(text, askedAt);
       return (await changeOne(id, read, (articles) => run(() => articles.map(change))))[0];
     },
     async changeAll(change) {
@@ -219,8 +220,8 @@ function tooMany(): AppError {
   return overloaded('Too many changes of articles.');
 }
 
-function toVersion(row: Row): Version {
-  return { version: String(row['version']), article: toRecord('articles', row) };
+function toVersion(cells: Cells): Version {
+  return { version: cells[2], article: toRecord.articles(cells) };
 }
 
 /**

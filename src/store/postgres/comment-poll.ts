@@ -18,7 +18,7 @@
  * |            | cursor and of its timeline                                  |                   |
  */
 
-import { type Row, toRecord } from '../sql/rows.ts';
+import { type Row, toCells, toRecord } from '../sql/rows.ts';
 import { pageBytesMax } from '../sql/statements.ts';
 import type { CommentOrder, Poll } from './comment-order.ts';
 import type { Pool } from './pool.ts';
@@ -83,7 +83,7 @@ export async function poll(pool: Pool, order: CommentOrder): Promise<Polled> {
   return {
     comments: rows.map((comment) => ({
       seq: Number(comment['seq']),
-      comment: toRecord('comments', comment),
+      comment: toRecord.comments(toCells('comments', comment)),
     })),
     isWhole: rows.length < rowsMax && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
     ownMax,

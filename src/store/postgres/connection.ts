@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import { toReason } from '../../errors.ts';
-import type { Row, Value } from '../sql/rows.ts';
+import type { Cells, Row, Value } from '../sql/rows.ts';
 import { createTimeLimit } from './time-limit.ts';
 
 export interface Statement {
@@ -38,14 +38,29 @@ interface ConnectOptions {
   readonly onClosed?: () => void;
 }
 
-type Done = (error: unknown, rows: readonly Row[]) => void;
+/** The rows of a statement; a cell is a text as the server sends it, or null. */
+export interface Result {
+  readonly columns: readonly string[];
+  readonly cells: readonly Cells[];
+}
+
+/** `error`: of the server, the network or the package, if there is no result. */
+type Done = (error: Error | undefined, result?: Result) => void;
 
 /** Resolves with the rows of a statement. */
 export function run(connection: Connection, statement: Statement): Promise<readonly Row[]> {
   return new Promise((resolve, reject) => {
-    connection.run(statement, (error, rows) =>
-      error instanceof Error ? reject(error) : resolve(rows),
+    connection.run(statement, (error, result) =>
+      result ? resolve(toRows(result)) : reject(error),
     );
+  });
+}
+
+export function toRows({ columns, cells }: Result): readonly Row[] {
+  return cells.map((values) => {
+    const row: Record<string, unknown> = {};
+    for (const [at, column] of columns.entries()) row[column] = values[at];
+    return row;
   });
 }
 
@@ -113,12 +128,12 @@ export async function createServer(url: string) {
       }
       client.once('end', () => onClosed?.());
       return {
-        /** One at a time. `done` gets an error of the server, the network or the package. */
+        /** One at a time. */
         run({ text, values }: Statement, done: Done): void {
           limit.start();
-          const callback: Done = (error, rows) => {
+          const callback: Done = (error, result) => {
             limit.stop();
-            done(error, rows);
+            done(error, result);
           };
           client.query(new Execution(planOf(text), values, callback));
         },
@@ -172,7 +187,7 @@ class Execution implements pg.Submittable {
   readonly callback: Done;
   readonly #plan: Plan;
   readonly #values: readonly Parameter[];
-  readonly #rows: Row[] = [];
+  readonly #cells: Cells[] = [];
 
   constructor(plan: Plan, values: readonly Parameter[], callback: Done) {
     this.#plan = plan;
@@ -199,14 +214,8 @@ class Execution implements pg.Submittable {
     this.#plan.columns = fields.map(({ name }) => name);
   }
 
-  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    const row: Record<string, string | null> = {};
-    let at = 0;
-    for (const column of this.#plan.columns ?? []) {
-      row[column] = fields[at] ?? null;
-      at += 1;
-    }
-    this.#rows.push(row);
+  handleDataRow({ fields }: { readonly fields: Cells }): void {
+    this.#cells.push(fields);
   }
 
   handleCommandComplete(): void {
@@ -215,11 +224,11 @@ class Execution implements pg.Submittable {
   }
 
   handleReadyForQuery(): void {
-    this.callback(undefined, this.#rows);
+    this.callback(undefined, { columns: this.#plan.columns ?? [], cells: this.#cells });
   }
 
-  handleError(error: unknown): void {
-    this.callback(error, []);
+  handleError(error: Error): void {
+    this.callback(error);
   }
 }
 

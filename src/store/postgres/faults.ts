@@ -63,7 +63,7 @@ function isAnswer(error: unknown): boolean {
 }
 
 /** Errors of the server can contain values of the statement, so they are replaced here. */
-export function toStoreError(error: unknown): unknown {
+export function toStoreError(error: unknown): Error {
   if (error instanceof AppError) return error;
   const code = codeOf(error) ?? '';
   if (!isAnswer(error) || isAwayCode.test(code)) {

@@ -8,8 +8,15 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DriverOptions } from '../store.ts';
-import type { Row } from '../sql/rows.ts';
-import { type Connection, type Server, sql, type Statement } from './connection.ts';
+import type { Cells, Row } from '../sql/rows.ts';
+import {
+  type Connection,
+  type Result,
+  type Server,
+  sql,
+  type Statement,
+  toRows,
+} from './connection.ts';
 import {
   busy,
   createOutageLog,
@@ -45,7 +52,7 @@ interface Task {
   readonly askedAt: number;
   /** It may run again if its connection is lost. */
   repeatable: boolean;
-  readonly resolve: (rows: readonly Row[]) => void;
+  readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -81,16 +88,21 @@ export class Pool {
   }
 
   /** Runs a statement that only reads. Runs it again if its connection was lost. */
-  read(statement: Statement, askedAt?: number): Promise<readonly Row[]> {
-    return this.#ask('read', statement, askedAt);
+  async read(statement: Statement, askedAt?: number): Promise<readonly Row[]> {
+    return toRows(await this.#ask('read', statement, askedAt));
+  }
+
+  /** The same; rows are arrays. */
+  async readCells(statement: Statement, askedAt?: number): Promise<readonly Cells[]> {
+    return (await this.#ask('read', statement, askedAt)).cells;
   }
 
   /**
    * Runs a statement that writes, atomically, and returns the rows of its RETURNING clause. After
    * `unavailable` it may or may not be stored.
    */
-  write(statement: Statement, askedAt?: number): Promise<readonly Row[]> {
-    return this.#ask('write', statement, askedAt);
+  async write(statement: Statement, askedAt?: number): Promise<readonly Row[]> {
+    return toRows(await this.#ask('write', statement, askedAt));
   }
 
   /** Waits a moment for the statements under way. */
@@ -104,11 +116,7 @@ export class Pool {
     for (const connection of this.#openedAt.keys()) this.#remove(connection);
   }
 
-  #ask(
-    kind: Task['kind'],
-    statement: Statement,
-    askedAt = performance.now(),
-  ): Promise<readonly Row[]> {
+  #ask(kind: Task['kind'], statement: Statement, askedAt = performance.now()): Promise<Result> {
     if (this.#waiting[kind] >= statementsMax) return Promise.reject(busy());
     if (this.#isLate(askedAt) || this.#closed) return Promise.reject(lost());
     return new Promise((resolve, reject) => {
@@ -197,19 +205,19 @@ export class Pool {
   #start(connection: Connection, task: Task): void {
     const isWrite = task.kind === 'write';
     if (isWrite) this.#writing += 1;
-    connection.run(task.statement, (error, rows) => {
+    connection.run(task.statement, (error, result) => {
       if (isWrite) this.#writing -= 1;
-      if (error instanceof Error) this.#fail(connection, task, error);
+      if (result === undefined) this.#fail(connection, task, error);
       else {
         this.#outage.noteAnswer();
-        this.#settle(task, undefined, rows);
+        this.#settle(task, result);
       }
       this.#release(connection);
       this.#advance();
     });
   }
 
-  #fail(connection: Connection, task: Task, error: Error): void {
+  #fail(connection: Connection, task: Task, error: unknown): void {
     const fault = toStoreError(error);
     if (isAway(fault)) this.#outage.noteAway(error);
     else this.#outage.noteAnswer();
@@ -223,12 +231,12 @@ export class Pool {
   }
 
   /** Does nothing for a statement that was late. */
-  #settle(task: Task, fault: unknown, rows: readonly Row[] = []): void {
+  #settle(task: Task, result: Result | Error): void {
     if (!this.#tasks.delete(task)) return;
     this.#waiting[task.kind] -= 1;
     this.#options.timed?.(task.kind, performance.now() - task.askedAt);
-    if (fault === undefined) task.resolve(rows);
-    else task.reject(fault);
+    if (result instanceof Error) task.reject(result);
+    else task.resolve(result);
   }
 
   /**

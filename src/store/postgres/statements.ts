@@ -1,29 +1,32 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
 import { changedLengthMax } from '../shared.ts';
+import type { RecordText } from '../store.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {
+  type Cells,
   columnsOf,
-  isShortened,
+  isTooLong,
+  namesOf,
   type NewRow,
-  type Row,
   sizeOf,
   type Table,
   toJson,
   toShort,
+  type Value,
 } from '../sql/rows.ts';
 import {
   type Key,
   type PageQuery,
   pageBytesMax,
   pageParameters,
+  type PageStart,
   type RowPage,
   type Sql,
   toPageValues,
 } from '../sql/statements.ts';
+import { type Batch, createLoader, individually } from './batch.ts';
 import { isAway } from './faults.ts';
-import { createLoader, individually, type Batch, type Loader } from './batch.ts';
-import type { Statement } from './connection.ts';
 import type { Pool } from './pool.ts';
 
 /** Records that are joined into one statement, and the texts of each, which make some mebibytes. */
@@ -32,13 +35,20 @@ const recordTextMax = 40_960;
 /** The texts of rows that are inserted by one statement, and the least that a row counts. */
 const insertTextMax = 1_048_576;
 const insertTextMin = 10_485;
-/** The rows of joined pages, and the texts of each. */
-const pageRowsMax = 1_010;
-const pageTextMax = 10_380;
-/** The same for pages of owners, most of which have few and short records: each counts as some. */
-const ownedRows = 50;
-const ownedRowsMax = 100 * ownedRows;
-const ownedTextMax = 2_048;
+
+/** How many pages one statement reads. */
+interface PageLimits {
+  /** Limit for the rows of all pages. */
+  readonly rowsMax: number;
+  /** Limit for the texts of a row, in bytes. */
+  readonly textMax: number;
+  /** Returns for how many rows a page with this limit counts. */
+  readonly costOf: (limit: number) => number;
+}
+/** The pages of all records, or of those with a status. */
+const pagesOfAll: PageLimits = { rowsMax: 1_010, textMax: 10_380, costOf: (limit) => limit };
+/** The pages of owners, most of which have few and short records. */
+const pagesOfOwners: PageLimits = { rowsMax: 5_000, textMax: 2_048, costOf: () => 50 };
 
 /** Where the id is in `{"id":"…"`. */
 const idPlace = [7, 43] as const;
@@ -50,47 +60,36 @@ export interface PostgresContext extends RecordDeps {
 }
 
 export function createStatements(pool: Pool): Sql {
-  const loaders = new Map<string, unknown>();
-  const loaderOf = <Item, T>(name: string, create: () => Batch<Item, T>): Loader<Item, T> => {
-    // A name always has the same types.
-    const found = (loaders.get(name) as Loader<Item, T> | undefined) ?? createLoader(create());
-    loaders.set(name, found);
-    return found;
-  };
   return {
     schema: 'inkwell.',
     ofOne(table, order, { column, owner, place, limit }) {
       const [beyond, within] = order === 'ASC' ? ['>', '<='] : ['<', '>='];
-      // Equality would do for the plan to read in the order of `seq`, or to hash the table.
+      // With `column = owner` the planner could read the table in the order of `seq`, or hash it.
       return `inkwell.${table}
         WHERE (${column}, seq) ${beyond} (${owner}, ${place}) AND ${column} ${within} ${owner}
         ORDER BY ${column} ${order}, seq ${order} LIMIT ${limit}`;
     },
-    find: (key, value) => loaderOf(key.join(' '), () => findRows(pool, key))(String(value)),
+    createFind: (key) => createLoader(findRows(pool, key)),
+    createPages: (query, toPage) => createLoader(readPages(pool, query, toPage)),
+    createInsert: (table) => createLoader(insertRows(pool, table)),
     read: (text, values) => pool.read({ text, values }),
-    insert: (table, row) => loaderOf(`insert ${table}`, () => insertRows(pool, table))(row),
     write: (_table, text, values) => pool.write({ text, values }),
-    async readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): Promise<T> {
-      const read = loaderOf(query.name, () => readPages(pool, query));
-      // Equal pages are made by equal functions.
-      return read({ query, toPage }) as Promise<T>;
-    },
     readArticles(columns, askedAt) {
-      const text = `SELECT id AS place, ${columns} FROM inkwell.articles ORDER BY id`;
-      const statement = { text, values: [] };
-      const bytesMax = changedLengthMax;
-      return readBounded(pool, { table: 'articles', order: 'ASC', statement, bytesMax }, askedAt);
+      const text = `SELECT ${columns}, id AS place FROM inkwell.articles ORDER BY id`;
+      const read = createBounded(pool, { table: 'articles', order: 'ASC', text }, changedLengthMax);
+      return read([], askedAt);
     },
   };
 }
 
-function findRows(pool: Pool, [table, column]: Key): Batch<string, Row | undefined> {
+function findRows(pool: Pool, [table, column]: Key): Batch<string | number, Cells | undefined> {
   const from = `FROM inkwell.${table} WHERE ${column} =`;
   const one = `SELECT ${columnsOf[table]} ${from} $1`;
   const type = column === 'username' ? 'text' : table === 'articles' ? 'bigint' : 'uuid';
   const many = `SELECT ${toShort(table, String(recordTextMax))} ${from} ANY ($1::${type}[])`;
-  const findOne = async (value: string, askedAt: number): Promise<Row | undefined> =>
-    (await pool.read({ text: one, values: [value] }, askedAt))[0];
+  const keyAt = namesOf(table).indexOf(column);
+  const findOne = async (value: string | number, askedAt: number): Promise<Cells | undefined> =>
+    (await pool.readCells({ text: one, values: [value] }, askedAt))[0];
   return {
     keyOf: String,
     costMax: recordsMax,
@@ -98,86 +97,84 @@ function findRows(pool: Pool, [table, column]: Key): Batch<string, Row | undefin
     async loadMany(values, askedAt) {
       const [first = ''] = values;
       if (values.length === 1) return [await findOne(first, askedAt)];
-      const rows = await pool.read({ text: many, values: [values] }, askedAt);
-      const found = new Map(rows.map((row) => [String(row[column]), row]));
+      const rows = await pool.readCells({ text: many, values: [values] }, askedAt);
+      const found = new Map(rows.map((cells) => [cells[keyAt], cells]));
       return values.map((value) => {
-        const row = found.get(value);
-        return row !== undefined && isShortened(table, row) ? individually : row;
+        const cells = found.get(String(value));
+        return cells !== undefined && isTooLong(table, cells) ? individually : cells;
       });
     },
     loadOne: findOne,
   };
 }
 
-interface Page {
-  readonly query: PageQuery;
-  readonly toPage: (page: RowPage) => unknown;
-}
-
-/** Pages of one list. What is too long for a joined statement is read individually. */
-function readPages(
+/**
+ * Pages of one list. `loadMany` sends the starts of the pages as arrays, and a subquery reads the
+ * page of each. A page is loaded individually if the text of a row is too long, or if the limit on
+ * rows was reached before it was read completely.
+ */
+function readPages<T>(
   pool: Pool,
-  { table, order, toText, owner, after, columns, members }: PageQuery,
-): Batch<Page, unknown> {
-  const isByStatus = owner?.[0] === 'status';
-  // A status has more rows than an author or a post.
-  const isOwned = owner !== undefined && !isByStatus;
-  const textMax = isOwned ? ownedTextMax : pageTextMax;
-  const rowsMax = isOwned ? ownedRowsMax : pageRowsMax;
-  const parameters = pageParameters(owner !== undefined);
-  const whole = toText(columnsOf[table], parameters);
+  query: PageQuery,
+  toPage: (rows: RowPage, start: PageStart) => T,
+): Batch<PageStart, T> {
+  const { table, owner, toText, members } = query;
+  const isByStatus = owner === 'status';
+  const limits = owner === undefined || isByStatus ? pagesOfAll : pagesOfOwners;
+  const types = [isByStatus ? 'text' : 'uuid', query.isAfterId ? 'uuid' : 'bigint'];
+  const { rowsMax, textMax, costOf } = limits;
   const start = { owner: 'start.owner', after: 'start.after', limit: 'start.rows' };
-  const types = [isByStatus ? 'text' : 'uuid', typeof after === 'number' ? 'bigint' : 'uuid'];
   const bytesMax = `least(${textMax}, ${pageBytesMax} / ${start.limit})`;
   const page = members
-    ? `SELECT string_agg(json, E'\\n') AS json
+    ? `SELECT string_agg(json, E'\\n') AS json, bool_or(json IS NULL) AS too_long
       FROM (${toText(toJson(table, members, bytesMax), start)}) AS row`
-    : toText(toShort(table, bytesMax, columns), start);
-  const rowText = members ? 'page.json' : `page.place, page.${columns.join(', page.')}`;
-  const text = `SELECT start.at, ${rowText} FROM
+    : toText(toShort(table, bytesMax, owner), start);
+  const text = `SELECT page.*, start.at FROM
     unnest($1::${types[0]}[], $2::${types[1]}[], $3::bigint[])
       WITH ORDINALITY AS start (owner, after, rows, at)
     CROSS JOIN LATERAL (${page}) AS page LIMIT ${rowsMax + 1}`;
+  const toRows = members ? toTexts : toShortRows(table);
+  const whole = toText(columnsOf[table], pageParameters(owner !== undefined));
+  const readWhole = createBounded(pool, { ...query, text: whole }, pageBytesMax);
   return {
-    keyOf: ({ query }) => toPageValues(query).join(' '),
+    keyOf: (from) => toPageValues(from).join(' '),
     costMax: rowsMax,
-    costOf: ({ query }) => (isOwned && members === undefined ? ownedRows : query.limit),
-    async loadMany(pages, askedAt) {
-      const owners = pages.map(({ query }) => query.owner?.[1] ?? null);
-      const limits = pages.map(({ query }) => query.limit);
-      const values = [owners, pages.map(({ query }) => query.after), limits];
-      const all = await pool.read({ text, values }, askedAt);
-      // Beyond the limit the last page that was begun is cut, and those after it have no rows.
-      const end = all.length > rowsMax ? Number(all.at(-1)?.['at']) - 1 : pages.length;
-      const found = new Map<string, Row[]>();
-      for (const row of all) {
-        const at = String(row['at']);
-        const known = found.get(at);
-        if (known === undefined) found.set(at, [row]);
-        else known.push(row);
-      }
-      return pages.map((asked, at) => {
-        const read = found.get(String(at + 1)) ?? [];
-        const rows = members ? toTexts(read) : read;
-        if (at >= end || rows.some((row) => isShortened(table, row))) return individually;
-        return asked.toPage({ rows, isCut: false });
+    // A page of JSON is one row, so that the limit on rows does not apply to it.
+    costOf: ({ limit }) => (members ? limit : costOf(limit)),
+    async loadMany(starts, askedAt) {
+      const values = [
+        starts.map((from) => from.owner ?? null),
+        starts.map((from) => from.after),
+        starts.map((from) => from.limit),
+      ];
+      const all = await pool.readCells({ text, values }, askedAt);
+      const found: Cells[][] = starts.map(() => []);
+      for (const cells of all) found[Number(cells.at(-1)) - 1]?.push(cells);
+      // If the limit was reached, the page of the last row and those after it are incomplete.
+      const end = all.length > rowsMax ? Number(all.at(-1)?.at(-1)) - 1 : starts.length;
+      return starts.map((from, at) => {
+        const rows = at < end ? toRows(found[at] ?? []) : undefined;
+        return rows ? toPage({ rows, isCut: false }, from) : individually;
       });
     },
-    async loadOne({ query, toPage }, askedAt) {
-      const statement = { text: whole, values: toPageValues(query) };
-      const bounded = { table, order, statement, bytesMax: pageBytesMax };
-      return toPage(await readBounded(pool, bounded, askedAt));
-    },
+    loadOne: async (from, askedAt) => toPage(await readWhole(toPageValues(from), askedAt), from),
   };
 }
 
-/** JSON has no line feeds. A page with an escaped text (see `rows.ts`) is an empty one. */
-function toTexts([row]: readonly Row[]): readonly Row[] {
-  const { json } = row ?? {};
-  if (typeof json !== 'string') return [];
-  return json.includes('\u241a')
-    ? [{ json: '' }]
-    : json.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text }));
+/** Returns a function that returns its rows, or undefined if one is too long. */
+function toShortRows(table: Table) {
+  return (rows: readonly Cells[]): readonly Cells[] | undefined =>
+    rows.some((cells) => isTooLong(table, cells)) ? undefined : rows;
+}
+
+/**
+ * The records of a page of JSON, which has no line feeds; undefined if one is too long, or has an
+ * escaped text (see `rows.ts`).
+ */
+function toTexts([page]: readonly Cells[]): readonly RecordText[] | undefined {
+  const [json, tooLong] = (page ?? []) as readonly (string | null)[];
+  if (tooLong === 't' || json?.includes('\u241a') === true) return undefined;
+  return json?.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text })) ?? [];
 }
 
 function insertRows(pool: Pool, table: Table): Batch<NewRow, undefined> {
@@ -210,22 +207,20 @@ export function toInserts<T>(
 }
 
 interface Bounded extends Pick<PageQuery, 'table' | 'order'> {
-  readonly statement: Statement;
-  readonly bytesMax: number;
+  /** Selects columns, and then `place`. */
+  readonly text: string;
 }
 
-/** Reads the rows of a statement until their texts have more than `bytesMax` bytes. */
-async function readBounded(
-  pool: Pool,
-  { table, order, statement: { text, values }, bytesMax }: Bounded,
-  askedAt?: number,
-): Promise<RowPage> {
+/** Returns a function that reads rows until their texts have more than `bytesMax` bytes. */
+function createBounded(pool: Pool, { table, order, text }: Bounded, bytesMax: number) {
   const size = sizeOf(table);
   const bounded = `SELECT * FROM (
       SELECT page.*, sum(${size}) OVER (ORDER BY place ${order}) AS bytes FROM (${text}) AS page
     ) AS sized WHERE bytes - (${size}) <= ${bytesMax} ORDER BY place ${order}`;
-  const rows = await pool.read({ text: bounded, values }, askedAt);
-  return { rows, isCut: Number(rows.at(-1)?.['bytes'] ?? 0) > bytesMax };
+  return async (values: readonly Value[], askedAt?: number): Promise<RowPage> => {
+    const rows = await pool.readCells({ text: bounded, values }, askedAt);
+    return { rows, isCut: Number(rows.at(-1)?.at(-1) ?? 0) > bytesMax };
+  };
 }
 
 /** The rows of a table from a parameter with JSON, with their positions. */

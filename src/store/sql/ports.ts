@@ -10,8 +10,9 @@ import {
 } from '../shared.ts';
 import type { Account } from '../model.ts';
 import type { DriverOptions, StoredAccounts } from '../store.ts';
-import { createList, findBy, type Key, type Sql } from './statements.ts';
-import { escapeText, toColumn, toFile, toRecord, toRow, type Value } from './rows.ts';
+import { createFind, createList } from './lists.ts';
+import type { Key, Sql } from './statements.ts';
+import { escapeText, toCells, toColumn, toFile, toRecord, toRow, type Value } from './rows.ts';
 import { andThen } from '../../maybe-promise.ts';
 import type { DurableFileIndex } from '../file-index.ts';
 
@@ -29,7 +30,7 @@ export function createPorts(
   return {
     keepsObjects: false,
     posts: toPosts(createTable(sql, 'posts'), deps),
-    authors: { find: findBy(sql, ['authors', 'id']) },
+    authors: { find: createFind(sql, ['authors', 'id']) },
     accounts: createAccounts(configured, stored),
     todos: toTodos(createTable(sql, 'todos'), deps),
   };
@@ -40,12 +41,12 @@ export function createTable<N extends 'posts' | 'comments' | 'todos'>(
   sql: Sql,
   name: N,
 ): RecordTable<RecordOf[N]> {
+  const insert = sql.createInsert(name);
   return {
-    find: findBy(sql, [name, 'id']),
-    list: (list, value = '') =>
-      createList(sql, name, list === 'all' ? undefined : [toColumn(list), value]),
+    find: createFind(sql, [name, 'id']),
+    list: (list) => createList(sql, name, list),
     async add(record) {
-      await sql.insert(name, toRow(record));
+      await insert(toRow(record));
       return record;
     },
     ...createChanges(sql, [name, 'id'], kinds[name]),
@@ -92,13 +93,18 @@ function createChanges(
  */
 export function createStoredAccounts(sql: Sql, add: StoredAccounts['add']): StoredAccounts {
   const key = ['accounts', 'username'] as const;
-  const find = findBy(sql, key);
+  const find = createFind(sql, key);
   const { update, remove } = createChanges(sql, key, { changing: ['password_hash'] });
   return {
     find: (username) => find(escapeText(username)),
     list() {
       const text = `SELECT username, id, email, roles FROM ${sql.schema}accounts ORDER BY username`;
-      return andThen(sql.read(text, []), (rows) => rows.map((row) => toRecord('accounts', row)));
+      return andThen(sql.read(text, []), (rows) =>
+        rows.map((row) => {
+          const { username, id, email, roles } = toRecord.accounts(toCells('accounts', row));
+          return { username, id, email, roles };
+        }),
+      );
     },
     add,
     changePassword: (username, passwordHash) => update(username, { passwordHash }),

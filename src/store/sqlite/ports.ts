@@ -4,8 +4,9 @@ import { toComments, withId } from '../shared.ts';
 import { type DurableFileIndex, type FileLimits, sizeOf, tooManyFiles } from '../file-index.ts';
 import type { Article, Comment } from '../model.ts';
 import { createFileStatements, createTable } from '../sql/ports.ts';
-import { escapeText, type Row, toFile, toRecord, toRow } from '../sql/rows.ts';
-import { createList, nextArticleId, wholeOf } from '../sql/statements.ts';
+import { escapeText, toFile, toRecord, toRow } from '../sql/rows.ts';
+import { createList } from '../sql/lists.ts';
+import { nextArticleId, wholeOf } from '../sql/statements.ts';
 import type { Articles, Comments } from '../store.ts';
 import type { SqliteContext } from './statements.ts';
 
@@ -26,10 +27,10 @@ export function createComments(context: SqliteContext): Comments {
 
 /** JSON documents as sent (R14), by id. */
 export function createArticles({ transactions, sql }: SqliteContext): Articles {
-  const toArticle = (row: Row): Article => toRecord('articles', row);
+  const findCells = sql.createFind(['articles', 'id']);
   const find = (id: number): Article | undefined => {
-    const row = sql.find(['articles', 'id'], id);
-    return row && toArticle(row);
+    const cells = findCells(id);
+    return cells && toRecord.articles(cells);
   };
   const nextId = (): number => Number(sql.run('counters', nextArticleId(''), [])[0]?.['value']);
   const onConflict = 'ON CONFLICT (id) DO UPDATE SET document = excluded.document';
@@ -38,7 +39,7 @@ export function createArticles({ transactions, sql }: SqliteContext): Articles {
     return article;
   };
   return {
-    all: createList(sql, 'articles'),
+    all: createList(sql, 'articles')(),
     find,
     save: (draft) =>
       transactions.write(() => {
@@ -52,7 +53,7 @@ export function createArticles({ transactions, sql }: SqliteContext): Articles {
       }),
     changeAll: (change) =>
       transactions.write(() => {
-        const before = wholeOf(sql.readArticles('id, document')).map(toArticle);
+        const before = wholeOf(sql.readArticles('id, document')).map(toRecord.articles);
         // An article that did not change is the same object.
         const changed = change(before).filter((article, index) => article !== before[index]);
         for (const article of changed) save(article);

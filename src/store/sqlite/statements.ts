@@ -5,8 +5,9 @@ import { changedLengthMax } from '../shared.ts';
 import type { TimeStatement } from '../store.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {
+  type Cells,
   columnsOf,
-  isShortened,
+  isTooLong,
   namesOf,
   type NewRow,
   type Row,
@@ -20,6 +21,7 @@ import {
   type PageQuery,
   pageBytesMax,
   pageParameters,
+  type PageStart,
   type RowPage,
   type Sql,
   toPageValues,
@@ -39,9 +41,8 @@ export interface SqliteRows {
 }
 
 interface SqliteStatements extends Sql, SqliteRows {
-  find(key: Key, value: string | number): Row | undefined;
+  createFind(key: Key): (value: string | number) => Cells | undefined;
   read(text: string, values: readonly Value[]): readonly Row[];
-  readPage<T>(query: PageQuery, toPage: (page: RowPage) => T): T;
   readArticles(columns: string): RowPage;
 }
 
@@ -92,6 +93,12 @@ interface StatementsDeps {
 
 export function createStatements({ rows, transactions, timed }: StatementsDeps): SqliteStatements {
   const { prepare, run, put } = rows;
+  /** Its rows are arrays, which take half of the time of objects; objects before Node 22.16. */
+  const prepareCells = (text: string): Statement => {
+    const statement = prepare(text);
+    statement.setReturnArrays?.(true);
+    return statement;
+  };
   const measured = <T>(work: () => T): T => {
     const startedAt = performance.now();
     try {
@@ -105,40 +112,52 @@ export function createStatements({ rows, transactions, timed }: StatementsDeps):
     ...rows,
     schema: '',
     ofOne,
-    find([table, column], value) {
-      const toText = (): string => `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
-      return measured(() => prepare(`${table} ${column}`, toText).get(value));
+    createFind([table, column]) {
+      const text = `SELECT ${columnsOf[table]} FROM ${table} WHERE ${column} = $1`;
+      return (value) =>
+        measured(() => {
+          const found = prepareCells(text).get(value);
+          return found && toCells(found);
+        });
     },
     read: (text, values) => measured(() => prepare(text).all(...values.map(toSqlite))),
-    insert: (table, row) => transactions.write(() => put(table, row)),
+    createInsert: (table) => (row) => transactions.write(() => put(table, row)),
     write: (...statement) => transactions.write(() => run(...statement)),
-    readPage(query, toPage) {
-      const { name, table, toText, owner, columns, limit } = query;
-      const at = pageParameters(owner !== undefined);
-      // SQLite would plan the statement again for each value of a parameter behind LIMIT, which
-      // takes longer than reading a few rows.
-      const parameters = { ...at, limit: `${at.limit} + 0` };
-      const values = toPageValues(query).map(toSqlite);
-      // A page of so many rows, each with texts up to this size, is shorter than a page may be.
-      const rowsMax = 2 ** Math.ceil(Math.log2(limit));
-      const textMax = String(pageBytesMax / rowsMax);
-      return measured(() => {
-        const short = prepare(`${name} ${rowsMax}`, () =>
-          toText(toShort(table, textMax, columns), parameters),
-        );
-        const found = readRows(short, values, ['place', ...columns]);
-        if (!found.some((row) => isShortened(table, row))) {
-          return toPage({ rows: found, isCut: false });
-        }
-        // V8 takes four times as long as Buffer to make a text of bytes that are not ASCII.
-        const whole = prepare(name, () => toText(toBytes(table), parameters));
-        return toPage(readBounded(whole.iterate(...values), pageBytesMax));
-      });
+    createPages(query, toPage) {
+      const read = createReadPage(query, prepareCells);
+      return (start) => measured(() => toPage(read(start), start));
     },
     readArticles(columns) {
-      const statement = prepare(`SELECT ${columns} FROM articles ORDER BY id`);
+      const statement = prepareCells(`SELECT ${columns} FROM articles ORDER BY id`);
       return measured(() => readBounded(statement.iterate(), changedLengthMax));
     },
+  };
+}
+
+function createReadPage(
+  { table, owner, toText }: PageQuery,
+  prepare: (text: string) => Statement,
+): (start: PageStart) => RowPage {
+  const at = pageParameters(owner !== undefined);
+  // SQLite would plan the statement again for each value of a parameter behind LIMIT, which takes
+  // longer than reading a few rows.
+  const parameters = { ...at, limit: `${at.limit} + 0` };
+  // V8 takes four times as long as Buffer to make a text of bytes that are not ASCII.
+  const whole = toText(toBytes(table, owner), parameters);
+  /** By the exponent of the maximum number of rows. */
+  const short: string[] = [];
+  return (start) => {
+    const values = toPageValues(start).map(toSqlite);
+    // A page of so many rows, each with texts up to this size, is shorter than a page may be.
+    const exponent = Math.ceil(Math.log2(start.limit));
+    const textMax = String(pageBytesMax / 2 ** exponent);
+    const text = (short[exponent] ??= toText(toShort(table, textMax, owner), parameters));
+    const rows = prepare(text)
+      .all(...values)
+      .map(toCells);
+    return rows.some((cells) => isTooLong(table, cells))
+      ? readBounded(prepare(whole).iterate(...values), pageBytesMax)
+      : { rows, isCut: false };
   };
 }
 
@@ -156,36 +175,22 @@ function toSqlite(value: Value): SqliteValue {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-/** Arrays take half of the time of objects. Before Node 22.16 rows are objects. */
-function readRows(
-  statement: Statement,
-  values: readonly SqliteValue[],
-  names: readonly string[],
-): readonly Row[] {
-  statement.setReturnArrays?.(true);
-  return statement.all(...values).map((found) => toRow(found, names));
-}
-
-function toRow(found: Row | readonly unknown[], names: readonly string[]): Row {
-  const cells: readonly unknown[] = Array.isArray(found) ? found : Object.values(found);
-  const row: Record<string, unknown> = {};
-  for (let at = 0; at < names.length; at += 1) row[names[at] as string] = cells[at]; // within
-  return row;
+function toCells(row: Row | readonly unknown[]): Cells {
+  return (Array.isArray(row) ? row : Object.values(row)) as Cells; // as it was stored
 }
 
 /** Reads rows until their texts, which can be bytes, have more characters than this. */
 function readBounded(found: Iterable<Row>, lengthMax: number): RowPage {
-  const rows: Row[] = [];
+  const rows: Cells[] = [];
   let length = 0;
-  for (const cells of found) {
-    const row: Record<string, unknown> = {};
-    for (const name in cells) {
-      const value = cells[name];
-      const kept = value instanceof Uint8Array ? Buffer.from(value.buffer).toString() : value;
-      if (typeof kept === 'string') length += kept.length;
-      row[name] = kept;
+  for (const row of found) {
+    const cells = toCells(row);
+    for (const [at, value] of cells.entries()) {
+      if (value instanceof Uint8Array) cells[at] = Buffer.from(value.buffer).toString();
+      const cell = cells[at];
+      if (typeof cell === 'string') length += cell.length;
     }
-    rows.push(row);
+    rows.push(cells);
     if (length > lengthMax) return { rows, isCut: true };
   }
   return { rows, isCut: false };
