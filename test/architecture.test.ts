@@ -27,6 +27,7 @@ const ground = 'maybe-promise memory-pool bounded-map serial scheduler errors'.s
 const rooms: Readonly<Record<string, Room>> = {
   ...Object.fromEntries(ground.map((file) => [file, { uses: [] }])),
   scheduler: { uses: [], types: ['maybe-promise'] },
+  serial: { uses: [], types: ['maybe-promise'] },
   log: { uses: [] },
   settings: { uses: [] },
   config: { uses: ['settings', 'errors'] },

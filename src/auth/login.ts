@@ -9,11 +9,12 @@ import { hash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import { BoundedMap } from '../bounded-map.ts';
 import { AppError, overloaded } from '../errors.ts';
+import { createSerial, type Serial } from '../serial.ts';
 import type { Store } from '../store/store.ts';
 import type { LogSecurity } from '../watch/service-metrics.ts';
 import type { Tokens } from './jwt.ts';
 import type { CheckPassword } from './password.ts';
-import { createRankedQueue, type RankedQueue, type Standing } from './ranked-queue.ts';
+import { type Standing, toPlace } from './standing.ts';
 
 /** One attempt to log in. */
 interface LoginAttempt {
@@ -139,25 +140,22 @@ export const waitingMax = 40;
 
 /** Admits the logins of one key one at a time, at an interval. */
 function createLoginQueue(): (key: string, standing: Standing) => Promise<void> {
-  // A queue is removed when an interval ends without a waiting login.
-  const queues = new Map<string, RankedQueue>();
+  // A line is removed when an interval ends without a waiting login.
+  const lines = new Map<string, Serial>();
   const seconds = Math.ceil((intervalMilliseconds * waitingMax) / 1000);
-  const toRefusal = () => overloaded('Too many logins are waiting. Try again later.', seconds);
+  const toRejection = () => overloaded('Too many logins are waiting. Try again later.', seconds);
 
-  const open = (key: string): RankedQueue => {
-    const queue = createRankedQueue(waitingMax, toRefusal);
-    queues.set(key, queue);
-    const admitNext = (): void => {
-      if (queue.admitNext()) return;
-      clearInterval(timer);
-      queues.delete(key);
-    };
-    const timer = setInterval(admitNext, intervalMilliseconds).unref();
-    queueMicrotask(admitNext);
-    return queue;
-  };
-
-  return (key, standing) => (queues.get(key) ?? open(key)).wait(standing);
+  return (key, standing) =>
+    new Promise((admit, refuse) => {
+      const line = lines.get(key) ?? createSerial({ waitingMax, toRejection });
+      lines.set(key, line);
+      const interval = (): Promise<void> => {
+        admit();
+        return new Promise((end) => setTimeout(end, intervalMilliseconds).unref());
+      };
+      const forget = (): void => void (line.isIdle && lines.delete(key));
+      line.run(interval, toPlace(line, standing)).catch(refuse).finally(forget);
+    });
 }
 
 /** Account keys are hashes: their length is fixed, and none can equal an address. */

@@ -5,7 +5,8 @@
 
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { overloaded } from '../errors.ts';
-import { createRankedQueue, type Standing } from './ranked-queue.ts';
+import { createSerial } from '../serial.ts';
+import { type Standing, toPlace } from './standing.ts';
 
 /** A parsed `scrypt$N$r$p$salt$hash`; salt and hash are base64url in the text. */
 type PasswordHash = NonNullable<ReturnType<typeof parsePasswordHash>>;
@@ -77,10 +78,11 @@ const defaultDecoyHash =
  * if there is no account; it must cost as much as the hashes of accounts.
  */
 export function createPasswordChecker(queueMax: number, decoyHash = defaultDecoyHash) {
-  const queue = createRankedQueue(queueMax, () =>
-    overloaded('Too many logins are being checked. Try again soon.'),
-  );
-  let underWay = 0;
+  const line = createSerial({
+    atOnce: checksUnderWayMax,
+    waitingMax: queueMax,
+    toRejection: () => overloaded('Too many logins are being checked. Try again soon.'),
+  });
   /**
    * True if `hash` was made from `password`. Without a hash (no such account) the work is the same,
    * so that the time does not reveal which accounts exist (R21). Rejects with `overloaded` if too
@@ -94,14 +96,8 @@ export function createPasswordChecker(queueMax: number, decoyHash = defaultDecoy
     const expected = parsePasswordHash(hash ?? decoyHash);
     // Account hashes were validated when they were read: an invalid one is an internal error.
     if (expected === undefined) throw new Error('The stored password hash is malformed.');
-    // A check that ends hands its place to the next one, so that `underWay` does not change.
-    if (underWay < checksUnderWayMax) underWay += 1;
-    else await queue.wait(standing);
-    try {
-      return (await verifyPassword(password, expected)) && hash !== undefined;
-    } finally {
-      if (!queue.admitNext()) underWay -= 1;
-    }
+    const check = () => verifyPassword(password, expected);
+    return (await line.run(check, toPlace(line, standing))) && hash !== undefined;
   };
 }
 

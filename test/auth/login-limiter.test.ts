@@ -16,7 +16,7 @@ import { times } from '../support/lists.js';
 type Outcome = 'entered' | 'waits' | `${string} ${number}`;
 
 function createFixture(t: TestContext, failuresMax = 3) {
-  t.mock.timers.enable({ apis: ['setInterval'] });
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const clock = { milliseconds: 5_000 };
   const limiter = createLoginLimiter(failuresMax, () => clock.milliseconds);
   const fail = (username: string, address: string, count = 1): void => {

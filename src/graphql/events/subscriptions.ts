@@ -13,6 +13,7 @@ import type { Log } from '../../log.ts';
 import type { MemoryPool } from '../../memory-pool.ts';
 import type { Account, Comment } from '../../store/model.ts';
 import { createScheduler, type Scheduler } from '../../scheduler.ts';
+import { createSerial } from '../../serial.ts';
 import type { Comments } from '../../store/store.ts';
 import type { GraphqlMetrics } from '../../watch/service-metrics.ts';
 import { bytesOfDocument } from '../documents/documents.ts';
@@ -52,8 +53,8 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
     if (groups.size >= distinctMax || !reservation.grow(bytesOf(operation))) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
-    const weightEach = countFields(operation.document);
-    const group = new Group(deps, { line, scheduler, weightEach }, () => {
+    const fields = countFields(operation.document);
+    const group = new Group(deps, { line, scheduler, fields }, () => {
       groups.delete(key);
       reservation.release();
     });
@@ -135,8 +136,8 @@ const subscribersAtOnce = 64;
 interface GroupParts {
   readonly line: EventLine;
   readonly scheduler: Scheduler;
-  /** The length of an event is at most so many times that of its comment. */
-  readonly weightEach: number;
+  /** Of the document: the length of an event is at most so many times that of its comment. */
+  readonly fields: number;
 }
 
 /** Equal subscriptions: reads the source, executes each event once and delivers it. */
@@ -197,8 +198,8 @@ class Group {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { value } = event;
-      const { line, weightEach } = this.#parts;
-      await line((value.content.length + fieldLength) * weightEach, async () => {
+      const { line, fields } = this.#parts;
+      await line((value.content.length + fieldLength) * fields, async () => {
         if (this.#ended) return;
         const json = await this.#parts.scheduler.run(() => toJson(value));
         await this.#deliver(Buffer.from(json));
@@ -231,54 +232,34 @@ class Group {
 
 /** Characters of a field beside the content: its name, an id or a date. */
 const fieldLength = 64;
-/** Heavier events wait while memory is short … */
-const lightWeightMax = 65_536;
+/** A longer event waits while memory is short … */
+const smallLengthMax = 65_536;
 /** … which is polled at this interval … */
 const pollMilliseconds = 50;
 /** … so often at most: in ten seconds those who do not read are disconnected. */
 const pollsMax = 200;
+/** An event may be overtaken by shorter ones for one millisecond for so many characters. */
+const lengthPerMillisecond = 1_000;
 
-/** Resolves when `make` has made and delivered an event. `weight`: its length at most. */
-type EventLine = (weight: number, make: () => Promise<void>) => Promise<void>;
-
-interface WaitingEvent {
-  readonly weight: number;
-  readonly make: () => Promise<void>;
-  readonly resolve: (made: Promise<void>) => void;
-}
+/** Resolves when `make` has made and delivered an event. `length`: its length at most. */
+type EventLine = (length: number, make: () => Promise<void>) => Promise<void>;
 
 /**
- * Makes the events of all groups one after the other, the lightest of those that wait first: an
- * event waits for one heavier than itself at most. A group has one event here at a time.
+ * Makes the events of all groups one after the other. Large events wait in a line of their own,
+ * where shorter ones go first. So a small event waits for one large event at most, and a large one
+ * begins only when there is memory again.
  */
 function createEventLine({ pool }: Pick<SubscriptionsDeps, 'pool'>): EventLine {
-  const waiting: WaitingEvent[] = [];
-  let isMaking = false;
-  const takeLightest = (): WaitingEvent | undefined => {
-    let found = 0;
-    waiting.forEach(({ weight }, at) => {
-      if (weight < (waiting[found]?.weight ?? weight)) found = at;
-    });
-    return waiting.splice(found, 1)[0];
-  };
-  const isHeldUp = (): boolean =>
-    pool.isOver && waiting.every(({ weight }) => weight > lightWeightMax);
-  const makeAll = async (): Promise<void> => {
-    isMaking = true;
-    while (waiting.length > 0) {
-      for (let polls = 0; isHeldUp() && polls < pollsMax; polls += 1) {
+  const all = createSerial();
+  const large = createSerial();
+  return (length, make) => {
+    if (length <= smallLengthMax) return all.run(make);
+    const makeLarge = async (): Promise<void> => {
+      for (let polls = 0; pool.isOver && polls < pollsMax; polls += 1) {
         await delay(pollMilliseconds, undefined, { ref: false });
       }
-      const next = takeLightest();
-      const made = next?.make() ?? Promise.resolve();
-      next?.resolve(made);
-      await made.catch(() => undefined); // its group has the error
-    }
-    isMaking = false;
+      await all.run(make);
+    };
+    return large.run(makeLarge, { delay: length / lengthPerMillisecond });
   };
-  return (weight, make) =>
-    new Promise((resolve) => {
-      waiting.push({ weight, make, resolve });
-      if (!isMaking) void makeAll();
-    });
 }

@@ -71,7 +71,7 @@ export class Transactions {
   readonly #beginImmediate: Statement;
   readonly #commit: Statement;
   readonly #dataVersion: Statement;
-  readonly #serially = createSerial();
+  readonly #serially = createSerial().run;
   readonly #waiting: Waiting[] = [];
   #state: 'idle' | 'reading' | 'writing' = 'idle';
   /** Calls the function at the end of an iteration or, with other processes, of a call. */
