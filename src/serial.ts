@@ -54,19 +54,20 @@ export function createSerial({
       if (line.length > waitingMax) line.pop()?.reject(toRejection());
     });
 
+  const run = async <T>(work: () => MaybePromise<T>, place: Place = {}): Promise<T> => {
+    if (running < atOnce) running += 1;
+    else await wait(place);
+    try {
+      return await work();
+    } finally {
+      // The next work takes the place over, so that `running` does not change.
+      const next = line.shift();
+      if (next === undefined) running -= 1;
+      else next.start();
+    }
+  };
   return {
-    async run<T>(work: () => MaybePromise<T>, place: Place = {}): Promise<T> {
-      if (running < atOnce) running += 1;
-      else await wait(place);
-      try {
-        return await work();
-      } finally {
-        // The next work takes the place over, so that `running` does not change.
-        const next = line.shift();
-        if (next === undefined) running -= 1;
-        else next.start();
-      }
-    },
+    run,
     /** The number of works of this owner that wait. */
     waitingOf: (owner: string): number => line.filter((other) => other.owner === owner).length,
     get isIdle(): boolean {
