@@ -34,17 +34,17 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
     };
     const [, count] = await Promise.all([changeFar(), changeNear()]);
     context.diagnostic(`rounds far away: ${rounds.join(', ')}; ${count} changes near by`);
-    // Three without the turn; with it, one that was under way already may still come between.
+    // Three without the lease; with it, one that was under way already may still come between.
     assert.ok(Math.max(...rounds) <= 6, rounds.join(', '));
     const article = valueOf(await near.articles.find(1));
     const kept = Object.keys(article ?? {}).filter((name) => name.startsWith('far'));
     assert.equal(kept.length, 6);
-    // The turn was given back: nobody waits for its end.
-    const [turn] = await database.query(url, openTurns);
-    assert.equal(turn?.['open'], 0);
+    // The lease was given back: nobody waits for its end.
+    const [lease] = await database.query(url, openLeases);
+    assert.equal(lease?.['open'], 0);
   });
 
-  it('is held up for a while only by a node that has gone with the turn', async (context) => {
+  it('is held up for a while only by a node that has gone with the lease', async (context) => {
     const url = await database.createDatabase();
     const store = await openOn(context, url);
     await database.query(
@@ -59,5 +59,5 @@ describe('one article on several nodes', { skip, concurrency: true }, () => {
   });
 });
 
-const openTurns = `SELECT count(*)::int AS open FROM inkwell.article_turn
+const openLeases = `SELECT count(*)::int AS open FROM inkwell.article_turn
   WHERE ends > clock_timestamp()`;
