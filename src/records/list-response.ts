@@ -41,21 +41,26 @@ export function createToListResponse({ pool, run }: ListDeps, pageBytes: number)
 
   /** Undefined for a list that is too long. */
   async function toBuffered<T>(list: JsonList<T>): Promise<HttpResponse | undefined> {
-    const text = new ListText();
+    const join = createJoin(list.toJson);
+    const pieces: Buffer[] = [];
+    let [length, bytes] = [0, 0];
     // Accounts for the memory that is held while other requests run between two pages.
     const reservation = pool.open();
     try {
       for (let page = list.first; ; page = await page.next()) {
-        await run(() => {
-          for (const record of page.records) {
-            if (text.length <= bufferedLengthMax) text.add(list.toJson(record));
-          }
-        });
-        if (text.length > bufferedLengthMax) return undefined;
-        if (page.next === undefined) return taggedResponse(text.end(), list.version);
-        text.encode();
+        const records = page.records.values();
+        const text = await run(() => join(records, bufferedLengthMax + 1 - length));
+        length += text.length;
+        if (length > bufferedLengthMax) return undefined;
+        if (page.next === undefined && pieces.length === 0) {
+          return taggedResponse(toJsonBody(`[${text}]`), list.version);
+        }
+        bytes += pieces[pieces.push(Buffer.from(text)) - 1]?.length ?? 0;
+        if (page.next === undefined) {
+          return taggedResponse(Buffer.concat([open, ...pieces, close]), list.version);
+        }
         // The whole response is made while its pieces still exist.
-        if (!reservation.grow(2 * text.bytes - reservation.bytes)) throw tooManyLists();
+        if (!reservation.grow(2 * bytes - reservation.bytes)) throw tooManyLists();
       }
     } finally {
       reservation.release();
@@ -74,6 +79,9 @@ export function createToListResponse({ pool, run }: ListDeps, pageBytes: number)
   }
 }
 
+const open = Buffer.from('[');
+const close = Buffer.from(']');
+
 interface PieceDeps<T> extends Pick<JsonList<T>, 'toJson'>, Pick<ListDeps, 'run'> {
   /** Called with each piece before it is sent. */
   readonly count: (piece: Buffer) => void;
@@ -83,58 +91,37 @@ async function* toPieces<T>(
   pages: Page<T>[],
   { toJson, run, count }: PieceDeps<T>,
 ): AsyncGenerator<Buffer> {
-  const text = new ListText();
+  const join = createJoin(toJson);
+  let start = '[';
   // Taken out: a page is not kept after it was sent.
   for (let page = pages.pop(); page !== undefined; page = await page.next?.()) {
     const records = page.records.values();
-    const readOn = () => text.addSome(records, toJson);
-    for (let piece = await run(readOn); piece !== undefined; piece = await run(readOn)) {
+    for (let text; (text = await run(() => join(records, pieceLength))) !== ''; start = '') {
+      const piece = Buffer.from(start + text);
       count(piece);
       yield piece;
     }
   }
-  yield Buffer.from(text.end());
+  yield Buffer.from(`${start}]`);
+}
+
+/**
+ * Returns a function that joins the texts of the next records, with the commas between them, up to
+ * the record that makes them as long as `length`. It returns '' if there is none.
+ */
+function createJoin<T>(toJson: (record: T) => string) {
+  let comma = '';
+  return (records: Iterator<T>, length: number): string => {
+    let text = '';
+    for (let next = records.next(); next.done !== true; next = records.next()) {
+      text += comma + toJson(next.value);
+      comma = ',';
+      if (text.length >= length) break;
+    }
+    return text;
+  };
 }
 
 function tooManyLists(): Error {
   return overloaded('Too many long lists are being read.', 5);
-}
-
-/** The text of an array. It is encoded piece by piece, to keep the event loop free. */
-class ListText {
-  /** Characters of records added so far. */
-  length = 0;
-  /** Bytes of the encoded pieces. */
-  bytes = 0;
-  #pieces: Buffer[] = [];
-  #text = '[';
-
-  add(record: string): void {
-    this.#text += this.length === 0 ? record : `,${record}`;
-    this.length += record.length;
-    if (this.#text.length >= pieceLength) this.encode();
-  }
-
-  encode(): void {
-    const piece = Buffer.from(this.#text);
-    this.#pieces.push(piece);
-    this.bytes += piece.length;
-    this.#text = '';
-  }
-
-  /** Adds records up to the end of a piece, and removes it; undefined if no record is left. */
-  addSome<T>(records: Iterator<T>, toJson: (record: T) => string): Buffer | undefined {
-    for (let next = records.next(); next.done !== true; next = records.next()) {
-      this.add(toJson(next.value));
-      if (this.#pieces.length > 0) break;
-    }
-    return this.#pieces.pop();
-  }
-
-  /** Returns the rest, with the end of the array. */
-  end(): string | Buffer {
-    const rest = `${this.#text}]`;
-    if (this.#pieces.length === 0) return toJsonBody(rest);
-    return Buffer.concat([...this.#pieces, Buffer.from(rest)]);
-  }
 }

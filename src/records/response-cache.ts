@@ -4,7 +4,6 @@
  */
 
 import { Readable } from 'node:stream';
-import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { BoundedMap } from '../bounded-map.ts';
 import type { HttpResponse } from '../http/message.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
@@ -26,6 +25,9 @@ export type MadeResponse = HttpResponse & { readonly isSingle?: boolean };
 /** Makes a response of nothing but `records`. */
 type Make = (records: TrackedRecords) => MaybePromise<MadeResponse>;
 
+/** Starts to make the response. With `fault`, each of its reads fails with it. */
+type Start = (fault?: Error) => MaybePromise<HttpResponse>;
+
 interface RespondOptions {
   /** Equal requests share the first response too; without it, that may be to a mutation. */
   readonly isRead?: boolean;
@@ -41,27 +43,33 @@ interface ResponseCacheOptions {
   readonly bytesMax: number;
 }
 
+/** What requests share that ask for one key before its response has read anything. */
+interface Shared {
+  response?: MaybePromise<HttpResponse>;
+  /** The reads that the store had sent when the response was begun; undefined before that. */
+  readsSent?: number | undefined;
+}
+
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptions) {
-  const isAsked = store.readChanges !== undefined;
+  const { readChanges, readsSent } = store;
   const entries = new BoundedMap<Entry>(bytesMax);
-  /** What is about to be made, for all who ask before it reads. */
-  const shared = new Map<string, MaybePromise<HttpResponse>>();
+  const shared = new Map<string, Shared>();
   const findCurrent = (key: string): Entry | undefined => {
     const entry = entries.get(key);
-    if (entry === undefined || entry.records.isCurrent()) return entry;
-    // Where it has to be asked, the entry tells that the request only reads.
-    if (!isAsked) entries.delete(key);
-    return undefined;
+    return entry?.records.isCurrent() ? entry : undefined;
   };
   const read = (fault?: Error): TrackedRecords => new TrackedRecords(store, run, fault);
   const makeNow = async (key: string, make: Make, fault?: Error): Promise<HttpResponse> => {
     // Another request may have made it while this one waited for its turn.
-    const other = isAsked ? undefined : findCurrent(key);
+    const other = readChanges === undefined ? findCurrent(key) : undefined;
     if (other !== undefined) return other.response;
-    // Those who were told at the same time that it is out of date continue before.
-    if (isAsked) queueMicrotask(() => shared.delete(key));
+    const begun = shared.get(key);
+    if (begun !== undefined) {
+      begun.readsSent ??= readsSent?.();
+      setImmediate(() => shared.delete(key));
+    }
     const records = read(fault);
     const response = await make(records);
     // If a write came while the response was made, it is sent but not cached.
@@ -72,34 +80,32 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     return response;
   };
   /** For a store that has to be asked whether a response is current. */
-  const respondShared = async (
-    key: string,
-    start: (fault?: Error) => MaybePromise<HttpResponse>,
-  ): Promise<HttpResponse> => {
+  const respondAsked = async (key: string, start: Start): Promise<HttpResponse> => {
     const entry = findCurrent(key);
-    const fault = entry && (await store.readChanges?.().then(noFault, toFault));
+    const fault = entry && (await readChanges?.().then(noFault, toFault));
     // What is made fails when it reads, so that REST and GraphQL respond in their own ways.
     if (fault !== undefined) return start(fault);
-    if (entry?.records.isCurrent() === true) return entry.response;
+    if (entry?.records.isCurrent()) return entry.response;
     const found = shared.get(key);
-    if (found === undefined) {
-      // Who asked the store has waited for the others of this turn.
-      const made = entry === undefined ? endOfTurn().then(() => start()) : start();
-      shared.set(key, made);
-      return made;
+    const sent = readsSent?.();
+    // A read begins after its request came: who comes later gets a response of its own.
+    if (found?.response !== undefined && (found.readsSent ?? sent) === sent) {
+      const response = await found.response;
+      // A stream has one reader.
+      return response.body instanceof Readable ? start() : response;
     }
-    const response = await found;
-    // A stream has one reader.
-    return response.body instanceof Readable ? start() : response;
+    const own: Shared = {};
+    shared.set(key, own);
+    return (own.response = start());
   };
 
   return {
-    /** Opens a reading of the present records. */
+    /** Opens the present records. */
     read,
     /**
      * Returns the cached response for `key` (Latin-1 text), if nothing that it read has changed;
-     * otherwise what `make` returns, and caches that, unless it is a stream. Requests of a turn
-     * share both. If the store does not answer whether it has, what `make` reads fails.
+     * otherwise what `make` returns, and caches that, unless it is a stream. Requests that ask
+     * together share both. If the store does not answer whether it has, what `make` reads fails.
      */
     respond(
       key: string | undefined,
@@ -107,9 +113,10 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
       { isRead = false, runInTurn = (work) => work() }: RespondOptions = {},
     ): MaybePromise<HttpResponse> {
       if (key === undefined) return runInTurn(() => make(read()));
-      const start = (fault?: Error) => runInTurn(() => makeNow(key, make, fault));
-      if (!isAsked) return findCurrent(key)?.response ?? start();
-      return isRead || entries.get(key) !== undefined ? respondShared(key, start) : start();
+      const start: Start = (fault) => runInTurn(() => makeNow(key, make, fault));
+      if (readChanges === undefined) return findCurrent(key)?.response ?? start();
+      // A key with an entry is that of a read.
+      return isRead || entries.get(key) !== undefined ? respondAsked(key, start) : start();
     },
   };
 }

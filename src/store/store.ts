@@ -179,6 +179,8 @@ export interface Store {
    * processes write too, and the driver has to ask.
    */
   readonly readChanges?: () => Promise<unknown>;
+  /** The number of reads that were sent so far. Present if `readChanges` is. */
+  readonly readsSent?: () => number;
   /** Settles when the store answers; rejects if it does not. */
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */

@@ -107,12 +107,20 @@ it('nothing is cached without bytes for it', async () => {
 
 /** A store that others write to, as a database server is; `fault` ends what it is asked. */
 function newSharedStore() {
-  const state = { number: 0, asked: 0, fault: undefined as Error | undefined };
+  const state = { number: 0, asked: 0, sent: 0, fault: undefined as Error | undefined };
   let last = 0;
-  const { changes, ...rest } = newStore();
+  const { changes, todos, ...rest } = newStore();
+  /** Sends reads at the end of the iteration. */
+  const read: typeof todos.all.read = async (range) => {
+    await nextIteration();
+    state.sent += 1;
+    return todos.all.read(range);
+  };
   const store: Store = {
     ...rest,
+    todos: { ...todos, all: { ...todos.all, read } },
     changes,
+    readsSent: () => state.sent,
     async readChanges() {
       state.asked += 1;
       await Promise.resolve();
@@ -174,8 +182,22 @@ it('equal reads of one turn share their first response, and what may be a mutati
     const both = [1, 2].map(async () => responses.respond('a', make, { isRead }));
     const bodies = (await Promise.all(both)).map(({ body }) => body);
     assert.deepEqual(bodies, expected);
+    await nextIteration();
   }
   assert.equal((await responses.respond('a', make, { isRead: true })).body, '4');
+});
+
+it('what was read before a request came is not its response', async () => {
+  const { state, store } = newSharedStore();
+  const { responses } = open(10_000, store);
+  let made = 0;
+  const make = () => ({ ...jsonTextResponse(200, String((made += 1))), isSingle: true });
+  const ask = async () => (await responses.respond('a', make, { isRead: true })).body;
+  const before = [ask(), ask()];
+  // In the same iteration of the event loop, but after the read of the first two.
+  state.sent += 1;
+  const after = [ask(), ask()];
+  assert.deepEqual(await Promise.all([...before, ...after]), ['1', '1', '2', '2']);
 });
 
 it('a short response is text, a long one bytes', () => {

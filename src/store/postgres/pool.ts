@@ -79,6 +79,8 @@ export class Pool {
   #checking: NodeJS.Timeout | undefined;
   #renewedAt = -Infinity;
   #closed = false;
+  /** Reads so far. None finds less than was committed when it was counted. */
+  reads = 0;
 
   constructor(server: Server, options: PoolOptions) {
     this.#server = server;
@@ -119,6 +121,7 @@ export class Pool {
   #ask(kind: Task['kind'], statement: Statement, askedAt = performance.now()): Promise<Result> {
     if (this.#waiting[kind] >= statementsMax) return Promise.reject(busy());
     if (this.#isLate(askedAt) || this.#closed) return Promise.reject(lost());
+    if (kind === 'read') this.reads += 1;
     return new Promise((resolve, reject) => {
       const repeatable = kind === 'read';
       const task: Task = { statement, kind, askedAt, repeatable, resolve, reject };

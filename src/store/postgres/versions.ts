@@ -19,7 +19,9 @@ const statement = sql`SELECT concat_ws(' ',
   CASE WHEN pg_is_in_recovery() THEN clock_timestamp()::text ELSE pg_current_snapshot()::text END,
   pg_postmaster_start_time(), (pg_control_checkpoint()).checkpoint_lsn) AS seen`;
 
-export function createVersions(pool: Pool): Required<Pick<Store, 'changes' | 'readChanges'>> {
+type Versions = 'changes' | 'readChanges' | 'readsSent';
+
+export function createVersions(pool: Pool): Required<Pick<Store, Versions>> {
   let last = '';
   const changes = new Changes();
 
@@ -36,5 +38,9 @@ export function createVersions(pool: Pool): Required<Pick<Store, 'changes' | 're
     loadMany: async (_, askedAt) => [await read(askedAt)],
     loadOne: (_, askedAt) => read(askedAt),
   });
-  return { changes: () => changes, readChanges: () => ask(undefined) };
+  return {
+    changes: () => changes,
+    readChanges: () => ask(undefined),
+    readsSent: () => pool.reads,
+  };
 }
