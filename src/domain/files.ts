@@ -4,6 +4,7 @@
  */
 
 import { AppError } from '../errors.ts';
+import type { OwnedBuffers } from '../owned-buffers.ts';
 import type { Upload } from '../store/files/uploads.ts';
 
 /** A part of a multipart body that holds a file. */
@@ -13,7 +14,7 @@ interface FilePart {
   /** `type/subtype` in lower case. */
   readonly contentType: string;
   readonly charset: string | undefined;
-  readonly content: AsyncIterable<readonly Buffer[]>;
+  readonly content: AsyncIterable<OwnedBuffers>;
 }
 
 export type ReceivedFile = Awaited<ReturnType<typeof receiveFile>>;

@@ -16,7 +16,7 @@ export interface HandlerDeps extends Access {
   readonly store: Store;
   readonly records: RecordResponses;
   readonly responses: ResponseCache;
-  readonly uploads: Pick<Uploads, 'begin' | 'open' | 'remove'>;
+  readonly uploads: Pick<Uploads, 'begin' | 'list' | 'open' | 'remove'>;
   readonly addComment: AddComment;
   readonly login: Login;
   readonly log: Log;

@@ -55,14 +55,6 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
     }
   };
 
-  const openFile = async (request: HttpRequest): Promise<Opened> => {
-    const snapshot = await uploads.open(request.params['name'] ?? '');
-    const [file] = snapshot.files;
-    if (file !== undefined) return { file, snapshot };
-    void snapshot.release();
-    throw new AppError('not_found', 'There is no file of this name.');
-  };
-
   return {
     uploadSimple: (request) => receive(request, true),
     uploadList: (request) => receive(request, false),
@@ -71,15 +63,24 @@ export function createFileHandlers({ uploads, config, log, createUuid }: FileDep
       const headers = ['Content-Type', `multipart/form-data; boundary=${boundary}`];
       if (method === 'HEAD') return { status: 200, headers, body: Readable.from([]) };
       return andThen(uploads.open(), (snapshot) => {
-        const body = toStream(snapshot, writeMultipart(boundary, toParts(snapshot)));
+        const body = toStream(writeMultipart(boundary, toParts(snapshot)));
+        // Also if the stream is never read.
+        body.once('close', () => void snapshot.release());
         const streamBytesMax = downloadBytesMax + snapshot.files.length * listedFileBytes;
         return { status: 200, headers, body, streamBytesMax };
       });
     },
-    find: async (request) => toFileResponse(request, await openFile(request)),
+    find: async (request) => {
+      const snapshot = await uploads.open(request.params['name'] ?? '');
+      try {
+        return await toFileResponse(request, snapshot);
+      } finally {
+        // What is open can be read after it is removed.
+        void snapshot.release();
+      }
+    },
     remove: async (request) => {
-      const { file, snapshot } = await openFile(request);
-      await snapshot.release();
+      const file = getOne(await uploads.list(request.params['name'] ?? ''));
       checkConditions(request, () => tagOf(file));
       await uploads.remove(file);
       return emptyResponse(204);
@@ -96,46 +97,39 @@ function isFile(partName: string): boolean {
   throw invalidBody([{ pointer: '', message: 'may hold the parts "name" and "part" only' }]);
 }
 
-/** Closes the snapshot when the stream ends, also if it is never read. */
-function toStream(snapshot: Snapshot, content: AsyncIterable<Buffer>): Readable {
-  const options = { objectMode: false, highWaterMark: downloadBytesMax / 4 };
-  return Readable.from(content, options).once('close', () => void snapshot.release());
+function getOne([file]: readonly StoredFile[]): StoredFile {
+  if (file === undefined) throw new AppError('not_found', 'There is no file of this name.');
+  return file;
 }
 
-interface Opened {
-  readonly file: StoredFile;
-  readonly snapshot: Snapshot;
+function toStream(content: AsyncIterable<Buffer>): Readable {
+  return Readable.from(content, { objectMode: false, highWaterMark: downloadBytesMax / 4 });
 }
 
 /** Responds with a file or a range of it (RFC 9110 §14), or 304 if the client has it (§13). */
-async function toFileResponse(request: HttpRequest, { file, snapshot }: Opened) {
+async function toFileResponse(request: HttpRequest, snapshot: Snapshot): Promise<HttpResponse> {
+  const file = getOne(snapshot.files);
   const etag = tagOf(file);
   const headers = ['ETag', etag, 'Cache-Control', 'no-cache', 'Accept-Ranges', 'bytes'];
-  let body: Readable | undefined;
-  try {
-    const conditional = toConditional({ ...emptyResponse(200, headers), etag }, request);
-    if (conditional.status === 304) return emptyResponse(304, headers);
-    const isGet = request.method === 'GET';
-    const isAsked = isGet && (request.header('if-range') ?? etag) === etag;
-    const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
-    const { start, end } = range ?? { start: 0, end: file.size };
-    headers.push('Content-Type', mediaTypeOf(file.storedName));
-    headers.push('Content-Disposition', toDisposition(file.storedName));
-    if (range) headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
-    // Opened before the head is sent.
-    const content = isGet ? await snapshot.read(file, { start, end }) : undefined;
-    if (content) body = toStream(snapshot, content);
-    else if (isGet) throw new AppError('internal_error', 'The stored file is missing on the disk.');
-    return {
-      status: range ? 206 : 200,
-      headers,
-      body: body ?? Readable.from([]), // a response to HEAD has the headers of a stream
-      streamBytes: end - start,
-      streamBytesMax: Math.min(downloadBytesMax, end - start),
-    };
-  } finally {
-    if (body === undefined) void snapshot.release();
-  }
+  const conditional = toConditional({ ...emptyResponse(200, headers), etag }, request);
+  if (conditional.status === 304) return emptyResponse(304, headers);
+  const isGet = request.method === 'GET';
+  const isAsked = isGet && (request.header('if-range') ?? etag) === etag;
+  const range = isAsked ? toByteRange(request.header('range'), file.size) : undefined;
+  const { start, end } = range ?? { start: 0, end: file.size };
+  headers.push('Content-Type', mediaTypeOf(file.storedName));
+  headers.push('Content-Disposition', toDisposition(file.storedName));
+  if (range) headers.push('Content-Range', `bytes ${start}-${end - 1}/${file.size}`);
+  // Opened before the head is sent. A response to HEAD has the headers of a stream.
+  const content = isGet ? await snapshot.read(file, { start, end }) : Readable.from([]);
+  if (!content) throw new AppError('internal_error', 'The stored file is missing on the disk.');
+  return {
+    status: range ? 206 : 200,
+    headers,
+    body: toStream(content),
+    streamBytes: end - start,
+    streamBytesMax: Math.min(downloadBytesMax, end - start),
+  };
 }
 
 /** A file on disk never changes, so that its name can be its tag. */

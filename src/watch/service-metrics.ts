@@ -16,7 +16,7 @@ export interface Readings {
   /** The memory of requests and responses. */
   readonly pool: MemoryPool;
   readonly graphql: () => Readonly<Record<'webSockets' | 'eventStreams' | 'subscriptions', number>>;
-  readonly uploads: () => Pick<Uploads, 'open'>;
+  readonly uploads: () => Pick<Uploads, 'list'>;
   /** What only the process knows: its version, start, connections and memory. */
   readonly process?: ProcessReadings | undefined;
 }
@@ -122,10 +122,8 @@ export function createServiceMetrics(
 const notKnown = { files: Number.NaN, bytes: Number.NaN };
 
 /** Rejects if the index of stored files cannot be read. */
-async function countStored(uploads: Pick<Uploads, 'open'>): Promise<typeof notKnown> {
-  const snapshot = await uploads.open();
-  await snapshot.release();
-  const { files } = snapshot;
+async function countStored(uploads: Pick<Uploads, 'list'>): Promise<typeof notKnown> {
+  const files = await uploads.list();
   return { files: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) };
 }
 

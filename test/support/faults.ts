@@ -34,7 +34,13 @@ function faultOf(subject: unknown): Error | undefined {
 }
 
 function replace(owner: object, name: string, toGuarded: (real: Call) => Call): void {
-  Reflect.set(owner, name, toGuarded(Reflect.get(owner, name) as Call));
+  const real = Reflect.get(owner, name) as Call;
+  const guarded = toGuarded(real);
+  // By these Node's promisify() knows what they call back with.
+  for (const symbol of Object.getOwnPropertySymbols(real)) {
+    Reflect.set(guarded, symbol, Reflect.get(real, symbol));
+  }
+  Reflect.set(owner, name, guarded);
 }
 
 function withCallback(real: Call): Call {

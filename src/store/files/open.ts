@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { codeOf } from '../../errors.ts';
 import { createRunIndex, type DurableFileIndex } from '../file-index.ts';
+import { allow, flushFolder } from '../flush.ts';
 import type { Store } from '../store.ts';
-import { allow, isDayOld, isUpload, syncFolder } from './disk.ts';
+import { isDayOld, isUpload } from './disk.ts';
 import { Uploads, type UploadsOptions } from './uploads.ts';
 
 export interface OpenUploadsOptions extends Omit<UploadsOptions, 'folder' | 'index' | 'isDurable'> {
@@ -60,8 +61,8 @@ function toStartError(path: string): (error: unknown) => never {
 /** Creates a folder that only this user can access, if it does not exist. */
 async function createFolder(directory: string, folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o700 }).catch(allow('EEXIST'));
-  await syncFolder(folder);
-  await syncFolder(directory);
+  await flushFolder(folder);
+  await flushFolder(directory);
 }
 
 /**

@@ -14,6 +14,8 @@ import { join } from 'node:path';
 import { AppError, codeOf, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import { andThen, type MaybePromise } from '../../maybe-promise.ts';
+import type { OwnedBuffers } from '../../owned-buffers.ts';
+import { flushFolder } from '../flush.ts';
 import type { FileIndex, FileLimits, ReplacedFile, StoredFile } from '../file-index.ts';
 import {
   type ByteRange,
@@ -22,11 +24,10 @@ import {
   isDayOld,
   isUpload,
   openContent,
-  openDrain,
-  syncFolder,
   throwAppError,
   writeFile,
 } from './disk.ts';
+import { RetiredFiles } from './retired.ts';
 
 /** The files of one request before they are stored. Call `close()` in any case. */
 export interface Upload {
@@ -34,7 +35,7 @@ export interface Upload {
    * Writes one file as it arrives. Throws `storage_full` if the disk is full, `overloaded` if too
    * many files are open, `unavailable`, and the error of `content`.
    */
-  write(storedName: string, content: AsyncIterable<readonly Buffer[]>): Promise<StoredFile>;
+  write(storedName: string, content: AsyncIterable<OwnedBuffers>): Promise<StoredFile>;
   /**
    * Makes these files visible at one moment; each replaces the file of its name. Throws the errors
    * of `FileIndex.commit`.
@@ -49,10 +50,11 @@ export interface Snapshot {
   readonly files: readonly StoredFile[];
   /**
    * Opens a file, and returns its content or a range of it, which the caller must read or
-   * `return()`. Undefined if the file is missing on the disk, which is logged.
+   * `return()`. Undefined if the file is missing on the disk, which is logged. An open file can be
+   * read although the snapshot was released.
    */
   read(file: StoredFile, range?: ByteRange): Promise<Content | undefined>;
-  /** Lets replaced files be removed. Never rejects. */
+  /** Lets files that were replaced meanwhile be removed. Never rejects. */
   release(): Promise<void>;
 }
 
@@ -69,24 +71,17 @@ export interface UploadsOptions extends FileLimits {
 /** A request that stores files after this time is refused: they could be counted as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
-/** Disk space of an empty file. */
-const emptyFileBytes = 4_096;
-
-/** Files have their names on disk as keys. */
 export class Uploads {
   readonly #options: UploadsOptions;
   readonly #timer: NodeJS.Timeout;
-  readonly #drain = openDrain();
-  /** The numbers of the snapshots that are open, in their order. */
-  readonly #snapshots = new Set<number>();
-  #lastSnapshot = 0;
-  /** Files kept for readers, in the order of their replacement: no later snapshot has them. */
-  readonly #replaced = new Map<string, { readonly bytes: number; readonly snapshot: number }>();
-  #replacedBytes = 0;
+  readonly #retired: RetiredFiles;
   #closed = false;
 
   constructor(options: UploadsOptions) {
     this.#options = options;
+    this.#retired = new RetiredFiles(options);
+    // Readers on other nodes: nobody tells when they end, so the files stay for a day.
+    if (options.isDurable) this.#retired.beginReader();
     this.#timer = setInterval(() => void this.sweep(), sweepMilliseconds).unref();
     void this.sweep();
   }
@@ -103,8 +98,7 @@ export class Uploads {
         const temporaryName = `${createName()}.upload`;
         uncommitted.add(temporaryName);
         try {
-          const options = { isSynced: isDurable, drain: this.#drain };
-          const size = await writeFile(this.#toPath(temporaryName), content, options);
+          const size = await writeFile(this.#toPath(temporaryName), content, isDurable);
           return { storedName, temporaryName, size };
         } catch (error) {
           // If the store was closed, its folder may be gone, which explains the error.
@@ -120,7 +114,7 @@ export class Uploads {
         // Of two files with one name the later one is stored; `close()` removes the other.
         const files = [...new Map(given.map((file) => [file.storedName, file])).values()];
         if (files.length === 0) return;
-        if (isDurable) await syncFolder(folder).catch(throwAppError);
+        if (isDurable) await flushFolder(folder).catch(throwAppError);
         for (const { temporaryName } of files) uncommitted.delete(temporaryName);
         try {
           await this.#retire(await index.commit(files));
@@ -139,12 +133,27 @@ export class Uploads {
   }
 
   /**
-   * Opens a snapshot of all stored files, or of the one with this name; the caller must release it.
-   * Throws `unavailable` if the index is in a database that does not answer.
+   * Lists all stored files, or the one with this name. Throws `unavailable` if the index is in a
+   * database that does not answer.
    */
-  open(storedName?: string): MaybePromise<Snapshot> {
+  list(storedName?: string): MaybePromise<readonly StoredFile[]> {
     this.#checkOpen();
-    return andThen(this.#options.index.list(storedName), (files) => this.#toSnapshot(files));
+    return this.#options.index.list(storedName);
+  }
+
+  /** Lists likewise, and keeps the files on the disk until the caller releases the snapshot. */
+  open(storedName?: string): MaybePromise<Snapshot> {
+    return andThen(this.list(storedName), (files) => {
+      const endReader = this.#retired.beginReader();
+      return {
+        files,
+        read: (file, range) => this.#read(file, range),
+        release: async () => {
+          endReader();
+          await this.#removeRetired();
+        },
+      };
+    });
   }
 
   /** Removes a file; open snapshots keep it. Does nothing if it was replaced or removed. */
@@ -182,63 +191,42 @@ export class Uploads {
     if (!isDurable) await rm(folder, { recursive: true, force: true });
   }
 
-  /**
-   * Removes files that the index does not list any more, or keeps them for their readers. In a
-   * durable store these are on all nodes, and the file is kept for a day.
-   */
+  /** For files that the index does not list any more. */
   async #retire(files: readonly ReplacedFile[]): Promise<void> {
     const now = new Date();
-    for (const { temporaryName: name, size } of files) {
-      if (this.#replaced.has(name)) continue;
-      this.#replaced.set(name, { bytes: size + emptyFileBytes, snapshot: this.#lastSnapshot });
-      this.#replacedBytes += size + emptyFileBytes;
-      // The day begins now. A failure shortens it.
-      if (this.#options.isDurable) {
-        await utimes(this.#toPath(name), now, now).catch(() => undefined);
-      }
+    for (const file of files) {
+      this.#retired.add(file);
+      // The day in a durable store begins now. A failure shortens it.
+      const path = this.#toPath(file.temporaryName);
+      if (this.#options.isDurable) await utimes(path, now, now).catch(() => undefined);
     }
-    await this.#removeReplaced();
+    await this.#removeRetired();
   }
 
-  /** Removes what nobody reads, and the oldest: no more are kept than may be stored. */
-  async #removeReplaced(): Promise<void> {
-    const { filesMax, bytesMax, isDurable } = this.#options;
-    const [oldest = Infinity] = this.#snapshots;
-    for (const [name, { snapshot }] of this.#replaced) {
-      const isRead = isDurable || snapshot >= oldest;
-      if (isRead && this.#replacedBytes <= bytesMax && this.#replaced.size <= filesMax) break;
-      await this.#remove(name);
+  async #removeRetired(): Promise<void> {
+    for (const name of this.#retired.takeUnread()) await this.#remove(name);
+  }
+
+  async #read(
+    file: StoredFile,
+    range = { start: 0, end: file.size },
+  ): Promise<Content | undefined> {
+    const { storedName, temporaryName } = file;
+    try {
+      return await openContent(this.#toPath(temporaryName), range);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      const [current] = await this.#options.index.list(storedName);
+      // A retired file may go before its readers.
+      if (current?.temporaryName !== temporaryName) return undefined;
+      this.#options.log('error', 'stored file missing', { storedName, temporaryName });
+      return undefined;
     }
-  }
-
-  #toSnapshot(files: readonly StoredFile[]): Snapshot {
-    const number = (this.#lastSnapshot += 1);
-    this.#snapshots.add(number);
-    return {
-      files,
-      read: (file, range = { start: 0, end: file.size }) =>
-        openContent(this.#toPath(file.temporaryName), range).catch((error: unknown) => {
-          if (codeOf(error) !== 'ENOENT') throw error;
-          return this.#reportMissing(file);
-        }),
-      release: async () => {
-        if (this.#snapshots.delete(number)) await this.#removeReplaced();
-      },
-    };
-  }
-
-  async #reportMissing({ storedName, temporaryName }: StoredFile): Promise<undefined> {
-    const { index, log } = this.#options;
-    const [current] = await index.list(storedName);
-    // A replaced file can go before its readers: no more are kept than may be stored.
-    if (current?.temporaryName !== temporaryName) return;
-    log('error', 'stored file missing', { storedName, temporaryName });
   }
 
   /** Removes a file from the disk. What cannot be removed now is garbage a day later. */
   async #remove(name: string): Promise<void> {
-    this.#replacedBytes -= this.#replaced.get(name)?.bytes ?? 0;
-    this.#replaced.delete(name);
+    this.#retired.delete(name);
     await unlink(this.#toPath(name)).catch(() => undefined);
   }
 

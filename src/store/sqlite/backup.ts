@@ -2,6 +2,7 @@
 
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { flush, flushFolder } from '../flush.ts';
 import { openToRead } from './database.ts';
 
 /**
@@ -21,7 +22,8 @@ export async function backUpSqlite(from: string, to: string): Promise<void> {
       made.push(name);
     }
     database.prepare('VACUUM INTO ?').run(partial);
-    await sync(partial);
+    // SQLite does not flush the copy to the disk.
+    await flush(partial);
     await rename(partial, path);
   } catch (error) {
     for (const name of made) await rm(name, { force: true });
@@ -29,7 +31,7 @@ export async function backUpSqlite(from: string, to: string): Promise<void> {
   } finally {
     database.close();
   }
-  await sync(dirname(path));
+  await flushFolder(dirname(path));
 }
 
 async function create(path: string): Promise<void> {
@@ -38,15 +40,5 @@ async function create(path: string): Promise<void> {
   } catch (error) {
     const { code = 'unknown fault' } = error as { code?: string };
     throw new Error(`The file ${path} cannot be made (${code}).`, { cause: error });
-  }
-}
-
-/** SQLite does not flush the copy to the disk. */
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
