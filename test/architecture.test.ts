@@ -21,7 +21,9 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const ground = 'maybe-promise owned-buffers memory-pool bounded-map serial scheduler errors'.split(' ');
+const ground = 'maybe-promise owned-buffers memory-pool bounded-map serial scheduler errors'.split(
+  ' ',
+);
 
 /** From the bottom to the top: a room knows only rooms above it in this list. */
 const rooms: Readonly<Record<string, Room>> = {
