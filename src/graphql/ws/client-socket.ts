@@ -75,11 +75,6 @@ export class ClientSocket {
     return new Promise((resolve) => this.#whenTaken(resolve));
   }
 
-  /** Reads no more from a client that does not read: what it asks for would only be queued. */
-  pauseIfBacklogged(): void {
-    if (this.isBacklogged()) this.pause();
-  }
-
   /** Reads no more for now. */
   pause(): void {
     this.#webSocket.pause();

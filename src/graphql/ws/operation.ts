@@ -45,7 +45,7 @@ interface Owner {
 /** Approximate memory of an operation that runs, with its id, in bytes. */
 export const operationBytes = 1_024;
 
-/** R30. */
+/** The client is slow, or events are fast (R30). */
 const slowConsumer: CloseFrame = {
   code: 1013,
   reason: 'The client does not read what it asked for',
@@ -83,40 +83,30 @@ export class SocketOperation implements Subscriber {
    * Resolves when the client has taken the result, or the subscription has begun. Never rejects:
    * every error is sent to the client, and refuses only this operation (R31).
    */
-  async run(
-    request: GraphqlRequest,
-    deps: SocketDeps,
-    viewer: RequestFacts['viewer'],
-  ): Promise<void> {
+  async run(deps: SocketDeps, viewer: RequestFacts['viewer']): Promise<void> {
+    const { request } = this;
     this.request = undefined;
     const { engine, subscriptions } = deps;
     const requestId = deps.createUuid();
     try {
-      const operation = await engine.scheduler.run(() => {
-        if (this.#isOver) return undefined; // stopped while it waited
+      const operation = await engine.scheduler.run((): MaybePromise<Operation | undefined> => {
+        if (this.#isOver || request === undefined) return undefined; // stopped while it waited
         const prepared = engine.prepare(request, requestId);
-        const isJoined = prepared.type === 'subscription' && this.#join(prepared, deps, viewer);
-        return andThen(isJoined, () => prepared);
+        if (prepared.type !== 'subscription') return prepared;
+        // The message is dropped now: only what is executed is kept.
+        this.reservation.set(operationBytes);
+        return andThen(engine.authorize(viewer), (account) => {
+          if (!this.#isOver) this.#leave = subscriptions.join(prepared, this, account);
+          return undefined;
+        });
       });
-      if (operation === undefined || operation.type === 'subscription') return;
-      // A comment that it does not find is an event of the subscriptions before it.
+      if (operation === undefined) return;
+      // A mutation must not publish before the earlier subscriptions of this socket listen.
       await subscriptions.ready();
       await this.#execute(operation, deps, { requestId, viewer, memory: this.memory });
     } catch (error) {
       this.end({ kind: 'refused', errors: toErrors(error, deps.log, requestId) });
     }
-  }
-
-  #join(
-    operation: Operation,
-    { engine, subscriptions }: SocketDeps,
-    viewer: RequestFacts['viewer'],
-  ): MaybePromise<unknown> {
-    // The message is dropped now, but for what is executed.
-    this.reservation.set(operationBytes);
-    return andThen(engine.authorize(viewer), (account) => {
-      if (!this.#isOver) this.#leave = subscriptions.join(operation, this, account);
-    });
   }
 
   /** From now on nothing is sent for this operation: no event and no `complete`. */
@@ -136,14 +126,14 @@ export class SocketOperation implements Subscriber {
 
   /** After an error of this operation the socket stays open. */
   end(ending: Ending): void {
-    if (ending.kind === 'overflow') return this.#owner.close(overflow);
-    if (ending.kind === 'revoked') return this.#owner.close(revoked);
-    if (this.#isOver) return undefined;
-    this.stop();
-    const { id, protocol } = this;
-    const isRefused = ending.kind === 'refused';
-    const last = isRefused ? errorMessage(protocol, id, ending.errors) : completeMessage(id);
-    return this.#owner.client.send(last);
+    const { client } = this.#owner;
+    if (ending.kind === 'overflow') this.#owner.close(overflow);
+    else if (ending.kind === 'revoked') this.#owner.close(revoked);
+    else if (!this.#isOver) {
+      this.stop();
+      if (ending.kind === 'complete') client.send(completeMessage(this.id));
+      else client.send(errorMessage(this.protocol, this.id, ending.errors));
+    }
   }
 
   async #execute(operation: Operation, { engine }: SocketDeps, facts: RequestFacts): Promise<void> {

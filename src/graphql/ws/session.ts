@@ -1,12 +1,34 @@
-/** The protocol state of one socket: initialisation, operations, limits. */
+/**
+ * The protocol state of one socket: initialisation, operations, limits. One subscription from its
+ * first byte to its last, over both protocols (the older one's words in brackets):
+ *
+ *     client sends                   server sends               where
+ *     GET /graphql, Upgrade          101                        upgrade.ts: accept
+ *     connection_init                connection_ack             #init; state: new → ready
+ *     subscribe 1 (start)                                       protocols.ts: decode, #start
+ *                                                               operation.ts: run → subscriptions.join
+ *     (a comment is added)           next 1 (data)              group → operation.next →
+ *                                                               client-socket.ts: deliver
+ *     complete 1 (stop)              – (complete 1)             #stop
+ *     close                          close                      upgrade.ts → end; state: closed
+ *
+ * 1. Messages are read in the order received. One of over 512 bytes waits, as bytes, for a turn of
+ *    the scheduler; until it is read nothing more is read from the socket.
+ * 2. Before the acknowledgement `subscribe` closes the socket in the newer protocol (4401), and
+ *    waits in the older one. Both close it 5 s after the upgrade (4408).
+ * 3. Operations start in the order received: a subscription has joined its group before a mutation
+ *    after it runs. At most 10 queries and mutations run, and none starts while more is queued for
+ *    the client than may be. For example, of 12 queries the 11th starts when the client has taken
+ *    the result of one of the first 10.
+ * 4. A fault of an operation ends this operation (`error`); a fault of the protocol, a client that
+ *    does not read, and too many messages end the socket.
+ */
 
 import { findBefore } from '../../auth/access.ts';
 import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
-import type { RequestFacts } from '../context.ts';
 import { poolIsFull } from '../../http/server/body.ts';
-import type { GraphqlRequest } from '../documents/documents.ts';
 import { toPlainError, toRefusal } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { operationBytes, type SocketDeps, SocketOperation } from './operation.ts';
@@ -93,11 +115,12 @@ export class Session {
 
   #read(bytes: Buffer): void {
     try {
-      this.#act(this.#decode(bytes), bytes.length);
+      this.#obey(this.#decode(bytes), bytes.length);
     } catch (error) {
       this.#fail(error);
     }
-    this.client.pauseIfBacklogged();
+    // What a client that does not read asks for would only be queued.
+    if (this.client.isBacklogged()) this.client.pause();
   }
 
   /** Counts a message, ping or pong. Returns false if the socket was closed: it sends too many. */
@@ -125,7 +148,7 @@ export class Session {
   /** Call it when the client has taken all that was queued: operations that wait may start. */
   drained(): void {
     this.client.resume();
-    this.#startWaiting();
+    void this.#startWaiting();
   }
 
   /** Closes the socket, and resolves when it is gone. */
@@ -148,10 +171,10 @@ export class Session {
   }
 
   /** An internal error closes one socket, and does not end the process. */
-  #fail(error: unknown): void {
+  readonly #fail = (error: unknown): void => {
     this.#deps.log('error', 'websocket failed', { reason: toStack(error) });
     this.close({ code: 1011, reason: 'The server failed' });
-  }
+  };
 
   #decode(bytes: Buffer): ClientMessage {
     try {
@@ -162,7 +185,7 @@ export class Session {
     }
   }
 
-  #act(message: ClientMessage, bytes: number): void {
+  #obey(message: ClientMessage, bytes: number): void {
     switch (message.kind) {
       case 'init':
         return this.#init(message);
@@ -198,7 +221,7 @@ export class Session {
     const authorization = init['Authorization'] ?? init['authorization'];
     if (typeof authorization === 'string') this.#authorization = toStored(authorization);
     this.client.send(connectionAck);
-    this.#startWaiting();
+    void this.#startWaiting();
   }
 
   #start(start: Start, messageBytes: number): void {
@@ -220,7 +243,7 @@ export class Session {
       return this.client.send(errorMessage(protocol, id, [error]));
     }
     this.operations.set(id, new SocketOperation(start, reservation, this));
-    this.#startWaiting();
+    void this.#startWaiting();
   }
 
   #hasRoom(bytes: number): boolean {
@@ -229,45 +252,28 @@ export class Session {
     return this.operations.size < operationsMax && sum <= operationBytesMax;
   }
 
-  #startWaiting(): void {
-    if (this.#state !== 'ready' || this.#isStarting || this.#findWaiting() === undefined) return;
+  /** Returns the first operation that has not started, if one more may run. */
+  #findNext(): SocketOperation | undefined {
+    if (this.#executing >= executingMax || this.client.isBacklogged()) return undefined;
+    return Array.from(this.operations.values()).find(({ request }) => request !== undefined);
+  }
+
+  /** Starts operations that wait. Never rejects. */
+  async #startWaiting(): Promise<void> {
+    if (this.#state !== 'ready' || this.#isStarting) return;
     this.#isStarting = true;
-    this.#startEach().catch((error: unknown) => this.#fail(error));
-  }
-
-  /** Returns the first operation that has not started. */
-  #findWaiting(): SocketOperation | undefined {
-    for (const operation of this.operations.values()) {
-      if (operation.request !== undefined) return operation;
-    }
-    return undefined;
-  }
-
-  /**
-   * Starts the operations that wait. Turns are granted in the order in which they are asked for: a
-   * subscription has joined its topic before a mutation after it runs.
-   */
-  async #startEach(): Promise<void> {
     const findViewer = () => this.#deps.viewerOf({ header: () => this.#authorization });
     const { readsNeedToken } = this.#deps.engine;
-    while (this.#executing < executingMax && !this.client.isBacklogged()) {
+    for (let next = this.#findNext(); next !== undefined; next = this.#findNext()) {
       const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
-      const next = this.#findWaiting();
-      if (next?.request === undefined) break;
-      void this.#run(next, next.request, viewer);
+      this.#executing += 1;
+      const run = next.run(this.#deps, viewer).catch(this.#fail);
+      void run.finally(() => {
+        this.#executing -= 1;
+        void this.#startWaiting();
+      });
     }
     this.#isStarting = false;
-  }
-
-  async #run(
-    operation: SocketOperation,
-    request: GraphqlRequest,
-    viewer: RequestFacts['viewer'],
-  ): Promise<void> {
-    this.#executing += 1;
-    await operation.run(request, this.#deps, viewer);
-    this.#executing -= 1;
-    this.#startWaiting();
   }
 
   #stop(id: string): void {
