@@ -30,7 +30,7 @@ import { openStore } from './store/open.ts';
 import { initialData } from './store/seed.ts';
 import type { Store } from './store/store.ts';
 import { createMonitor } from './watch/monitor.ts';
-import type { LogSecurity, ProcessReadings } from './watch/service-metrics.ts';
+import type { LogSecurity, ProcessReadings, ServiceMetrics } from './watch/service-metrics.ts';
 
 /** Dependencies that tests, or another host program, can replace. */
 export interface AppDeps {
@@ -93,7 +93,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     ...shared,
     uploads,
     ...createComments(store, config.requestMemoryBytesMax * commentShare),
-    ...createLogins(config, store, { ...deps, accounts, security }),
+    ...createLogins(config, store, { ...deps, accounts, security, metrics }),
     ...createResponses(config, store, shared),
     trustedDocuments: await readTrustedDocuments(config.trustedDocuments),
   };
@@ -153,12 +153,14 @@ function listenTo(
 
 interface LoginsDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {
   readonly security: LogSecurity;
+  readonly metrics: ServiceMetrics | undefined;
   /** Of USERS_FILE, or for the demo. */
   readonly accounts: readonly Account[];
 }
 
 /** Who may do what (Spec §5). */
 function createLogins(config: Config, { accounts }: Store, deps: LoginsDeps) {
+  const { requireAuth } = config;
   const secrets = getSecrets(config, deps.log);
   const tokens = createTokens({ secrets, ttlSeconds: config.tokenTtlSeconds, now: deps.now });
   const login = createLogin({
@@ -168,7 +170,7 @@ function createLogins(config: Config, { accounts }: Store, deps: LoginsDeps) {
     limiter: createLoginLimiter(config.loginFailuresMax, deps.monotonicNow),
     checkPassword: createPasswordChecker(loginsWaitingMax, deps.accounts[0]?.passwordHash),
   });
-  return { login, ...createAccess({ tokens, accounts, requireAuth: config.requireAuth }) };
+  return { login, ...createAccess({ tokens, accounts, requireAuth, metrics: deps.metrics }) };
 }
 
 /** R20: without JWT_SECRET, the tokens are signed with a random key that ends with this process. */

@@ -9,6 +9,7 @@ import type { Handler, HttpRequest } from '../http/message.ts';
 import { andThen, type MaybePromise } from '../maybe-promise.ts';
 import type { Account } from '../store/model.ts';
 import type { Store } from '../store/store.ts';
+import type { ServiceMetrics, TokenRefusal } from '../watch/service-metrics.ts';
 import type { Tokens } from './jwt.ts';
 
 type WithHeaders = Pick<HttpRequest, 'header'>;
@@ -17,11 +18,17 @@ interface AccessDeps {
   readonly tokens: Pick<Tokens, 'verify'>;
   readonly accounts: Pick<Store['accounts'], 'find'>;
   readonly requireAuth: Config['requireAuth'];
+  readonly metrics?: Pick<ServiceMetrics, 'tokenRefused'> | undefined;
 }
 
 export type Access = ReturnType<typeof createAccess>;
 
-export function createAccess({ tokens, accounts, requireAuth }: AccessDeps) {
+export function createAccess({ tokens, accounts, requireAuth, metrics }: AccessDeps) {
+  /** Clients get one message for every fault. */
+  const refuse = (fault: TokenRefusal): never => {
+    metrics?.tokenRefused(fault);
+    throw new AppError('invalid_token', 'The access token is not valid or has expired.');
+  };
   /**
    * Returns the account, without a promise if the store does; undefined for a request without an
    * `Authorization` header (R23). Throws `missing_token` for another scheme than bearer, and
@@ -34,8 +41,9 @@ export function createAccess({ tokens, accounts, requireAuth }: AccessDeps) {
     // No token was sent: the response names no error (RFC 6750 §3.1).
     if (scheme === undefined) throw missingToken();
     const claims = tokens.verify(authorization.slice(scheme.length));
+    if (typeof claims === 'string') return refuse(claims);
     // A removed account ends its tokens (R22).
-    return andThen(claims && accounts.find(claims.sub), getAccount);
+    return andThen(accounts.find(claims.sub), (account) => account ?? refuse('account'));
   };
   /** The same, but throws `missing_token` without the header too. */
   const authenticate = (request: WithHeaders): MaybePromise<Account> =>
@@ -79,11 +87,6 @@ const bearerStart = /^bearer(?: +|$)/i;
 function missingToken(): AppError {
   const message = 'This needs an access token: Authorization: Bearer <token>.';
   return new AppError('missing_token', message);
-}
-
-function getAccount(account: Account | undefined): Account {
-  if (account !== undefined) return account;
-  throw new AppError('invalid_token', 'The access token is not valid or has expired.');
 }
 
 /** Finds the viewer before the turn of an operation: what awaits in a turn has lost it. */

@@ -17,6 +17,12 @@ interface Claims {
   readonly exp: number;
 }
 
+/**
+ * Why a token is refused: it is not valid now; no key of this service has signed it; or it is not
+ * a token that this service writes. Clients are told none of this; operators count it.
+ */
+export type TokenFault = 'expired' | 'signature' | 'malformed';
+
 export type Tokens = ReturnType<typeof createTokens>;
 
 interface TokensOptions {
@@ -52,20 +58,17 @@ export function createTokens({ secrets, ttlSeconds, now }: TokensOptions) {
       return `${input}.${toSignature(signing, input)}`;
     },
 
-    /** Returns the claims of a token that is valid now, or undefined for any other token. */
-    verify(token: string): Claims | undefined {
+    /** Returns the claims of a token that is valid now, or why the token is refused. */
+    verify(token: string): Claims | TokenFault {
       const nowSeconds = now().getTime() / 1000;
-      const known = verified.get(token);
-      if (known !== undefined) {
-        if (nowSeconds < known.exp) return known;
-        verified.delete(token);
-        return undefined;
-      }
+      const cached = verified.get(token);
+      if (cached !== undefined) return nowSeconds < cached.exp ? cached : 'expired';
       const claims = readToken(keys, token, nowSeconds);
+      if (typeof claims === 'string') return claims;
       // Upper estimate for a token and its claims, whose texts may take two bytes a character.
       const bytes = 768 + 3 * token.length;
       // Copied, because a slice would keep the header that it was cut out of.
-      if (claims) verified.set(Buffer.from(token).toString(), claims, bytes);
+      verified.set(Buffer.from(token).toString(), claims, bytes);
       return claims;
     },
   };
@@ -79,21 +82,27 @@ function toKeyId(key: KeyObject): string {
   return toSignature(key, 'inkwell key id').slice(0, 8);
 }
 
+/** The key that a token names, and its payload, which is not checked. */
+interface Signed {
+  readonly kid: string | undefined;
+  readonly payload: Buffer;
+}
+
 /**
- * Returns the content of a token in compact form if `key` made its signature, otherwise undefined.
- * The header must be one that this service can have written; `kid` and payload are not checked.
+ * Returns the content of a token in compact form if `key` made its signature, otherwise its fault.
+ * The header must be one that this service can have written; `kid` is not checked.
  */
-export function verifySignature(key: KeyObject, token: string) {
-  if (token.length > tokenLengthMax) return undefined;
-  const [, header, payload, signature] = compactForm.exec(token) ?? [];
-  if (header === undefined || payload === undefined || signature === undefined) return undefined;
+export function verifySignature(key: KeyObject, token: string): Signed | TokenFault {
+  const form = token.length > tokenLengthMax ? null : compactForm.exec(token);
+  if (form === null) return 'malformed';
+  const [header = '', payload = '', signature = ''] = form.slice(1);
   // The text is compared, not the decoded bytes: the last of the 43 characters has two unused bits,
   // so that four different texts decode to the same bytes.
   const expected = Buffer.from(toSignature(key, `${header}.${payload}`));
-  if (!timingSafeEqual(expected, Buffer.from(signature))) return undefined;
+  if (!timingSafeEqual(expected, Buffer.from(signature))) return 'signature';
   const members = parseObject(fromSegment(header));
   const content = fromSegment(payload);
-  if (members === undefined || content === undefined || !isHeader(members)) return undefined;
+  if (members === undefined || content === undefined || !isHeader(members)) return 'malformed';
   return { kid: members['kid'] as string | undefined, payload: content }; // see `isHeader`
 }
 
@@ -108,11 +117,12 @@ const compactForm = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{43})$/;
 function readToken(keys: readonly KeyObject[], token: string, nowSeconds: number) {
   for (const key of keys) {
     const signed = verifySignature(key, token);
-    if (signed === undefined) continue;
-    if (signed.kid !== undefined && signed.kid !== toKeyId(key)) return undefined;
+    if (signed === 'signature') continue;
+    if (typeof signed === 'string') return signed;
+    if (signed.kid !== undefined && signed.kid !== toKeyId(key)) return 'signature';
     return decodeClaims(parseObject(signed.payload), nowSeconds);
   }
-  return undefined;
+  return 'signature';
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -132,12 +142,12 @@ function isHeader({ alg, typ = 'JWT', kid = '', ...others }: Members): boolean {
  * Returns the claims if they are complete and valid now. A token expires at the start of the second
  * `exp`, with no leeway (R22, RFC 7519 §4.1.4). A token with an audience is refused (§4.1.3).
  */
-function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | undefined {
-  if (members === undefined || Object.hasOwn(members, 'aud')) return undefined;
+function decodeClaims(members: Members | undefined, nowSeconds: number): Claims | TokenFault {
+  if (members === undefined || Object.hasOwn(members, 'aud')) return 'malformed';
   const { sub, email, roles, exp, iat = 0, nbf = 0 } = members;
-  if (typeof sub !== 'string' || typeof email !== 'string' || !isStrings(roles)) return undefined;
-  if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return undefined;
-  return nbf <= nowSeconds && nowSeconds < exp ? { sub, email, roles, exp } : undefined;
+  if (typeof sub !== 'string' || typeof email !== 'string' || !isStrings(roles)) return 'malformed';
+  if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return 'malformed';
+  return nbf <= nowSeconds && nowSeconds < exp ? { sub, email, roles, exp } : 'expired';
 }
 
 /** RFC 7519 §2 allows fractions of a second; this service writes and reads whole ones (R22). */

@@ -201,26 +201,21 @@ function getValue(document: Json, { tokens }: JsonPointer): Json {
 export function toMergePatch(body: unknown): Patch {
   const patch = body as Json; // validated by `http/json.ts`
   const apply = (document: Json): Json => {
-    const merged = mergePatch.apply(markNamed(document, patch), markAll(patch));
+    const merged = mergePatch.apply(markNamed(document, patch), markNamed(patch, patch));
     return putMembers(document, patch, merged as Json);
   };
   return { apply, itemsUsed: () => undefined };
 }
 
-/** The patch with marked names. An array is a value: nothing in it is merged. */
-function markAll(patch: Json): Json {
-  if (!isObject(patch)) return patch;
+/**
+ * The members that the patch names, of a document or of the patch itself, with marked names. An
+ * array is a value: nothing in it is merged.
+ */
+function markNamed(value: Json, patch: Json): Json {
+  if (!isObject(value) || !isObject(patch)) return value;
   const marked: Record<string, Json> = {};
-  for (const name in patch) marked[`~${name}`] = markAll(patch[name] as Json);
-  return marked;
-}
-
-/** The members of a document that the patch names, with marked names. */
-function markNamed(document: Json | undefined, patch: Json): Json {
-  const marked: Record<string, Json> = {};
-  if (!isObject(document) || !isObject(patch)) return marked; // what is replaced may be anything
   for (const name in patch) {
-    const named = findChild(document, name);
+    const named = findChild(value, name);
     if (named !== undefined) marked[`~${name}`] = markNamed(named, patch[name] as Json);
   }
   return marked;

@@ -40,10 +40,14 @@ export type Outcome = 'ok' | 'error' | 'refused';
 type DropReason = 'slow_consumer' | 'overflow' | 'failed';
 const dropReasons: readonly DropReason[] = ['slow_consumer', 'overflow', 'failed'];
 
+/** Why a token was refused: its own fault (`auth/jwt.ts`), or that its account was removed. */
+const tokenRefusals = ['expired', 'signature', 'malformed', 'account'] as const;
+export type TokenRefusal = (typeof tokenRefusals)[number];
+
 /** A statement that reads, or a transaction that writes. */
 type StatementKind = 'read' | 'write';
 
-type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
+export type ServiceMetrics = ReturnType<typeof createServiceMetrics>;
 /** What GraphQL counts. */
 export type GraphqlMetrics = Pick<
   ServiceMetrics,
@@ -96,6 +100,11 @@ export function createServiceMetrics(
       'inkwell_security_events_total',
       'Failed and refused logins, and refused origins.',
       { label: 'event', values: securityEvents },
+    ),
+    tokenRefused: metrics.counter(
+      'inkwell_refused_tokens_total',
+      'Refused access tokens, by reason.',
+      { label: 'reason', values: tokenRefusals },
     ),
     /** An operation has run, or a subscription has started. `unknown`: an invalid document. */
     operation: (type: OperationType, outcome: Outcome, milliseconds: number): void =>

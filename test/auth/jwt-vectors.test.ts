@@ -20,13 +20,15 @@ test('the example of RFC 7515 appendix A.1 verifies, and fails once it is change
     'eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.' +
     'eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.' +
     'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
-  assert.deepEqual(JSON.parse(String(verifySignature(key, token)?.payload)), {
+  const signed = verifySignature(key, token);
+  assert.ok(typeof signed !== 'string');
+  assert.deepEqual(JSON.parse(String(signed.payload)), {
     iss: 'joe',
     exp: 1_300_819_380,
     'http://example.com/is_root': true,
   });
-  assert.equal(verifySignature(key, token.replace('eyJpc3Mi', 'eyJpc3Mj')), undefined);
-  assert.equal(verifySignature(createSecretKey(Buffer.alloc(64)), token), undefined);
+  assert.equal(verifySignature(key, token.replace('eyJpc3Mi', 'eyJpc3Mj')), 'signature');
+  assert.equal(verifySignature(createSecretKey(Buffer.alloc(64)), token), 'signature');
 });
 
 interface Vector {
@@ -260,7 +262,7 @@ const invalid: readonly Vector[] = [
 describe('a signature is verified', () => {
   for (const { what, tcIds, token } of valid) {
     it(`${what} (Wycheproof ${tcIds.join(', ')})`, () => {
-      assert.notEqual(verifySignature(key, token), undefined);
+      assert.equal(typeof verifySignature(key, token), 'object');
     });
   }
 });
@@ -268,7 +270,7 @@ describe('a signature is verified', () => {
 describe('a signature is refused', () => {
   for (const { what, tcIds, token } of invalid) {
     it(`${what} (Wycheproof ${tcIds.join(', ')})`, () => {
-      assert.equal(verifySignature(key, token), undefined);
+      assert.equal(typeof verifySignature(key, token), 'string');
     });
   }
 });

@@ -33,6 +33,21 @@ const { username: sub, ...more } = account;
 const goodClaims = { sub, ...more, iat: startSeconds, exp: startSeconds + 60 };
 const goodPayload = JSON.stringify(goodClaims);
 
+type Verified = ReturnType<ReturnType<typeof createTokens>['verify']>;
+
+function claimsOf(verified: Verified): Exclude<Verified, string> {
+  assert.ok(typeof verified !== 'string', 'refused');
+  return verified;
+}
+
+function assertGood(verified: Verified, message = 'refused'): void {
+  assert.ok(typeof verified !== 'string', message);
+}
+
+function assertRefused(verified: Verified, message = 'taken'): void {
+  assert.ok(typeof verified === 'string', message);
+}
+
 test('a token carries name, address and roles, and lives for its time to live', () => {
   const tokens = createOwn();
   const token = tokens.sign(account);
@@ -40,20 +55,20 @@ test('a token carries name, address and roles, and lives for its time to live', 
   const said = { alg: 'HS256', typ: 'JWT', kid: toKeyId(secret) };
   assert.deepEqual(JSON.parse(String(header)), said);
   assert.deepEqual(JSON.parse(String(payload)), goodClaims);
-  const claims = tokens.verify(token);
-  assert.deepEqual([claims?.sub, claims?.email, claims?.roles], Object.values(account));
+  const claims = claimsOf(tokens.verify(token));
+  assert.deepEqual([claims.sub, claims.email, claims.roles], Object.values(account));
 });
 
 test('no token survives the flip of any one bit, also once it is remembered', () => {
   const tokens = createOwn();
   const token = tokens.sign(account);
-  assert.ok(tokens.verify(token));
+  assertGood(tokens.verify(token));
   const bytes = Buffer.from(token, 'latin1');
   for (let bit = 0; bit < bytes.length * 8; bit += 1) {
     const flipped = Buffer.from(bytes);
     const at = bit >> 3;
     flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << (bit & 7)), at);
-    assert.equal(tokens.verify(flipped.toString('latin1')), undefined, `bit ${bit}`);
+    assertRefused(tokens.verify(flipped.toString('latin1')), `bit ${bit}`);
   }
 });
 
@@ -63,7 +78,7 @@ test('a character that only looks like another one in eight bits is another one'
   const wide = (at: number): string =>
     token.slice(0, at) + String.fromCharCode(token.charCodeAt(at) + 256) + token.slice(at + 1);
   for (let at = 0; at < token.length; at += 1) {
-    assert.equal(tokens.verify(wide(at)), undefined, `character ${at}`);
+    assertRefused(tokens.verify(wide(at)), `character ${at}`);
   }
 });
 
@@ -78,24 +93,24 @@ test('text around or inside a token is refused', () => {
     ${header}.${payload}=.${signature} ${header}.${payload}.${signature.slice(0, 42)} ${token}A
   `);
   for (const other of ['', ...changed, ...others]) {
-    assert.equal(tokens.verify(other), undefined, JSON.stringify(other));
+    assertRefused(tokens.verify(other), JSON.stringify(other));
   }
 });
 
 test('segments that are not the one way to write their bytes are refused though signed', () => {
   const tokens = createOwn();
   const header = toSegment('{"alg":"HS256"}');
-  assert.ok(tokens.verify(sign(`${header}.${toSegment(goodPayload)}`)));
+  assertGood(tokens.verify(sign(`${header}.${toSegment(goodPayload)}`)));
   // One byte more than a multiple of three: the last character holds four unused bits.
   const length = goodPayload.length + 3 - ((goodPayload.length + 2) % 3);
   const payload = toSegment(goodPayload.padEnd(length));
-  assert.ok(tokens.verify(sign(`${header}.${payload}`)));
+  assertGood(tokens.verify(sign(`${header}.${payload}`)));
   const loose = payload.replace(/A$/, 'B');
   assert.notEqual(loose, payload);
   assert.equal(Buffer.from(loose, 'base64url').length, length);
-  assert.equal(tokens.verify(sign(`${header}.${loose}`)), undefined);
-  assert.equal(tokens.verify(sign(`${header}.${toSegment(goodPayload)}==`)), undefined);
-  assert.equal(tokens.verify(sign(`${header}\n.${toSegment(goodPayload)}`)), undefined);
+  assertRefused(tokens.verify(sign(`${header}.${loose}`)));
+  assertRefused(tokens.verify(sign(`${header}.${toSegment(goodPayload)}==`)));
+  assertRefused(tokens.verify(sign(`${header}\n.${toSegment(goodPayload)}`)));
 });
 
 const goodHeaders = [
@@ -116,10 +131,10 @@ const badHeaders = words(`
 
 test('only the header of a plain HS256 token is taken', () => {
   const tokens = createOwn();
-  for (const header of goodHeaders) assert.ok(tokens.verify(forge(header, goodPayload)), header);
+  for (const header of goodHeaders) assertGood(tokens.verify(forge(header, goodPayload)), header);
   const notUtf8 = Buffer.from('{"alg":"HS256","kid":"\xff"}', 'latin1');
   for (const header of [...badHeaders, notUtf8]) {
-    assert.equal(tokens.verify(forge(header, goodPayload)), undefined, String(header));
+    assertRefused(tokens.verify(forge(header, goodPayload)), String(header));
   }
 });
 
@@ -130,7 +145,7 @@ test('a key id names the one key that may have signed; without one any key may',
   for (const key of keys) {
     const isTaken = (header: object): boolean => {
       const input = `${toSegment(JSON.stringify(header))}.${toSegment(goodPayload)}`;
-      return tokens.verify(sign(input, key)) !== undefined;
+      return typeof tokens.verify(sign(input, key)) !== 'string';
     };
     assert.ok(isTaken({ alg: 'HS256' }));
     for (const named of keys) {
@@ -172,7 +187,11 @@ test('claims that are missing, odd, too late or too early are refused', () => {
   for (const [isGood, values] of [[true, goodValues] as const, [false, badValues] as const]) {
     for (const [name, value] of toPairs(values)) {
       const token = forge(goodHeader, JSON.stringify({ ...goodClaims, [name]: value }));
-      assert.equal(tokens.verify(token) !== undefined, isGood, `${name} ${JSON.stringify(value)}`);
+      assert.equal(
+        typeof tokens.verify(token) !== 'string',
+        isGood,
+        `${name} ${JSON.stringify(value)}`,
+      );
     }
   }
 });
@@ -197,10 +216,10 @@ test('a payload that is no object, no JSON, no UTF-8 or says a thing twice is re
     Buffer.from(goodPayload.replace('"user"', '"us\xffer"'), 'latin1'),
   ];
   for (const payload of payloads) {
-    assert.equal(tokens.verify(forge(goodHeader, payload)), undefined, String(payload));
+    assertRefused(tokens.verify(forge(goodHeader, payload)), String(payload));
   }
   const escaped = goodPayload.replace('"user"', '"a:\\"b\\\\:\\":"');
-  assert.equal(tokens.verify(forge(goodHeader, escaped))?.sub, 'a:"b\\:":');
+  assert.equal(claimsOf(tokens.verify(forge(goodHeader, escaped))).sub, 'a:"b\\:":');
 });
 
 test('a token of more characters than the limit is refused, one at the limit is not', () => {
@@ -218,8 +237,8 @@ test('a token of more characters than the limit is refused, one at the limit is 
   const above = ofLength(tokenLengthMax + 1);
   assert.equal(atLimit.length, tokenLengthMax);
   assert.ok(above.length > tokenLengthMax);
-  assert.ok(tokens.verify(atLimit));
-  assert.equal(tokens.verify(above), undefined);
+  assertGood(tokens.verify(atLimit));
+  assertRefused(tokens.verify(above));
 });
 
 test('a token that was verified is remembered, within a bound on their memory', () => {
@@ -246,8 +265,30 @@ test('any account comes back out of its token', () => {
   const tokens = createOwn();
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-      const claims = tokens.verify(tokens.sign({ username: text, email: text, roles: [text] }));
-      assert.deepEqual([claims?.sub, claims?.email, claims?.roles], [text, text, [text]]);
+      const claims = claimsOf(
+        tokens.verify(tokens.sign({ username: text, email: text, roles: [text] })),
+      );
+      assert.deepEqual([claims.sub, claims.email, claims.roles], [text, text, [text]]);
     }),
   );
+});
+
+test('a refused token has a fault with a name', () => {
+  const tokens = createOwn();
+  const good = tokens.sign(account);
+  const claims = (others: object): string =>
+    forge(goodHeader, JSON.stringify({ ...goodClaims, ...others }));
+  const other = createTokens({
+    secrets: [Buffer.alloc(32, 9)],
+    ttlSeconds: 60,
+    now: () => new Date(),
+  });
+  const faults = {
+    expired: [claims({ exp: startSeconds }), claims({ nbf: startSeconds + 1 })],
+    signature: [`${good.slice(0, -1)}${good.endsWith('A') ? 'B' : 'A'}`, other.sign(account)],
+    malformed: ['', `${good}x`, 'a'.repeat(5_000), claims({ exp: 'soon' }), claims({ aud: 'b' })],
+  };
+  for (const [fault, refused] of Object.entries(faults)) {
+    for (const token of refused) assert.equal(tokens.verify(token), fault, token);
+  }
 });

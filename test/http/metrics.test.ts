@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
+import { createTokens } from '../../dist/auth/jwt.js';
 import { runProgram } from '../support/program.js';
 import { connectRaw, get } from '../support/raw-client.js';
 import { startServer } from '../support/server.js';
@@ -79,6 +80,30 @@ test('requests are counted by route and status, with no word of a client', async
   assert.equal(await valueOf('inkwell_security_events_total{event="login failed"}'), 1);
   assert.ok((await valueOf('inkwell_request_memory_bytes_max')) > 1e6);
   assert.doesNotMatch(await read(), /secret|NaN|undefined/);
+});
+
+test('refused tokens are counted by reason, and clients are told none', async (t) => {
+  const secret = 'a secret of at least thirty-two bytes';
+  const { main, valueOf } = await start(t, { JWT_SECRET: secret });
+  const signedBy = (key: string, username = 'user', ttlSeconds = 60): string => {
+    const secrets = [Buffer.from(key)] as const;
+    const tokens = createTokens({ secrets, ttlSeconds, now: () => new Date() });
+    return tokens.sign({ username, email: 'user@example.com', roles: [] });
+  };
+  const bodies = new Set<string>();
+  for (const [reason, token] of [
+    ['expired', signedBy(secret, 'user', -1)],
+    ['signature', signedBy('b'.repeat(32))],
+    ['malformed', 'nonsense'],
+    ['account', signedBy(secret, 'gone')],
+  ] as const) {
+    const headers = { Authorization: `Bearer ${token}` };
+    const response = await fetch(`${main}/profile`, { headers });
+    assert.equal(response.status, 401);
+    bodies.add(await response.text());
+    assert.equal(await valueOf(`inkwell_refused_tokens_total{reason="${reason}"}`), 1, reason);
+  }
+  assert.equal(bodies.size, 1);
 });
 
 test('refused bytes and handshakes are counted too', async (t) => {
@@ -176,6 +201,7 @@ test('counters begin with 0, and stored files are shown beside their limits', as
   assert.doesNotMatch(await read(), /store_statement_duration_seconds_count/);
   for (const series of [
     'security_events_total{event="login failed"}',
+    'refused_tokens_total{reason="expired"}',
     'graphql_cached_responses_total{type="query"}',
     'dropped_subscribers_total{reason="slow_consumer"}',
     'stored_files',
