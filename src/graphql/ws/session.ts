@@ -2,15 +2,15 @@
  * The protocol state of one socket: initialisation, operations, limits. One subscription from its
  * first byte to its last, over both protocols (the older one's words in brackets):
  *
- *     client sends                   server sends               where
- *     GET /graphql, Upgrade          101                        upgrade.ts: accept
- *     connection_init                connection_ack             #init; state: new → ready
- *     subscribe 1 (start)                                       protocols.ts: decode, #start
- *                                                               operation.ts: run → subscriptions.join
- *     (a comment is added)           next 1 (data)              group → operation.next →
- *                                                               client-socket.ts: deliver
- *     complete 1 (stop)              – (complete 1)             #stop
- *     close                          close                      upgrade.ts → end; state: closed
+ *     client sends             server sends       where
+ *     GET /graphql, Upgrade    101                upgrade.ts: accept
+ *     connection_init          connection_ack     #init; state: new → ready
+ *     subscribe 1 (start)      –                  protocols.ts: decode; #start;
+ *                                                 operation.ts: run joins a group
+ *     –                        next 1 (data)      for each comment: events/ → operation.ts:
+ *                                                 next → client-socket.ts: deliver
+ *     complete 1 (stop)        – (complete 1)     #stop
+ *     close                    close              upgrade.ts → end; state: closed
  *
  * 1. Messages are read in the order received. One of over 512 bytes waits, as bytes, for a turn of
  *    the scheduler; until it is read nothing more is read from the socket.
