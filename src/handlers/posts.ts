@@ -3,7 +3,6 @@
 import { toId } from '../domain/ids.ts';
 import { readJson } from '../http/json.ts';
 import { emptyResponse, type Handler, type HttpRequest } from '../http/message.ts';
-import type { MaybePromise } from '../maybe-promise.ts';
 import { postStatuses } from '../records/list-query.ts';
 import { getRecord, type ListRoute, type RecordRoute } from '../records/record-responses.ts';
 import type { Post } from '../store/model.ts';
@@ -45,12 +44,15 @@ export function createPostHandlers({ store, viewerOf, checkOwner, records, confi
     await checkOwner(request, post.authorId);
     return post;
   };
-  /** The post is looked up before the body is read. */
   const updateBy =
-    (read: (request: HttpRequest) => MaybePromise<Partial<PostMembers>>): Handler =>
+    (read: (request: HttpRequest) => Promise<Partial<PostMembers>>): Handler =>
     async (request) => {
-      await get(request);
-      const change = await read(request);
+      const refuse = async (error: unknown): Promise<never> => {
+        // That there is no such post is said first.
+        await get(request);
+        throw error;
+      };
+      const change = await read(request).catch(refuse);
       return changeRecord(request, { get, toJson }, (id, expected) =>
         posts.update(id, change, expected),
       );
