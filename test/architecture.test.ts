@@ -132,6 +132,16 @@ describe('the rooms', () => {
     assertNone(sources.flatMap(strangersOf));
   });
 
+  it('stand on the map in the order of the plan', () => {
+    const map = readFileSync(join(projectFolder, 'src/README.md'), 'utf8');
+    const listed = tableOf(sectionOf(map, '## The rooms')).map(([room = '']) => bare(room));
+    const planned = Object.keys(rooms).toReversed();
+    assert.deepEqual(
+      listed.map((room) => room.replace(/\/$|\.ts$/, '')),
+      planned,
+    );
+  });
+
   it('are planned in one direction', () => {
     const order = Object.keys(rooms);
     for (const [name, { uses, types = [] }] of Object.entries(rooms)) {
