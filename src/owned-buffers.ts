@@ -1,7 +1,7 @@
 /**
  * Buffers that change hands, and whose memory is given back before garbage collection.
  *
- * 1. Who hands `OwnedBuffers` over (`http/multipart/read.ts`) keeps no view of their memory.
+ * 1. Who hands `OwnedBuffers` over (`http/multipart/parts.ts`) keeps no view of their memory.
  * 2. Who takes them (`store/files/disk.ts`) may release them: this detaches their memory, so that
  *    every view of it is empty from then on.
  * 3. A buffer that is as long as its ArrayBuffer shares it with no other. Shorter ones are left to

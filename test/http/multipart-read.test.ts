@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import * as fc from 'fast-check';
 import { AppError } from '../../dist/errors.js';
-import { busboyBoundary } from '../../dist/http/multipart/read.js';
+import { busboyBoundary } from '../../dist/http/multipart/parts.js';
 import { withCode } from '../support/errors.js';
 import { cases } from '../support/long.js';
 import {

@@ -41,6 +41,10 @@ export function invalidMultipart(fault: string): AppError {
   return new AppError('invalid_multipart', `The multipart body is not valid: ${fault}.`);
 }
 
+export function tooLarge(what: string, bytesMax: number): AppError {
+  return new AppError('content_too_large', `${what} is larger than ${bytesMax} bytes.`);
+}
+
 /**
  * Parses header lines, without the empty line after them; names are raw UTF-8, as browsers send
  * them. Throws `invalid_multipart`.

@@ -33,69 +33,33 @@ export interface Statement {
 /** Identifies files of this program by their header: "Inkw". */
 const applicationId = 0x49_6e_6b_77;
 
+/** The columns of records that are ordered by the time at which they were stored (R2). */
+const ordered = 'seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE';
+
 /**
  * Each step runs once per file, in this order. Steps are added, never changed; what only older
  * builds use is left out of new files.
  */
 const steps: readonly string[] = [
-  `CREATE TABLE posts (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    content TEXT NOT NULL,
-    status TEXT NOT NULL,
-    created_at TEXT NOT NULL,
-    author_id TEXT
-  ) STRICT;
+  `CREATE TABLE posts (${ordered}, title TEXT NOT NULL, content TEXT NOT NULL,
+    status TEXT NOT NULL, created_at TEXT NOT NULL, author_id TEXT) STRICT;
   CREATE INDEX posts_of_author ON posts (author_id, seq) WHERE author_id IS NOT NULL;
-  CREATE TABLE comments (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    post_id TEXT NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
-    content TEXT NOT NULL,
-    created_at TEXT NOT NULL
-  ) STRICT;
+  CREATE TABLE comments (${ordered}, post_id TEXT NOT NULL REFERENCES posts (id) ON DELETE CASCADE,
+    content TEXT NOT NULL, created_at TEXT NOT NULL) STRICT;
   CREATE INDEX comments_of_post ON comments (post_id, seq);
-  CREATE TABLE authors (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    email TEXT NOT NULL,
-    created_at TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE todos (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    completed INTEGER NOT NULL
-  ) STRICT;
-  CREATE TABLE articles (
-    id INTEGER PRIMARY KEY,
-    document TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE counters (
-    name TEXT PRIMARY KEY,
-    value INTEGER NOT NULL
-  ) STRICT;
+  CREATE TABLE authors (id TEXT PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL,
+    created_at TEXT NOT NULL) STRICT;
+  CREATE TABLE todos (${ordered}, title TEXT NOT NULL, completed INTEGER NOT NULL) STRICT;
+  CREATE TABLE articles (id INTEGER PRIMARY KEY, document TEXT NOT NULL) STRICT;
+  CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
   INSERT INTO counters VALUES ('articles', 0);`,
-  `CREATE TABLE accounts (
-    username TEXT PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    email TEXT NOT NULL,
-    roles TEXT NOT NULL,
-    password_hash TEXT NOT NULL
-  ) STRICT;`,
-  `CREATE TABLE files (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    stored_name TEXT NOT NULL UNIQUE,
-    disk_name TEXT NOT NULL UNIQUE,
-    size INTEGER NOT NULL,
-    change INTEGER NOT NULL
-  ) STRICT;`,
+  `CREATE TABLE accounts (username TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, email TEXT NOT NULL,
+    roles TEXT NOT NULL, password_hash TEXT NOT NULL) STRICT;`,
+  `CREATE TABLE files (seq INTEGER PRIMARY KEY AUTOINCREMENT, stored_name TEXT NOT NULL UNIQUE,
+    disk_name TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, change INTEGER NOT NULL) STRICT;`,
   '', // a table of older builds
-  `CREATE TABLE upload_folder (
-    one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-    id TEXT NOT NULL
-  ) STRICT;`,
+  `CREATE TABLE upload_folder (one INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id TEXT NOT NULL) STRICT;`,
   'CREATE INDEX posts_of_status ON posts (status, seq);',
 ];
 
