@@ -8,9 +8,7 @@ import { type Access, findBefore } from '../auth/access.ts';
 import { AppError } from '../errors.ts';
 import { parseJson } from '../http/json.ts';
 import type { HttpRequest, HttpResponse } from '../http/message.ts';
-import type { ConnectionMemory } from '../memory-pool.ts';
 import type { Observer } from '../http/server/observe.ts';
-import { andThen } from '../maybe-promise.ts';
 import type { TrackedRecords } from '../records/tracked-records.ts';
 import type { MadeResponse, ResponseCache } from '../records/response-cache.ts';
 import type { RequestContext, RequestFacts } from './context.ts';
@@ -26,6 +24,7 @@ import { RequestError, toErrors } from './errors.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
 import {
   decodeBody,
+  invalidRequest,
   negotiateType,
   parseQueryString,
   refusalResponse,
@@ -92,23 +91,38 @@ interface HttpDeps
 const keyBytesMax = 65_536;
 
 export function createHttpEndpoint(deps: HttpDeps) {
-  const run = createRunner(deps);
+  const { config, engine, readsNeedToken } = deps;
+
+  /** Responds from the cache, or when the turn of the request has come. */
+  const respond = async (input: Input): Promise<HttpResponse> => {
+    const findViewer = () => deps.viewerOf(input.request);
+    const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
+    // R36: without a token, a request that is in the cache is refused like any other.
+    const key = readsNeedToken && !isKnown(viewer) ? undefined : input.key;
+    let isCached = true;
+    const make = (records: TrackedRecords): Promise<MadeResponse> => {
+      isCached = false;
+      return respondNow(deps, input, { requestId: input.request.id, viewer, records });
+    };
+    const response = await deps.responses.respond(key, make, { runInTurn: engine.scheduler.run });
+    if (isCached) deps.metrics?.responseFromCache();
+    return response;
+  };
+
   return {
     /** Runs one operation or a batch, given as JSON. */
     async post(request: HttpRequest): Promise<HttpResponse> {
-      const body = await request.readBody(deps.config.bodyBytesMax);
-      const key =
-        body.length <= keyBytesMax
-          ? `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`
-          : undefined;
-      return run({ request, read: () => decodeBody(parseJson(body)), key });
+      const body = await request.readBody(config.bodyBytesMax);
+      const decode = () => decodeBody(parseJson(body));
+      if (body.length > keyBytesMax) return respond({ request, decode });
+      const key = `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`;
+      return respond({ request, decode, key });
     },
     /** Runs one operation or a batch with files, given as a multipart request. */
     async postMultipart(request: HttpRequest): Promise<HttpResponse> {
       const upload = deps.uploads.begin();
       try {
-        const read = await readOperations(request, upload, deps);
-        return await run({ request, read });
+        return await respond({ request, decode: await readOperations(request, upload, deps) });
       } catch (error) {
         return refusalResponse(error, negotiateType(request));
       } finally {
@@ -117,65 +131,54 @@ export function createHttpEndpoint(deps: HttpDeps) {
     },
     /** Runs a query, given as a query string. */
     async get(request: HttpRequest): Promise<HttpResponse> {
-      const response = await run({ request, read: () => decodeQuery(request) });
+      const response = await respond({ request, decode: () => decodeQuery(request) });
       // The response to a GET can be cached, and depends on `Accept`.
       return { ...response, headers: [...response.headers, 'Vary', 'Accept'] };
     },
   };
 }
 
-interface Asked {
+interface Input {
   readonly request: HttpRequest;
-  /** Decodes the request when its turn has come: until then it waits as bytes. */
-  readonly read: () => Requests;
+  /** Called when the turn of the request has come: until then it waits as bytes. */
+  readonly decode: () => Requests;
   /** Requests with equal keys have equal responses until something is written. */
   readonly key?: string | undefined;
 }
 
-/** Runs requests. */
-function createRunner(deps: HttpDeps) {
-  const { engine, responses, readsNeedToken } = deps;
-
-  const runNow = async (
-    { request, read }: Asked,
-    viewer: RequestFacts['viewer'],
-    records: TrackedRecords,
-  ): Promise<MadeResponse> => {
-    const type = negotiateType(request);
-    const readsOnly = request.method !== 'POST';
-    const context = engine.createContext({ requestId: request.id, viewer, records, readsOnly });
-    try {
-      const requests = read();
-      const isOne = !isBatch(requests);
-      if (isOne && wantsEvents(request)) {
-        const { memory } = request;
-        const response = await respondWithEvents(deps, requests, { context, memory });
-        return { ...response, isSingle: true };
-      }
-      const { json, isRepeatable } = isOne
-        ? await runOperation(engine, engine.prepare(requests, request.id), context)
-        : await runBatch(deps, requests, context);
-      return { ...resultResponse(json, type), isSingle: !isRepeatable };
-    } catch (error) {
-      return { ...refusalResponse(error, type), isSingle: true };
-    } finally {
-      context.release();
+/** Decodes, prepares, executes, responds. */
+async function respondNow(
+  deps: HttpDeps,
+  { request, decode }: Input,
+  facts: RequestFacts,
+): Promise<MadeResponse> {
+  const { engine, streams } = deps;
+  const type = negotiateType(request);
+  const asEvents = wantsEvents(request);
+  const context = engine.createContext(facts);
+  try {
+    const requests = decode();
+    if (isBatch(requests)) return resultResponse(await runBatch(deps, requests, context), type);
+    const operation = engine.prepare(requests, request.id);
+    if (asEvents && operation.type === 'subscription') {
+      const account = await engine.authorize(facts.viewer);
+      return toSingle(await streams.open(operation, request.memory, account));
     }
-  };
-  return async (asked: Asked): Promise<HttpResponse> => {
-    const findViewer = () => deps.viewerOf(asked.request);
-    const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
-    // R36: without a token, a request that is in the cache is refused like any other.
-    const key = readsNeedToken && !isKnown(viewer) ? undefined : asked.key;
-    let isOwn = false;
-    const make = (records: TrackedRecords): Promise<MadeResponse> => {
-      isOwn = true;
-      return runNow(asked, viewer, records);
-    };
-    const response = await responses.respond(key, make, { runInTurn: engine.scheduler.run });
-    if (!isOwn) deps.metrics?.responseFromCache();
-    return response;
-  };
+    checkOperation(operation, request.method);
+    const executed = await engine.execute(operation, context);
+    return asEvents ? toSingle(toEvents(executed.json)) : resultResponse(executed, type);
+  } catch (error) {
+    if (!asEvents || !(error instanceof RequestError))
+      return toSingle(refusalResponse(error, type));
+    return toSingle(toEvents(JSON.stringify({ errors: error.errors })));
+  } finally {
+    context.release();
+  }
+}
+
+/** Responses that are not cached. */
+function toSingle(response: HttpResponse): MadeResponse {
+  return { ...response, isSingle: true };
 }
 
 function isKnown(viewer: RequestFacts['viewer']): boolean {
@@ -195,24 +198,17 @@ function isBatch(requests: Requests): requests is Extract<Requests, readonly unk
   return Array.isArray(requests);
 }
 
-/** Throws an AppError for an operation that must not run over this method, and `overloaded`. */
-function runOperation(
-  engine: Engine,
-  operation: Operation,
-  context: RequestContext,
-): Promise<Executed> {
-  if (operation.type === 'subscription') {
-    throw new AppError(
-      'invalid_graphql_request',
-      'A subscription needs a WebSocket at /graphql, or a request for text/event-stream.',
-    );
+/** Throws an AppError for an operation that must not run over this method. */
+function checkOperation({ type }: Operation, method = 'POST'): void {
+  if (type === 'subscription') {
+    const message =
+      'A subscription needs a WebSocket at /graphql, or a request for text/event-stream.';
+    throw invalidRequest(message);
   }
-  if (operation.type === 'mutation' && context.facts.readsOnly === true) {
-    throw new AppError('method_not_allowed', 'A mutation is sent with POST.', {
-      headers: ['Allow', 'POST'],
-    });
+  if (type === 'mutation' && method !== 'POST') {
+    const headers = ['Allow', 'POST'];
+    throw new AppError('method_not_allowed', 'A mutation is sent with POST.', { headers });
   }
-  return engine.execute(operation, context);
 }
 
 /** Runs operations in sequence (R26). An error of one of them is part of its result. */
@@ -227,9 +223,11 @@ export async function runBatch(
   for (const request of requests) {
     try {
       if (request instanceof AppError) throw request;
-      const executed = await engine.scheduler.run(() =>
-        runOperation(engine, engine.prepare(request, requestId), context),
-      );
+      const executed = await engine.scheduler.run(() => {
+        const operation = engine.prepare(request, requestId);
+        checkOperation(operation);
+        return engine.execute(operation, context);
+      });
       texts.push(executed.json);
       isRepeatable &&= executed.isRepeatable;
     } catch (error) {
@@ -238,23 +236,4 @@ export async function runBatch(
     }
   }
   return { json: `[${texts.join(',')}]`, isRepeatable };
-}
-
-/** Runs one operation; a subscription responds with its events as they come. */
-async function respondWithEvents(
-  { engine, streams }: HttpDeps,
-  request: GraphqlRequest,
-  { context, memory }: { readonly context: RequestContext; readonly memory: ConnectionMemory },
-): Promise<HttpResponse> {
-  try {
-    const operation = engine.prepare(request, context.facts.requestId);
-    if (operation.type !== 'subscription') {
-      return toEvents((await runOperation(engine, operation, context)).json);
-    }
-    const account = engine.authorize(context.facts.viewer);
-    return await andThen(account, (found) => streams.open(operation, memory, found));
-  } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
-    return toEvents(JSON.stringify({ errors: error.errors }));
-  }
 }

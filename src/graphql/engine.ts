@@ -22,8 +22,9 @@ import type { MemoryPool } from '../memory-pool.ts';
 import type { GraphqlMetrics, Outcome } from '../watch/service-metrics.ts';
 import type { Account, Comment } from '../store/model.ts';
 import type { Scheduler } from '../scheduler.ts';
+import { createBudgetLimits } from './budget.ts';
 import { type ContextDeps, RequestContext, type RequestFacts } from './context.ts';
-import { createContextLimits } from './context-limits.ts';
+
 import { createDocuments, type GraphqlRequest, type ValidDocument } from './documents/documents.ts';
 import type { TrustedDocuments } from './documents/trusted-documents.ts';
 import {
@@ -78,8 +79,8 @@ export function createEngine(deps: EngineDeps) {
   const schema = createSchema();
   const findDocument = createDocuments(schema, config, deps.trustedDocuments);
   const { toArgs, run } = createExecution(schema);
-  const requestLimits = createContextLimits(config, deps.pool);
-  const eventLimits = createContextLimits(config);
+  const requestLimits = createBudgetLimits(deps, deps.pool);
+  const eventLimits = createBudgetLimits(deps);
 
   const authorize = (viewer: RequestFacts['viewer']): MaybePromise<Account | undefined> =>
     readsNeedToken ? andThen(viewer(), requireAccount) : undefined;
@@ -114,7 +115,8 @@ export function createEngine(deps: EngineDeps) {
       let outcome: Outcome = 'refused';
       context.beginExecution();
       try {
-        const executed = await run(operation, context);
+        const executing = run(operation, context);
+        const executed = isPromise(executing) ? await executing : executing;
         outcome = executed.hasErrors ? 'error' : 'ok';
         return executed;
       } finally {
@@ -163,15 +165,24 @@ function createExecution(schema: GraphQLSchema) {
   };
 
   /** `event`: the root value of a subscription. */
-  const run = async (
+  const run = (
     operation: Operation,
     context: RequestContext,
     event?: unknown,
-  ): Promise<Executed> => {
+  ): MaybePromise<Executed> => {
     const { introspectionObjects: objects } = operation;
     context.charge(objects, objects * introspectionObjectBytes);
     const executing = execute(toArgs(operation, context, event));
-    const executed = isPromise(executing) ? await executing : executing;
+    return isPromise(executing)
+      ? executing.then((executed) => toExecuted(operation, context, executed))
+      : toExecuted(operation, context, executing);
+  };
+
+  const toExecuted = (
+    operation: Operation,
+    context: RequestContext,
+    executed: ExecutionResult,
+  ): Executed => {
     // Beyond the limits the partial result is dropped: all of it is refused.
     context.charge(0, 0);
     const result = toResult(executed, context);

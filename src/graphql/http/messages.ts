@@ -9,7 +9,7 @@ import { isObject, parseJson } from '../../http/json.ts';
 import { negotiate } from '../../http/media-type.ts';
 import type { HttpRequest, HttpResponse } from '../../http/message.ts';
 import { toErrorHeaders } from '../../http/problem.ts';
-import { toJsonBody } from '../../records/response-cache.ts';
+import { type MadeResponse, toJsonBody } from '../../records/response-cache.ts';
 import type { GraphqlRequest } from '../documents/documents.ts';
 import { type GraphqlCode, RequestError, toRefusal } from '../errors.ts';
 import { UploadedFile } from '../schema/scalars.ts';
@@ -159,8 +159,12 @@ const statusOfCode: Readonly<Partial<Record<GraphqlCode, number>>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-export function resultResponse(json: string, type: ResponseType = legacy): HttpResponse {
-  return { status: 200, headers: ['Content-Type', contentTypeOf[type]], body: toJsonBody(json) };
+export function resultResponse(
+  { json, isRepeatable = false }: { readonly json: string; readonly isRepeatable?: boolean },
+  type: ResponseType = legacy,
+): MadeResponse {
+  const headers = ['Content-Type', contentTypeOf[type]];
+  return { status: 200, headers, body: toJsonBody(json), isSingle: !isRepeatable };
 }
 
 /**
@@ -171,7 +175,7 @@ export function resultResponse(json: string, type: ResponseType = legacy): HttpR
 export function refusalResponse(error: unknown, type: ResponseType = legacy): HttpResponse {
   if (error instanceof RequestError) {
     const { errors } = error;
-    const response = resultResponse(JSON.stringify({ errors }), type);
+    const response = resultResponse({ json: JSON.stringify({ errors }) }, type);
     if (type === legacy) return response;
     const { code, retryAfterSeconds } = errors[0]?.extensions ?? {};
     const status = statusOfCode[code ?? 'INTERNAL_SERVER_ERROR'] ?? 400;

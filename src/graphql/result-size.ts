@@ -1,10 +1,16 @@
 /**
- * What records take in a result: objects, and bytes of JSON. Texts are measured only when a result
- * comes near its limit, because that takes as long as making their JSON.
+ * What records take in a result: objects, and bytes of JSON.
+ *
+ * 1. The fields of a record count as 48 bytes each, whatever their name and value.
+ * 2. Titles and contents can have any length. They count as six bytes a character, which is the
+ *    most that one takes in JSON, until that exceeds a limit.
+ * 3. Only then are they measured, because this takes as long as making their JSON.
+ *
+ *     100 posts { id title }, titles of 20 characters: at most 100 * 96 + 2,000 * 6 = 21,600 bytes
+ *     limit 4 MiB: fits, nothing is measured; limit 20,000: the titles are measured, 9,600 bytes
  */
 
 import type { FieldNode, GraphQLResolveInfo } from 'graphql';
-import { isPromise, type MaybePromise } from '../maybe-promise.ts';
 import { collectFields } from './documents/limits.ts';
 
 /** The part of a resolver's `info` that describes its selection. */
@@ -26,17 +32,17 @@ interface Texts {
 
 /** JSON of a field without a long text, and its approximate memory, in bytes. */
 const fieldBytes = 48;
-/** Of these: for what is beside its name. */
+/** The part of these that is not the name. */
 const valueBytes = 41;
-/** Of these: for a short text. */
+/** The part of these that is for a short text. */
 const shortBytes = 32;
 
-/** Selections have a cached shape, because documents are cached and run again. */
+/** Returns a function that finds the shape of a selection. Shapes are cached, as documents are. */
 export function createShapes(): (selection: Selection) => Shape {
-  const known = new WeakMap<FieldNode, Shape>();
+  const cache = new WeakMap<FieldNode, Shape>();
   const shapeOf = (node: FieldNode, fragments: Selection['fragments']): Shape => {
-    const found = known.get(node);
-    if (found !== undefined) return found;
+    const cached = cache.get(node);
+    if (cached !== undefined) return cached;
     const shape = { bytes: 0, titles: 0, contents: 0 };
     const sets = node.selectionSet ? [node.selectionSet] : [];
     for (const [name, [field]] of collectFields(sets, fragments)) {
@@ -44,36 +50,36 @@ export function createShapes(): (selection: Selection) => Shape {
       if (field?.name.value === 'title') shape.titles += 1;
       if (field?.name.value === 'content') shape.contents += 1;
     }
-    known.set(node, shape);
+    cache.set(node, shape);
     return shape;
   };
   return ({ fieldNodes, fragments }) => {
     const [only] = fieldNodes;
     if (only !== undefined && fieldNodes.length === 1) return shapeOf(only, fragments);
-    return fieldNodes
-      .map((node) => shapeOf(node, fragments))
-      .reduce((sum, { bytes, titles, contents }) => ({
-        bytes: sum.bytes + bytes,
-        titles: sum.titles + titles,
-        contents: sum.contents + contents,
-      }));
+    const shapes = fieldNodes.map((node) => shapeOf(node, fragments));
+    return shapes.reduce((sum, { bytes, titles, contents }) => ({
+      bytes: sum.bytes + bytes,
+      titles: sum.titles + titles,
+      contents: sum.contents + contents,
+    }));
   };
 }
 
 /** A character of a text takes at most so many bytes of JSON: `\u0000`, or `ΐ` in upper case. */
 const characterBytesMax = 6;
 
-/** Records of a result, such as those of one list. */
-export class Portion {
+/** The size of some records of a result, such as those of one list. */
+export class ResultSize {
   objects = 0;
   /** JSON in bytes, without the texts that were not measured. */
   bytes = 0;
-  /** Texts of records that were read for this request alone. */
-  recordBytes = 0;
-  /** Approximate memory, with these records. */
+  /** Of a list: the memory that was counted for it … */
   memory = 0;
+  /** … and, as part of that, of records that were read for this request alone. */
+  recordBytes = 0;
+  /** The characters of texts that were not measured, and their records. */
   #length = 0;
-  #unmeasured: { readonly records: readonly Texts[]; readonly shape: Shape }[] = [];
+  #unmeasured: { readonly records: readonly Texts[]; readonly shape: Shape }[] | undefined;
 
   /** The most that its JSON can take. */
   get bytesMax(): number {
@@ -83,32 +89,38 @@ export class Portion {
   add(objects: number, bytes: number): void {
     this.objects += objects;
     this.bytes += bytes;
-    this.memory += bytes;
   }
 
-  /** Adds these texts of records. */
-  addTexts(records: readonly Texts[], shape: Shape): void {
+  /** Adds records with their selected fields. Returns their approximate memory. */
+  addRecords(records: readonly Texts[], shape: Shape): number {
+    const bytes = records.length * shape.bytes;
+    this.add(records.length, bytes);
+    return bytes + this.addTexts(records, shape);
+  }
+
+  /** Adds the selected texts of records. Returns their length. */
+  addTexts(records: readonly Texts[], shape: Shape): number {
     const { titles, contents } = shape;
+    if (titles + contents === 0) return 0;
     let length = 0;
-    for (const record of titles + contents > 0 ? records : []) {
+    for (const record of records) {
       if (titles > 0) length += titles * toText(record.title).length;
       if (contents > 0) length += contents * toText(record.content).length;
     }
-    if (length === 0) return;
     this.#length += length;
-    this.memory += length;
-    this.#unmeasured.push({ records, shape });
+    if (length > 0) (this.#unmeasured ??= []).push({ records, shape });
+    return length;
   }
 
-  addPortion(other: Portion): void {
+  addSize(other: ResultSize): void {
     this.add(other.objects, other.bytes);
     this.#length += other.#length;
-    this.#unmeasured.push(...other.#unmeasured);
+    if (other.#unmeasured) (this.#unmeasured ??= []).push(...other.#unmeasured);
   }
 
   /** Measures the texts, until all takes more than `bytesMax`. Returns the bytes. */
   measure(bytesMax = Number.POSITIVE_INFINITY): number {
-    for (const { records, shape } of this.#unmeasured.splice(0)) {
+    for (const { records, shape } of this.#unmeasured?.splice(0) ?? []) {
       for (const { title, content } of records) {
         if (shape.titles > 0) this.bytes += shape.titles * bytesOf(toText(title), true);
         if (shape.contents > 0) this.bytes += shape.contents * bytesOf(toText(content), false);
@@ -120,12 +132,11 @@ export class Portion {
   }
 }
 
-/** Adds the length of the texts of a record to `sum`. */
-export function addLengths(sum: number, record: object): number {
-  const values = record as Readonly<Record<string, unknown>>; // see `Portion.addTexts`
-  let length = sum;
-  for (const name in values) {
-    if (typeof values[name] === 'string') length += values[name].length;
+/** The characters of all texts of records. */
+export function lengthOf(records: readonly object[]): number {
+  let length = 0;
+  for (const record of records as readonly Readonly<Record<string, unknown>>[]) {
+    for (const name in record) length += toText(record[name]).length;
   }
   return length;
 }
@@ -142,53 +153,4 @@ function bytesOf(text: string, isUpper: boolean): number {
   const isLong = text.length > upperLengthMax;
   const bytes = Buffer.byteLength(JSON.stringify(isUpper && !isLong ? text.toUpperCase() : text));
   return isUpper && isLong ? 3 * bytes : Math.max(0, bytes - shortBytes);
-}
-
-export type Gate = <T>(read: () => MaybePromise<T>) => MaybePromise<T>;
-
-/** Returns a function that calls what it is given, when fewer than `max` of them are unsettled. */
-export function createGate(max: number): Gate {
-  const waiting: (() => void)[] = [];
-  let count = 0;
-  return <T>(read: () => MaybePromise<T>): MaybePromise<T> => {
-    const found = count < max ? read() : turnIn(waiting).then(read);
-    if (!isPromise(found)) return found;
-    count += 1;
-    return found.finally(() => {
-      count -= 1;
-      waiting.shift()?.();
-    });
-  };
-}
-
-function turnIn(waiting: (() => void)[]): Promise<void> {
-  return new Promise((resolve) => void waiting.push(resolve));
-}
-
-/** Places that are held for a time. Each is given in an iteration of the event loop of its own. */
-export function createPlaces(max: number) {
-  const waiting: (() => void)[] = [];
-  let taken = 0;
-  let isScheduled = false;
-  const giveLater = (): void => {
-    if (isScheduled || taken >= max || waiting.length === 0) return;
-    isScheduled = true;
-    setImmediate(() => {
-      isScheduled = false;
-      taken += 1;
-      waiting.shift()?.();
-      giveLater();
-    });
-  };
-  return {
-    take(): Promise<void> {
-      const given = turnIn(waiting);
-      giveLater();
-      return given;
-    },
-    leave: (): void => {
-      taken -= 1;
-      giveLater();
-    },
-  };
 }
