@@ -36,13 +36,13 @@ export function createPlaces(max: number) {
   let wake = (): void => undefined;
   let last = Promise.resolve();
   const give = async (): Promise<void> => {
-    while (free === 0) await new Promise<void>((resolve) => (wake = resolve));
+    if (free === 0) await new Promise<void>((resolve) => (wake = resolve));
     free -= 1;
     await nextIteration();
   };
   return {
     take: (): Promise<void> => (last = last.then(give)),
-    leave(): void {
+    leave: (): void => {
       free += 1;
       wake();
     },

@@ -11,7 +11,7 @@ test('places are given one in an iteration of the event loop, and so many at a t
   const places = createPlaces(2);
   let given = 0;
   for (let count = 0; count < 5; count += 1) void places.take().then(() => (given += 1));
-  await undefined; // the first asks for its iteration
+  await Promise.resolve(); // the first asks for its iteration
   const seen: number[] = [];
   for (let iteration = 0; iteration < 4; iteration += 1) {
     await nextIteration();
