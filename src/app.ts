@@ -148,7 +148,7 @@ function listenTo(
   deps: Pick<ExchangeDeps, 'log' | 'run' | 'cors' | 'observer'>,
 ): Listener {
   const idPrefix = randomBytes(6).toString('base64url');
-  return createListener({ ...createRouter(routes), ...deps, idPrefix });
+  return createListener({ find: createRouter(routes), ...deps, idPrefix });
 }
 
 interface LoginsDeps extends Pick<AppDeps, 'log' | 'now' | 'monotonicNow'> {

@@ -1,11 +1,25 @@
 /**
- * One limit on the memory of all requests while they are served, and two purses. What is given back
- * when a request ends: bodies being received, operations that run, responses that clients have not
- * read. And what has no end in sight: open subscriptions, and requests that wait behind others. The
- * second purse is a small share of its own, and a connection gets a small part of it, so that it
- * never makes the first one short. They only count: what gives memory back from slow clients is the
- * minimum data rate (`http/server/data-rate.ts`), in proportion to what each connection holds.
+ * One limit on the memory of all requests while they are served. It is divided into two purses:
+ *
+ * | purse   | share | what takes from it                                                         |
+ * | ------- | ----- | -------------------------------------------------------------------------- |
+ * | passing | 7/8   | what a request gives back when it ends: its body, operation and response   |
+ * | lasting | 1/8   | what has no end in sight: subscriptions, requests that wait behind others  |
+ *
+ * One reservation gets at most three quarters of what is free in the first purse, so that a large
+ * item leaves memory for small ones. One connection gets at most a 64th of the pool from the
+ * second one. Therefore no number of open subscriptions makes a body or a response short of
+ * memory (R47).
+ *
+ * Example: of a pool of 112 MiB, 98 are in the first purse. A response of 4 MiB reserves 4 of them
+ * until its client has read it. A subscription of 40 KB takes 24 KB from the second purse, because
+ * the first 16 KiB count as part of its connection; its connection may take 1.75 MiB.
+ *
+ * The pool only counts. What gives memory back from slow clients is the minimum data rate
+ * (`http/server/data-rate.ts`), in proportion to what each connection holds.
  */
+
+import { type AppError, overloaded } from './errors.ts';
 
 /** A body, response or queue up to this size is counted as part of its connection. */
 export const uncountedBytesMax = 16_384;
@@ -13,27 +27,22 @@ export const uncountedBytesMax = 16_384;
 /** The pool of ADMIN_PORT: enough for some tens of responses of `/metrics`. */
 export const adminPoolBytes = 4 * 1024 * 1024;
 
-/** One reservation gets at most this share of the free memory: large items leave room for small. */
-const reservationShare = 0.75;
-/** The share of what has no end in sight, and that of one connection in it. */
+const reservationShare = 3 / 4;
 const lastingShare = 1 / 8;
 const connectionShare = 1 / 64;
-/** … and at least, where the pool is small: so many bytes, or this part of the second purse. */
+/** A connection may hold this, or a 32nd if that is less: a 64th of a small pool is too little. */
 const connectionBytesMin = 512 * 1024;
-const connectionPart = 1 / 4;
+const connectionShareMin = 1 / 32;
 
-interface Purse {
-  /** True if a reservation of `held` bytes can be raised by `bytes`. */
-  canGrow(bytes: number, held: number): boolean;
-  /** Counts more bytes or, if negative, fewer. */
-  add(bytes: number): void;
-}
+/** What a reservation takes from. */
+type Purse = Pick<MemoryPool, 'canGrow' | 'add'>;
 
-export class MemoryPool implements Purse {
+/** The first purse, and the sum of both. */
+export class MemoryPool {
   readonly bytesMax: number;
   /** The bytes reserved now, in both purses. `Reservation.set` can raise them above `bytesMax`. */
   bytes = 0;
-  /** Of them, those of what has no end in sight. */
+  /** Of them, those of the second purse. */
   lastingBytes = 0;
 
   constructor(bytesMax: number) {
@@ -54,21 +63,23 @@ export class MemoryPool implements Purse {
     return new Reservation(this, holder);
   }
 
+  /** True if a reservation of `held` bytes can be raised by `bytes`. */
   canGrow(bytes: number, held: number): boolean {
     return held + bytes <= (this.#free + held) * reservationShare;
   }
 
+  /** Counts more bytes or, if negative, fewer. */
   add(bytes: number): void {
     this.bytes += bytes;
   }
 }
 
-/** What one connection holds of a pool. */
-export class ConnectionMemory {
+/** What one connection holds of a pool, and its part of the second purse. */
+export class ConnectionMemory implements Purse {
   /** In both purses, and of what it shares with others, such as events. */
   bytes = 0;
   readonly #pool: MemoryPool;
-  #lasting: LastingPurse | undefined;
+  #lastingBytes = 0;
 
   constructor(pool: MemoryPool) {
     this.#pool = pool;
@@ -81,39 +92,32 @@ export class ConnectionMemory {
 
   /** Like `open`, for what has no end in sight. */
   openLasting(): Reservation {
-    return new Reservation((this.#lasting ??= new LastingPurse(this.#pool)), this);
-  }
-}
-
-/** What one connection holds without an end in sight; the beginning is part of the connection. */
-class LastingPurse implements Purse {
-  readonly #pool: MemoryPool;
-  #bytes = 0;
-
-  constructor(pool: MemoryPool) {
-    this.#pool = pool;
+    return new Reservation(this, this);
   }
 
   canGrow(bytes: number): boolean {
     const { bytesMax, lastingBytes } = this.#pool;
-    const counted = this.#countedAfter(bytes);
+    const counted = countedOf(this.#lastingBytes + bytes);
     if (counted === 0) return true;
-    const others = lastingBytes - this.#countedAfter(0);
-    const all = bytesMax * lastingShare;
-    const least = Math.min(connectionBytesMin, all * connectionPart);
-    return counted <= Math.max(bytesMax * connectionShare, least) && others + counted <= all;
+    const least = Math.min(connectionBytesMin, bytesMax * connectionShareMin);
+    const others = lastingBytes - countedOf(this.#lastingBytes);
+    return (
+      counted <= Math.max(bytesMax * connectionShare, least) &&
+      others + counted <= bytesMax * lastingShare
+    );
   }
 
   add(bytes: number): void {
-    const more = this.#countedAfter(bytes) - this.#countedAfter(0);
-    this.#bytes += bytes;
+    const more = countedOf(this.#lastingBytes + bytes) - countedOf(this.#lastingBytes);
+    this.#lastingBytes += bytes;
     this.#pool.lastingBytes += more;
     this.#pool.add(more);
   }
+}
 
-  #countedAfter(bytes: number): number {
-    return Math.max(0, this.#bytes + bytes - uncountedBytesMax);
-  }
+/** What is not counted as part of the connection. */
+function countedOf(bytes: number): number {
+  return Math.max(0, bytes - uncountedBytesMax);
 }
 
 /** The memory of one body, response, operation or queue. */
@@ -138,7 +142,7 @@ export class Reservation {
     return this.#purse.canGrow(bytes, this.bytes);
   }
 
-  /** Reserves this many more bytes. Returns false, and changes nothing, if there is no room. */
+  /** Reserves this many more bytes. Returns false, and changes nothing, if they are not free. */
   grow(bytes: number): boolean {
     const canGrow = this.canGrow(bytes);
     if (canGrow) this.set(this.bytes + bytes);
@@ -157,4 +161,9 @@ export class Reservation {
   release(): void {
     this.set(0);
   }
+}
+
+/** The pool is full; a later request may succeed. */
+export function poolIsFull(): AppError {
+  return overloaded('The server is serving too much at once.');
 }

@@ -1,11 +1,9 @@
 /**
  * A trie of path segments: static before parameter before wildcard. Only the most specific path is
- * used: if it lacks the method, the result is 405, never the match of another path.
+ * used: if it lacks the method, the result says so, and is never the match of another path.
  *
  * Patterns: `/posts`, `/posts/{id}`, `/graphql-ui/*` (one or more segments, which may be empty).
  */
-
-import { AppError } from './errors.ts';
 
 export type Params = Readonly<Record<string, string>>;
 
@@ -15,71 +13,52 @@ export interface RouteOf<E> {
   readonly endpoint: E;
 }
 
-interface Leaf<E> {
-  readonly methods: Map<string, E>;
-  allow: string;
-}
+/** What the router says of a method and a path. `malformed`: the path has an invalid escape. */
+export type Found<E> =
+  | { readonly kind: 'match'; readonly endpoint: E; readonly params: Params }
+  | { readonly kind: 'method-not-allowed'; readonly allow: string }
+  | { readonly kind: 'not-found' | 'malformed' };
+
+export type Find<E> = (method: string, path: string) => Found<E>;
 
 class Node<E> {
   readonly children = new Map<string, Node<E>>();
   parameter: { readonly name: string; readonly node: Node<E> } | undefined;
-  wildcard: Leaf<E> | undefined;
-  leaf: Leaf<E> | undefined;
+  wildcard: Node<E> | undefined;
+  /** The endpoints of the path that ends here. */
+  readonly methods = new Map<string, E>();
+  allow = '';
 }
 
 /** Names of parameters come from routes, never from requests, so that a plain object is safe. */
 const noParams: Params = Object.freeze({});
 
 interface Match<E> {
-  readonly leaf: Leaf<E>;
+  readonly node: Node<E>;
   readonly params: Params;
 }
 
-export function createRouter<E>(routes: readonly RouteOf<E>[]) {
+/** The returned function takes a percent-encoded path. HEAD matches what GET matches (R9). */
+export function createRouter<E>(routes: readonly RouteOf<E>[]): Find<E> {
   const root = new Node<E>();
   for (const route of routes) insert(root, route);
-  // Paths without parameters are looked up at once, without a walk.
-  const fixed = new Map<string, Match<E>>();
-  for (const { path } of routes) {
-    const found = /[{*]/.test(path) ? undefined : walk(root, path, 1);
-    if (found !== undefined) fixed.set(path, found);
-  }
-
-  const match = (path: string): Match<E> => {
-    if (path.includes('%')) decode(path); // an invalid escape is refused wherever it stands
+  return (method, path) => {
+    // An invalid escape is refused wherever it stands.
+    if (path.includes('%') && !isDecodable(path)) return { kind: 'malformed' };
     const found = walk(root, path, path.indexOf('/') + 1);
-    if (found === undefined) throw new AppError('not_found', 'There is nothing at this path.');
-    return found;
-  };
-
-  /**
-   * `path` is percent-encoded. Both throw `malformed_request` for an invalid percent-escape, and
-   * `not_found` if no route matches.
-   */
-  return {
-    /** HEAD matches what GET matches (R9). Throws `method_not_allowed` too. */
-    find: (method: string, path: string): { readonly endpoint: E; readonly params: Params } => {
-      const { leaf, params } = fixed.get(path) ?? match(path);
-      const endpoint = leaf.methods.get(method === 'HEAD' ? 'GET' : method);
-      if (endpoint !== undefined) return { endpoint, params };
-      const { allow } = leaf;
-      throw new AppError('method_not_allowed', `This resource has ${allow}.`, {
-        headers: ['Allow', allow],
-      });
-    },
-    /** Returns the methods of a path for OPTIONS (R9). */
-    allowed: (path: string): string => (fixed.get(path) ?? match(path)).leaf.allow,
+    if (found === undefined) return { kind: 'not-found' };
+    const { node, params } = found;
+    const endpoint = node.methods.get(method === 'HEAD' ? 'GET' : method);
+    if (endpoint === undefined) return { kind: 'method-not-allowed', allow: node.allow };
+    return { kind: 'match', endpoint, params };
   };
 }
 
-function insert<E>(root: Node<E>, route: RouteOf<E>): void {
+function insert<E>(root: Node<E>, { method, path, endpoint }: RouteOf<E>): void {
   let node = root;
-  for (const segment of route.path.split('/').slice(1)) {
-    if (segment === '*') {
-      node.wildcard = withMethod(node.wildcard, route);
-      return;
-    }
-    if (segment.startsWith('{')) {
+  for (const segment of path.split('/').slice(1)) {
+    if (segment === '*') node = node.wildcard ??= new Node();
+    else if (segment.startsWith('{')) {
       const name = segment.slice(1, -1);
       node.parameter ??= { name, node: new Node() };
       if (node.parameter.name !== name) throw new Error(`Two names for one parameter: ${name}.`);
@@ -90,17 +69,10 @@ function insert<E>(root: Node<E>, route: RouteOf<E>): void {
       node = child;
     }
   }
-  node.leaf = withMethod(node.leaf, route);
-}
-
-function withMethod<E>(leaf: Leaf<E> | undefined, route: RouteOf<E>): Leaf<E> {
-  const grown = leaf ?? { methods: new Map<string, E>(), allow: '' };
-  if (grown.methods.has(route.method)) throw new Error(`Two routes ${route.method} ${route.path}.`);
-  grown.methods.set(route.method, route.endpoint);
-  const methods = [...grown.methods.keys()];
-  if (grown.methods.has('GET')) methods.push('HEAD');
-  grown.allow = [...methods, 'OPTIONS'].join(', ');
-  return grown;
+  const { methods } = node;
+  if (methods.has(method)) throw new Error(`Two routes ${method} ${path}.`);
+  methods.set(method, endpoint);
+  node.allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ');
 }
 
 /**
@@ -108,11 +80,12 @@ function withMethod<E>(leaf: Leaf<E> | undefined, route: RouteOf<E>): Leaf<E> {
  * for a text that is new. The depth of the recursion is bounded by the longest route.
  */
 function walk<E>(node: Node<E>, path: string, at: number): Match<E> | undefined {
-  if (at > path.length) return node.leaf && { leaf: node.leaf, params: noParams };
+  if (at > path.length) return node.methods.size > 0 ? { node, params: noParams } : undefined;
   const slash = path.indexOf('/', at);
   const end = slash === -1 ? path.length : slash;
   const text = path.slice(at, end);
-  const segment = text.includes('%') ? decode(text) : text;
+  // Segments are decoded one by one, so that `%2F` does not become a separator.
+  const segment = text.includes('%') ? decodeURIComponent(text) : text;
   // 1. static
   const next = node.children.get(segment);
   const found = next && walk(next, path, end + 1);
@@ -124,24 +97,22 @@ function walk<E>(node: Node<E>, path: string, at: number): Match<E> | undefined 
       const own: Record<string, string> = {};
       own[node.parameter.name] = segment; // a literal with this name takes twice the time
       const params = rest.params === noParams ? own : { ...rest.params, ...own };
-      return { leaf: rest.leaf, params };
+      return { node: rest.node, params };
     }
   }
   // 3. wildcard
-  return node.wildcard && takeRest(node.wildcard, path.slice(at).split('/').map(decode));
+  if (node.wildcard === undefined) return undefined;
+  const rest = path.slice(at).split('/').map(decodeURIComponent);
+  // An escaped slash cannot be told from a real one after decoding, so it is not matched.
+  if (rest.some((one) => one.includes('/'))) return undefined;
+  return { node: node.wildcard, params: { '*': rest.join('/') } };
 }
 
-/** An escaped slash cannot be told from a real one after decoding, so it is not matched. */
-function takeRest<E>(leaf: Leaf<E>, rest: readonly string[]): Match<E> | undefined {
-  if (rest.some((segment) => segment.includes('/'))) return undefined;
-  return { leaf, params: { '*': rest.join('/') } };
-}
-
-/** Segments are decoded one by one, so that `%2F` does not become a separator. */
-function decode(text: string): string {
+function isDecodable(path: string): boolean {
   try {
-    return decodeURIComponent(text);
+    decodeURIComponent(path);
+    return true;
   } catch {
-    throw new AppError('malformed_request', 'The path holds a percent-escape that is not valid.');
+    return false;
   }
 }

@@ -21,7 +21,7 @@ interface Room {
   readonly types?: readonly string[];
 }
 
-const ground = 'maybe-promise owned-buffers memory-pool bounded-map serial scheduler errors'.split(
+const ground = 'maybe-promise owned-buffers bounded-map serial scheduler errors memory-pool'.split(
   ' ',
 );
 
@@ -30,6 +30,7 @@ const rooms: Readonly<Record<string, Room>> = {
   ...Object.fromEntries(ground.map((file) => [file, { uses: [] }])),
   scheduler: { uses: [], types: ['maybe-promise'] },
   serial: { uses: [], types: ['maybe-promise'] },
+  'memory-pool': { uses: ['errors'] },
   log: { uses: [] },
   settings: { uses: [] },
   config: { uses: ['settings', 'errors'] },

@@ -113,7 +113,10 @@ export function createHttpEndpoint(deps: HttpDeps) {
     /** Runs one operation or a batch, given as JSON. */
     async post(request: HttpRequest): Promise<HttpResponse> {
       const body = await request.readBody(config.bodyBytesMax);
-      const decode = () => decodeBody(parseJson(body));
+      const decode = (): Requests => {
+        request.reserveValues(body);
+        return decodeBody(parseJson(body));
+      };
       if (body.length > keyBytesMax) return respond({ request, decode });
       const key = `POST ${request.header('accept') ?? ''}\n${body.toString('latin1')}`;
       return respond({ request, decode, key });

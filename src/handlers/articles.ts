@@ -48,6 +48,7 @@ export function createArticleHandlers({ store, responses, records, config, run }
     const type = getPatchType(request, types);
     return andThen(loadPatches(), ({ toJsonPatch, toMergePatch }) =>
       andThen(request.readBody(bodyBytesMax), (bytes) => () => {
+        request.reserveValues(bytes);
         const body = parseJson(bytes);
         return type === jsonPatchType ? toJsonPatch(body, bodyBytesMax) : toMergePatch(body);
       }),

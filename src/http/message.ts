@@ -95,8 +95,21 @@ export class HttpRequest {
    */
   decodeBody<T>(bytesMax: number, decode: (bytes: Buffer) => T): MaybePromise<T> {
     return andThen(this.readBody(bytesMax), (bytes) =>
-      bytes.length <= smallBodyBytes ? decode(bytes) : this.#run(() => decode(bytes)),
+      bytes.length <= smallBodyBytes
+        ? decode(bytes)
+        : this.#run(() => {
+            this.reserveValues(bytes);
+            return decode(bytes);
+          }),
     );
+  }
+
+  /**
+   * Reserves the memory of the values of a body that was read. Call it in the turn that parses the
+   * body. Throws `overloaded`.
+   */
+  reserveValues(body: Buffer): void {
+    this.body?.reserveValues(body.length);
   }
 
   /**
@@ -111,7 +124,7 @@ export class HttpRequest {
   /** Returns its memory to the pool. */
   release(): void {
     this.#reservation?.release();
-    this.body?.reservation?.release();
+    this.body?.reservation.release();
   }
 }
 

@@ -145,8 +145,7 @@ async function serve(
   const handler: Handler = (request) =>
     request.path === '/hello' ? textResponse(200, 'hello') : graphql.post(request);
   const listener = createListener({
-    find: () => ({ endpoint: { handler }, params: {} }),
-    allowed: () => '',
+    find: () => ({ kind: 'match', endpoint: { handler }, params: {} }),
     log,
     idPrefix: 'test',
     run: engine.scheduler.run,

@@ -37,7 +37,7 @@ export async function startHttp(
   const log = (level: LogLevel, event: string, facts: LogFacts = {}): void => {
     logged.push({ ...facts, level, event });
   };
-  const router = createRouter(
+  const find = createRouter(
     Object.entries({ 'GET /hello': hello, ...routes }).map(([route, handler]) => {
       const [method = '', path = ''] = route.split(' ');
       return { method, path, endpoint: { handler } };
@@ -45,7 +45,7 @@ export async function startHttp(
   );
   const pool = new MemoryPool(config.requestMemoryBytesMax);
   const { run } = createScheduler();
-  const listener = createListener({ ...router, run, log, idPrefix: 'test', observer });
+  const listener = createListener({ find, run, log, idPrefix: 'test', observer });
   const due = new Set<ServerResponse>();
   const server = new HttpServer({
     listener: {

@@ -28,7 +28,7 @@ import { findBefore } from '../../auth/access.ts';
 import { tokenLengthMax } from '../../auth/jwt.ts';
 import { AppError, toStack } from '../../errors.ts';
 import { isObject, parseJson } from '../../http/json.ts';
-import { poolIsFull } from '../../http/server/body.ts';
+import { poolIsFull } from '../../memory-pool.ts';
 import { toPlainError, toRefusal } from '../errors.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { operationBytes, type SocketDeps, SocketOperation } from './operation.ts';

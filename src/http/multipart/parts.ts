@@ -32,7 +32,7 @@ import { AppError } from '../../errors.ts';
 import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import type { HttpRequest } from '../message.ts';
-import { poolIsFull } from '../server/body.ts';
+import { poolIsFull } from '../../memory-pool.ts';
 import { invalidMultipart, parsePartHead, type PartHead, tooLarge } from './headers.ts';
 
 /**

@@ -1,10 +1,10 @@
 /** Reads a multipart/form-data body, with a function that is called for each part. */
 
-import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
+import { poolIsFull, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import type { HttpRequest } from '../message.ts';
 import { type OwnOrigins, refuseForeign } from '../origins.ts';
-import { append, memoryOf, poolIsFull } from '../server/body.ts';
+import { ArrivedBytes, memoryOf } from '../server/body.ts';
 import { findBoundary, type PartHead, tooLarge } from './headers.ts';
 import { Parts } from './parts.ts';
 
@@ -55,18 +55,14 @@ export async function readPart(
   bytesMax: number,
   reservation: Reservation,
 ): Promise<Buffer> {
-  let space: Buffer = Buffer.alloc(0);
-  let length = 0;
+  const bytes = new ArrivedBytes();
   let reserved = 0;
   for await (const batch of content) {
-    for (const chunk of batch) {
-      space = append(space, length, chunk);
-      length += chunk.length;
-    }
-    if (length > bytesMax) throw tooLarge('A text part', bytesMax);
-    if (length <= uncountedBytesMax) continue;
-    if (!reservation.grow(memoryOf(length) - reserved)) throw poolIsFull();
-    reserved = memoryOf(length);
+    for (const chunk of batch) bytes.append(chunk);
+    if (bytes.length > bytesMax) throw tooLarge('A text part', bytesMax);
+    if (bytes.length <= uncountedBytesMax) continue;
+    if (!reservation.grow(memoryOf(bytes.length) - reserved)) throw poolIsFull();
+    reserved = memoryOf(bytes.length);
   }
-  return space.subarray(0, length);
+  return bytes.take();
 }

@@ -1,9 +1,40 @@
-/** The body of a request: read whole within a limit, or chunk by chunk. */
+/**
+ * The body of a request: read whole within a limit, or chunk by chunk.
+ *
+ * Bytes are received from the beginning, also while the request waits for its place or its handler
+ * for a store. They are copied into one buffer as they arrive: Node would keep each chunk as an
+ * object, and a client can send each byte separately. What becomes of a piece that arrives depends
+ * on who reads:
+ *
+ * | reader      | up to 16 KiB | beyond                              | at the end            |
+ * | ----------- | ------------ | ----------------------------------- | --------------------- |
+ * | nobody yet  | kept         | kept and counted; socket is paused  | kept for the reader   |
+ * | `read`      | kept         | kept, if the pool has memory        | returned whole        |
+ * | `readChunk` | returned     | kept and counted; socket is paused  | returned, then empty  |
+ * | `leave`     | dropped      | dropped                             | dropped               |
+ *
+ * `state` says what Node has delivered:
+ *
+ *     unread ── begin ──▶ whole       the body came in the packets of its head
+ *        └───── begin ──▶ coming ──▶ whole
+ *     coming (a chunked body, from the start)
+ *
+ * Example: a POST of 1 MB in 17 packets while its handler looks up the post. The first packet has
+ * the head and 60 KB: `begin` finds the body incomplete and listens; 60 KB are more than 16 KiB, so
+ * they are counted and the socket is paused. The handler calls `read`: the socket is resumed, and
+ * the reservation grows with the buffer to 2 MB, for the bytes and their text. The turn that parses
+ * the body calls `reserveValues`: 5 MB, until the response was sent.
+ */
 
 import type { IncomingMessage } from 'node:http';
-import { AppError, overloaded } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type ConnectionMemory, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
+import {
+  type ConnectionMemory,
+  poolIsFull,
+  type Reservation,
+  uncountedBytesMax,
+} from '../../memory-pool.ts';
 import type { Message } from './incoming.ts';
 
 /** The client left before its request was complete, or does not read: no response is possible. */
@@ -11,44 +42,72 @@ export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }
 
+/** A body that waits takes its bytes and a text of them. */
+const waitingFactor = 2;
 /**
- * The memory that a JSON body can take: its bytes, its text, and its values. These take up to 22
- * times their text, and 67 bytes each; `jsonValuesMax` limits their number.
+ * The values of a JSON text take up to 22 times its length, and 67 bytes each; `jsonValuesMax`
+ * limits their number.
  */
-export function memoryOf(length: number): number {
-  return 2 * length + Math.min(22 * length, parsedBytesMax);
-}
+const valuesFactor = 22;
+const valuesBytesMax = 3 * 1024 * 1024;
 
-const parsedBytesMax = 3 * 1024 * 1024;
+/** The memory that a JSON body can take: its bytes, its text, and its values. */
+export function memoryOf(length: number): number {
+  return waitingFactor * length + Math.min(valuesFactor * length, valuesBytesMax);
+}
 
 /** Up to this size Node reads the rest of a body, so that the connection can be reused. */
 const restBytesMax = 65_536;
 
 /**
  * Each piece of a body costs as much as a hundred bytes of it, and a packet of 64 KiB can hold ten
- * thousand of one byte. More small ones than this in what is read at once end the connection: who
- * sends so many should send longer ones.
+ * thousand of one byte. More small ones than this in what is read at once end the connection. One
+ * packet is judged, not the body: a client that sends small pieces slowly costs nobody anything.
  */
 const smallPiecesMax = 500;
 const smallPieceBytes = 64;
 
-const noBytes = Buffer.alloc(0);
+/** Bytes that are copied together as they arrive. */
+export class ArrivedBytes {
+  #space: Buffer = Buffer.alloc(0);
+  length = 0;
 
-/**
- * A body that is being received. It is copied together from the start, also while its request
- * waits: Node would keep each chunk as an object, and a client can send each byte separately.
- */
+  /** The memory that it takes. */
+  get capacity(): number {
+    return this.#space.length;
+  }
+
+  append(piece: Buffer): void {
+    const { length } = this;
+    this.length += piece.length;
+    // Most bodies are a single piece, which is not copied.
+    if (length === 0) this.#space = piece;
+    else {
+      // Doubled, so that each byte is copied about twice.
+      const isFull = this.length > this.#space.length;
+      const space = isFull ? Buffer.allocUnsafeSlow(2 * this.length) : this.#space;
+      if (isFull) this.#space.copy(space, 0, 0, length);
+      piece.copy(space, length);
+      this.#space = space;
+    }
+  }
+
+  /** Returns the bytes, and is empty then. */
+  take(): Buffer {
+    const bytes = this.#space.subarray(0, this.length);
+    this.#space = this.#space.subarray(0, 0);
+    this.length = 0;
+    return bytes;
+  }
+}
+
 export class RequestBody {
   /** Memory beyond what counts as part of a connection. Released with the response. */
-  reservation: Reservation | undefined;
-  readonly #memory: ConnectionMemory;
+  readonly reservation: Reservation;
   readonly #incoming: IncomingMessage;
   /** In bytes; not a number for a chunked body. */
   readonly #declaredLength: number;
-  /** What has arrived is at its start. */
-  #space: Buffer = noBytes;
-  #length = 0;
-  /** `unread`: `begin` is to be called, which a chunked body does not need. */
+  readonly #arrived = new ArrivedBytes();
   state: 'unread' | 'coming' | 'whole' = 'unread';
   /** Why no more can be read. */
   #error: Error | undefined;
@@ -56,8 +115,7 @@ export class RequestBody {
   #invite: (() => void) | undefined;
   /** Resumes the reader that waits for more. */
   #wake: (() => void) | undefined;
-  /** Bytes that are received before a handler asks for them; any number while it reads all. */
-  #aheadBytesMax = uncountedBytesMax;
+  #isReadWhole = false;
   #isPaused = false;
   /** True if the connection was ended because the body came in too many pieces. */
   isInPieces = false;
@@ -66,7 +124,7 @@ export class RequestBody {
   #packet = 0;
 
   constructor({ incoming, outgoing, expectation }: Message, memory: ConnectionMemory) {
-    this.#memory = memory;
+    this.reservation = memory.open();
     this.#incoming = incoming;
     this.#declaredLength = Number(incoming.headers['content-length']);
     if (expectation === 'continue') this.#invite = () => outgoing.writeContinue();
@@ -90,10 +148,11 @@ export class RequestBody {
   }
 
   /**
-   * Called when Node has read the packets of this iteration of the event loop. Most bodies arrive
-   * in those of their heads, and are taken in one call: it is faster than the events of a stream.
+   * Receives what arrived once `packetsAreRead`: most bodies arrive in the packets of their heads,
+   * and are taken in one call, which is faster than the events of a stream.
    */
-  begin(): void {
+  async begin(packetsAreRead: Promise<void>): Promise<void> {
+    await packetsAreRead;
     const incoming = this.#incoming;
     if (incoming.socket.destroyed) return;
     if (!incoming.complete) {
@@ -116,13 +175,18 @@ export class RequestBody {
     return this.#takeWhole(bytesMax) ?? this.#readOn(bytesMax);
   }
 
+  /** Reserves what the values of a body that was read can take, in the turn that parses it. */
+  reserveValues(length: number): void {
+    if (length > uncountedBytesMax) this.#reserve(memoryOf(length));
+  }
+
   /** Returns what arrived since the last call; waits if nothing did. Empty at the end. */
   readChunk(): MaybePromise<Buffer> {
     this.#resume();
     if (this.#error !== undefined) throw this.#error;
-    if (this.#length > 0 || this.state === 'whole') {
-      this.reservation?.release();
-      return this.#take();
+    if (this.#arrived.length > 0 || this.state === 'whole') {
+      this.reservation.release();
+      return this.#arrived.take();
     }
     return this.#arrival().then(() => this.readChunk());
   }
@@ -131,7 +195,7 @@ export class RequestBody {
   leave(error: Error = new ClientGone('The body is not read further.')): void {
     if (this.#error !== undefined) return;
     this.#error = error;
-    this.#take();
+    this.#arrived.take();
     if (this.state !== 'whole') {
       this.#resume();
       this.#incoming.resume();
@@ -140,7 +204,7 @@ export class RequestBody {
   }
 
   async #readOn(bytesMax: number): Promise<Buffer> {
-    this.#aheadBytesMax = Infinity;
+    this.#isReadWhole = true;
     this.#resume();
     for (;;) {
       await this.#arrival();
@@ -151,24 +215,20 @@ export class RequestBody {
 
   /** Returns the body if it is whole. If it must not or cannot be read on, leaves it and throws. */
   #takeWhole(bytesMax: number): Buffer | undefined {
-    const length = this.#length;
+    const { length, capacity } = this.#arrived;
     const isWhole = this.state === 'whole';
     if (length > bytesMax) this.leave(tooLarge(bytesMax));
-    else if (length > uncountedBytesMax) {
-      const reservation = (this.reservation ??= this.#memory.open());
-      const missing = (isWhole ? memoryOf(length) : this.#space.length) - reservation.bytes;
-      if (missing > 0 && !reservation.grow(missing)) this.leave(poolIsFull());
-    }
     if (this.#error !== undefined) throw this.#error;
-    return isWhole ? this.#take() : undefined;
+    if (length > uncountedBytesMax) this.#reserve(isWhole ? waitingFactor * length : capacity);
+    return isWhole ? this.#arrived.take() : undefined;
   }
 
-  #take(): Buffer {
-    const space = this.#space;
-    const length = this.#length;
-    this.#space = noBytes;
-    this.#length = 0;
-    return space.length === length ? space : space.subarray(0, length);
+  #reserve(bytes: number): void {
+    const missing = bytes - this.reservation.bytes;
+    if (missing <= 0 || this.reservation.grow(missing)) return;
+    const error = poolIsFull();
+    this.leave(error);
+    throw error;
   }
 
   /** Resolves when more has arrived, or nothing more will. */
@@ -200,13 +260,11 @@ export class RequestBody {
     // Also of a body that is discarded.
     if (piece.length < smallPieceBytes) this.#countSmall();
     if (this.#error !== undefined) return;
-    this.#space = append(this.#space, this.#length, piece);
-    this.#length += piece.length;
+    this.#arrived.append(piece);
     this.#wake?.();
-    if (this.#length <= this.#aheadBytesMax) return;
+    if (this.#isReadWhole || this.#arrived.length <= uncountedBytesMax) return;
     // What no handler has asked for yet is in memory already, and cannot be refused.
-    this.reservation ??= this.#memory.open();
-    this.reservation.set(this.#space.length);
+    this.reservation.set(this.#arrived.capacity);
     if (this.#isPaused) return;
     this.#isPaused = true;
     // Deferred: after each chunk, Node 20 resumes the socket in a tick of its own.
@@ -218,20 +276,12 @@ export class RequestBody {
   }
 
   #countSmall(): void {
-    const { bytesRead } = this.#incoming.socket;
-    if (bytesRead !== this.#packet) this.#smallPieces = 0;
-    this.#packet = bytesRead;
-    this.#smallPieces += 1;
-    if (this.#smallPieces > smallPiecesMax) this.#refusePieces();
-  }
-
-  #refusePieces(): void {
-    const incoming = this.#incoming;
-    // What Node sets for a body that nobody wants (`_http_common.js` of Node 20 to 24): the pieces
-    // of the rest of the packet do not enter the stream, which is half of their cost.
-    Object.assign(incoming, { _dumped: true });
+    const { socket } = this.#incoming;
+    this.#smallPieces = socket.bytesRead === this.#packet ? this.#smallPieces + 1 : 1;
+    this.#packet = socket.bytesRead;
+    if (this.#smallPieces <= smallPiecesMax || this.isInPieces) return;
     this.isInPieces = true;
-    incoming.socket.destroy();
+    socket.destroy();
     this.leave(new ClientGone('The body comes in too many small pieces.'));
   }
 
@@ -244,25 +294,4 @@ export class RequestBody {
 
 function tooLarge(bytesMax: number): AppError {
   return new AppError('content_too_large', `The body has more than ${bytesMax} bytes.`);
-}
-
-/** The pool is full; a later request may succeed. */
-export function poolIsFull(): AppError {
-  return overloaded('The server is serving too much at once.');
-}
-
-/**
- * Returns a buffer with `piece` after the first `length` bytes of `space`, which it is if there is
- * room. A client can send each byte separately, and each chunk would take about 250 bytes in
- * addition to its own.
- */
-export function append(space: Buffer, length: number, piece: Buffer): Buffer {
-  // Most bodies are a single chunk, which is not copied.
-  if (length === 0) return piece;
-  const end = length + piece.length;
-  // Doubled, so that each byte is copied about twice.
-  const grown = end <= space.length ? space : Buffer.allocUnsafeSlow(2 * end);
-  if (grown !== space) space.copy(grown, 0, 0, length);
-  piece.copy(grown, length);
-  return grown;
 }

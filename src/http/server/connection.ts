@@ -1,6 +1,25 @@
-/** One connection: the turns of its requests, what it holds, and whether its client is too slow. */
+/**
+ * One connection: the order of its requests, what it holds, and whether its client is too slow.
+ *
+ * Requests run one after the other (RFC 9112 §9.3.2, R33). Node parses all requests of a packet at
+ * once, and gives the socket to a response when the one before it was written completely: then the
+ * next request starts. Two requests in one packet, A and B:
+ *
+ *     Node     request A   request B            A is written: B gets the socket
+ *     A        runs ────────────────── responds
+ *     B                    waits ────────────────────────────── setImmediate ── runs ── responds
+ *     socket   flowing     paused ───────────────────────────── resumed
+ *
+ * 1. `enqueue` is called for each request as Node emits it. The response of A has the socket, so A
+ *    runs at once; B waits, and the socket is paused, so that few requests wait.
+ * 2. A request that waits takes from the purse of what has no end in sight: A may be a stream. If
+ *    that purse is empty, the connection ends.
+ * 3. If A's response ends the connection, the socket never reaches B, which is dropped with it.
+ * 4. Invalid bytes, an upgrade and CONNECT wait for the responses before them (`afterResponses`).
+ *    Invalid bytes in the body of B are answered in the place of B (`replacePending`).
+ */
 
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { AppError } from '../../errors.ts';
 import { ConnectionMemory, type MemoryPool, uncountedBytesMax } from '../../memory-pool.ts';
@@ -16,24 +35,16 @@ const waitingBodyBytes = 65_536;
 /** Requests in one packet that take some milliseconds to read. */
 const costlyRequests = 100;
 
-/**
- * One connection. Its requests run one after the other, in their order: each starts when the
- * response before it was written completely (RFC 9112 §9.3.2, R33).
- */
 export class Connection {
   readonly socket: Socket;
   /** What it holds of the pool. */
   readonly memory: ConnectionMemory;
-  /** The requests that wait, without what was received of their bodies. */
-  readonly #waitingMemory;
   /** True when the socket no longer carries HTTP. */
   isUpgraded = false;
   /** True when invalid bytes were received; they are refused once. */
   isRefused = false;
-  /** True when a response was begun that ends the connection: what waits is never looked at. */
-  #isEnding = false;
-  /** True when more requests came than may wait. */
-  #isOverfull = false;
+  /** True if it was ended for a packet with too many requests that wait. */
+  #hasTooMany = false;
   /** The response to the last request received, and the body of that request. */
   #last: ServerResponse | undefined;
   #body: RequestBody | undefined;
@@ -41,6 +52,8 @@ export class Connection {
   #current: ServerResponse | undefined;
   /** What ends the wait of each request that waits. */
   readonly #waiting = new Set<() => void>();
+  /** Their memory, without what was received of their bodies. */
+  readonly #waitingMemory;
   readonly #deadline = new ProgressDeadline();
 
   constructor(socket: Socket, pool: MemoryPool) {
@@ -57,8 +70,7 @@ export class Connection {
 
   /** True if it was ended for a packet with too many requests, or pieces of a body. */
   get isCostly(): boolean {
-    const hasMany = this.#waiting.size >= costlyRequests;
-    return (this.#isOverfull && hasMany) || this.#body?.isInPieces === true;
+    return this.#hasTooMany || this.#body?.isInPieces === true;
   }
 
   /** Call it once a second. Closes the connection of a client that is too slow. */
@@ -66,10 +78,8 @@ export class Connection {
     const { socket } = this;
     const due = this.#due;
     const bytes = due === 'body' ? socket.bytesRead : socket.bytesWritten - socket.writableLength;
-    const hasPassed = this.#deadline.hasPassed(due, bytes, {
-      held: this.memory.bytes,
-      secondsMax: idleSecondsMax,
-    });
+    const hold = { held: this.memory.bytes, secondsMax: idleSecondsMax };
+    const hasPassed = this.#deadline.hasPassed(due, bytes, hold);
     if (due === 'nothing') {
       this.#last = undefined;
       this.#current = undefined;
@@ -98,86 +108,78 @@ export class Connection {
   }
 
   /**
-   * Returns undefined if the request may start now, or a promise that is fulfilled at its turn, or
+   * Returns undefined if the request may start now, or a promise that is fulfilled when it may, or
    * when the socket is closed before. `body`: of the request.
    */
-  turn(outgoing: ServerResponse, body: RequestBody | undefined): Promise<void> | undefined {
+  enqueue(outgoing: ServerResponse, body: RequestBody | undefined): Promise<void> | undefined {
     this.#last = outgoing;
     this.#body = body;
-    // Node assigns the socket to a response when the one before it was written completely.
     if (outgoing.socket === null) return this.#wait(outgoing);
     this.#current = outgoing;
     return undefined;
   }
 
   /**
-   * Call it when the head of a stream was written. If it ends the connection, what is pipelined
-   * behind it is never answered (R33). Node keeps that until the connection ends: more than counts
-   * as part of it ends it now, because a stream may have no end.
+   * Call it when the head of a stream was written. If the stream ends the connection, Node keeps
+   * what waits behind it for as long as it lasts: more than counts as part of a connection ends the
+   * connection now.
    */
-  streams({ shouldKeepAlive }: ServerResponse): void {
-    this.#isEnding ||= !shouldKeepAlive;
+  beginStream(): void {
     if (this.#isEnding && this.#waitingMemory.bytes > uncountedBytesMax) this.socket.destroy();
+  }
+
+  /** True while a response is written that ends the connection. */
+  get #isEnding(): boolean {
+    return this.#current?.headersSent === true && !this.#current.shouldKeepAlive;
   }
 
   /** Calls `act` when all pending responses are sent; never, if one ends the connection. */
   afterResponses(act: () => void): void {
-    const { pending } = this;
-    if (pending === undefined) act();
-    else {
-      pending.once('close', () => {
-        if (this.socket.writable) act();
-      });
+    const { pending, socket } = this;
+    if (pending === undefined) {
+      act();
+      return;
     }
-  }
-
-  /**
-   * Like `afterResponses`, after Node has detached the socket (upgrade, CONNECT): the pending
-   * responses still need its `drain` events.
-   */
-  afterResponsesDetached(act: () => void): void {
-    const { socket } = this;
+    // Node has detached the socket after an upgrade or CONNECT, and responses need its events.
     const tell = (): void => void this.#current?.emit('drain');
     socket.on('drain', tell);
-    this.afterResponses(() => {
+    pending.once('close', () => {
       socket.off('drain', tell);
-      act();
+      if (socket.writable) act();
     });
   }
 
-  /** After invalid bytes in the last request: replaces its `run` by `act` if it still waits. */
+  /** After invalid bytes in the last request: calls `act` in its place if it still waits. */
   replacePending(act: () => void): void {
     const { pending } = this;
     if (pending?.socket === null) {
       pending.removeAllListeners('socket');
-      this.#runAtTurn(pending, act);
+      this.#whenFirst(pending, act);
     } else act();
   }
 
   #wait(outgoing: ServerResponse): Promise<void> {
-    const { req } = outgoing;
-    const headerBytes = (req.rawHeaders.length / 2) * waitingHeaderBytes;
-    const declared = Number(req.headers['content-length']) || waitingBodyBytes;
-    const bodyBytes = hasBody(req) ? Math.min(declared, waitingBodyBytes) : 0;
-    const bytes = waitingRequestBytes + headerBytes + bodyBytes;
-    const reservation = this.#waitingMemory;
-    const hasRoom = !this.#isEnding || reservation.bytes + bytes <= uncountedBytesMax;
-    this.#isOverfull = !hasRoom || !reservation.grow(bytes);
-    if (this.#isOverfull) this.socket.destroy();
-    else this.socket.pause();
+    const bytes = waitingBytesOf(outgoing.req);
+    const memory = this.#waitingMemory;
+    const mayWait = !this.#isEnding || memory.bytes + bytes <= uncountedBytesMax;
+    if (mayWait && memory.grow(bytes)) this.socket.pause();
+    else {
+      this.#hasTooMany = this.#waiting.size >= costlyRequests;
+      this.socket.destroy();
+    }
     return new Promise((resolve) => {
       this.#waiting.add(resolve);
-      this.#runAtTurn(outgoing, () => {
+      this.#whenFirst(outgoing, () => {
         this.#waiting.delete(resolve);
-        reservation.set(reservation.bytes - bytes);
+        memory.set(memory.bytes - bytes);
         if (this.#waiting.size === 0 && this.#body?.isHeldBack !== true) this.socket.resume();
         resolve();
       });
     });
   }
 
-  /** Runs in a later iteration of the event loop, so that other connections run in between. */
-  #runAtTurn(outgoing: ServerResponse, run: () => void): void {
+  /** Calls `run` in a later iteration of the event loop: other connections run in between. */
+  #whenFirst(outgoing: ServerResponse, run: () => void): void {
     outgoing.once('socket', () => {
       this.#current = outgoing;
       setImmediate(() => {
@@ -185,4 +187,11 @@ export class Connection {
       });
     });
   }
+}
+
+function waitingBytesOf(incoming: IncomingMessage): number {
+  const { rawHeaders, headers } = incoming;
+  const declared = Number(headers['content-length']) || waitingBodyBytes;
+  const bodyBytes = hasBody(incoming) ? Math.min(declared, waitingBodyBytes) : 0;
+  return waitingRequestBytes + (rawHeaders.length / 2) * waitingHeaderBytes + bodyBytes;
 }

@@ -1,6 +1,6 @@
 /**
- * The exchange of a request and its response: the connection's turn, the arrival of the body, the
- * head, the route, the handler, and the sending.
+ * The exchange of a request and its response: the order on the connection, the arrival of the body,
+ * the head, the route, the handler, and the sending.
  */
 
 import type { Socket } from 'node:net';
@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { AppError } from '../../errors.ts';
 import { isPromise, type MaybePromise } from '../../maybe-promise.ts';
-import type { createRouter } from '../../router.ts';
+import type { Find, Found } from '../../router.ts';
 import type { RunInTurn } from '../../scheduler.ts';
 import { negotiate } from '../media-type.ts';
 import { emptyResponse, type Endpoint, HttpRequest, type HttpResponse } from '../message.ts';
@@ -20,12 +20,15 @@ import { clientLeftStatus, observeAtOnce } from './observe.ts';
 import { endWithProblem } from './raw-response.ts';
 import { createResponseBatch, createSend, type SendDeps } from './send.ts';
 
-export interface ExchangeDeps extends SendDeps, ReturnType<typeof createRouter<Endpoint>> {
+export interface ExchangeDeps extends SendDeps {
+  readonly find: Find<Endpoint>;
   /** The first part of every request id of this process. */
   readonly idPrefix: string;
   /** Calls work that a client can make long. */
   readonly run: RunInTurn;
 }
+
+type NoMatch = Exclude<Found<Endpoint>, { kind: 'match' }>;
 
 /** What is observed of bytes that are not a request. */
 const noRequest = { method: '', endpoint: undefined, header: () => undefined };
@@ -42,29 +45,27 @@ export function createListener(deps: ExchangeDeps) {
   };
   const send = createSend(state);
   const batch = createResponseBatch(send);
-  /** Fulfilled when Node has read the packets of this iteration of the event loop. */
   let packetsAreRead: Promise<void> | undefined;
+  /** Fulfilled when Node has read the packets of this iteration of the event loop. */
+  const afterPackets = (): Promise<void> => {
+    if (packetsAreRead === undefined) {
+      packetsAreRead = immediate().then(() => (packetsAreRead = undefined));
+      setImmediate(batch.flush); // when those who wait have run
+    }
+    return packetsAreRead;
+  };
 
   return {
-    /** Responds to a request when it is its turn on the connection. */
+    /** Responds to a request when those before it on the connection have their responses. */
     async respond(connection: Connection, message: Message): Promise<void> {
       const { incoming, outgoing } = message;
       // The last response ended the connection; what follows until it is closed is ignored.
       if (!incoming.socket.writable) return;
       const body = hasBody(incoming) ? new RequestBody(message, connection.memory) : undefined;
-      const turn = connection.turn(outgoing, body);
-      if (body?.state === 'unread') {
-        // Most bodies arrive in the packets of their heads, and need not be waited for.
-        if (packetsAreRead === undefined) {
-          packetsAreRead = immediate();
-          setImmediate(batch.flush); // when those who wait have run
-        }
-        await packetsAreRead;
-        packetsAreRead = undefined;
-        body.begin();
-      }
-      if (turn !== undefined) await turn;
-      if (incoming.socket.destroyed) return body?.reservation?.release();
+      const wait = connection.enqueue(outgoing, body);
+      if (body?.state === 'unread') await body.begin(afterPackets());
+      if (wait !== undefined) await wait;
+      if (incoming.socket.destroyed) return body?.reservation.release();
       const request = new HttpRequest(nextId(), message, { body, run, memory: connection.memory });
       observer?.begin();
       let response: HttpResponse;
@@ -81,7 +82,7 @@ export function createListener(deps: ExchangeDeps) {
       // A stream can fail at any time, and a stopping server may end the connection.
       if (state.closing || response.body instanceof Readable) send(request, response);
       else batch.send(request, response);
-      if (response.body instanceof Readable) connection.streams(outgoing);
+      if (response.body instanceof Readable) connection.beginStream();
     },
     /** Answers bytes that are not a request, and ends the connection. */
     refuse(socket: Socket, error: AppError): void {
@@ -107,7 +108,7 @@ export function createListener(deps: ExchangeDeps) {
 function dispatch(
   request: HttpRequest,
   { incoming, expectation }: Message,
-  { draining, cors, find, allowed }: ExchangeDeps & { readonly draining: boolean },
+  { draining, cors, find }: ExchangeDeps & { readonly draining: boolean },
 ): MaybePromise<HttpResponse> {
   if (draining) {
     throw new AppError('draining', 'The server is stopping.', { retryAfterSeconds: 5 });
@@ -123,9 +124,11 @@ function dispatch(
   const { method } = request;
   if (method === 'OPTIONS') {
     const preflight = cors?.preflight(request);
-    return preflight ?? emptyResponse(204, path === '*' ? [] : ['Allow', allowed(path)]);
+    if (preflight !== undefined || path === '*') return preflight ?? emptyResponse(204);
   }
-  const { endpoint, params } = find(method, path);
+  const found = find(method, path);
+  if (found.kind !== 'match') return refusePath(method, found);
+  const { endpoint, params } = found;
   request.endpoint = endpoint;
   request.params = params;
   const { handler, produces } = endpoint;
@@ -137,6 +140,18 @@ function dispatch(
     }
   }
   return handler(request);
+}
+
+/** Responds to OPTIONS for a path that exists (R9), and throws for everything else. */
+function refusePath(method: string, found: NoMatch): HttpResponse {
+  if (found.kind === 'method-not-allowed') {
+    const headers = ['Allow', found.allow];
+    if (method === 'OPTIONS') return emptyResponse(204, headers);
+    throw new AppError('method_not_allowed', `This resource has ${found.allow}.`, { headers });
+  }
+  throw found.kind === 'not-found'
+    ? new AppError('not_found', 'There is nothing at this path.')
+    : new AppError('malformed_request', 'The path holds a percent-escape that is not valid.');
 }
 
 /** The address that the client connected to, for HTTP/1.0 without Host. */

@@ -4,9 +4,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { AppError } from '../../errors.ts';
 import { toProblemResponse } from '../problem.ts';
-
-/** How long the client may take to read the response. */
-const lingerMilliseconds = 1_000;
+import { endGently } from './linger.ts';
 
 /**
  * Writes the error as a complete HTTP response, then ends the connection. Returns its status
@@ -27,15 +25,4 @@ export function endWithProblem(
   socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
   endGently(socket);
   return { status, bytes, error };
-}
-
-/**
- * Writes what is queued, and ends. Further input is read and discarded for a moment: closing a
- * socket with unread input resets it, and the reset could overtake the response.
- */
-export function endGently(socket: Duplex): void {
-  socket.end();
-  socket.resume();
-  const timer = setTimeout(() => socket.destroy(), lingerMilliseconds);
-  socket.once('close', () => clearTimeout(timer));
 }

@@ -4,14 +4,15 @@
  */
 
 import type { ServerResponse } from 'node:http';
-import { finished, pipeline, Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import type { Log } from '../../log.ts';
-import { uncountedBytesMax } from '../../memory-pool.ts';
+import { poolIsFull, uncountedBytesMax } from '../../memory-pool.ts';
 import type { Cors } from '../origins.ts';
 import { toConditional } from '../etag.ts';
 import type { HttpRequest, HttpResponse } from '../message.ts';
 import { toProblem } from '../problem.ts';
-import { ClientGone, poolIsFull } from './body.ts';
+import { ClientGone } from './body.ts';
+import { endAfterRest } from './linger.ts';
 import { clientLeftStatus, type Observer } from './observe.ts';
 
 /** What all responses of a server share. */
@@ -111,7 +112,7 @@ function write(request: HttpRequest, response: HttpResponse, context: SendContex
   outgoing.writeHead(status, headers);
   // Encoded, because a socket counts a queued string in characters, not in bytes.
   const content = isLarge && typeof body === 'string' ? Buffer.from(body) : body;
-  if (unread) endSlowly(content, request);
+  if (unread) endAfterRest(content, incoming, outgoing);
   else if (isLarge && length > pieceBytes) endInPieces(content as Buffer, outgoing);
   else endWhole(content, outgoing);
   // Usually the socket takes the whole response at once, and no memory is held.
@@ -177,40 +178,6 @@ function writeStream(body: Readable, request: HttpRequest, log: Log): void {
     // A client that leaves or does not read is not a fault of the server.
     if (error instanceof ClientGone || error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     log('error', 'response cut short', { requestId: id, reason: error.message });
-  });
-}
-
-/** Of the rest of a body this much is read, for at most this long, before the connection closes. */
-const lingerBytesMax = 8_388_608;
-const lingerMillisecondsMax = 2_000;
-/** A client that is silent for this long, or need not send more, is not waited for. */
-const lingerSilenceMilliseconds = 1_000;
-
-/**
- * Sends the response, and closes the connection later: closing a socket with unread input resets
- * it, and the reset can overtake the response (RFC 9112 §9.6). The rest is therefore read first, up
- * to a limit; a client that sends more is paused, which gives it time to read the response.
- */
-function endSlowly(body: string | Buffer | undefined, request: HttpRequest): void {
-  const { incoming, outgoing } = request;
-  if (body === undefined) outgoing.flushHeaders();
-  else outgoing.write(body);
-  const end = performance.now() + lingerMillisecondsMax;
-  const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), lingerSilenceMilliseconds);
-  let rest = 0;
-  incoming.on('data', (chunk: Buffer) => {
-    rest += chunk.length;
-    if (performance.now() < end) timer.refresh();
-    if (rest > lingerBytesMax) incoming.removeAllListeners('data').pause();
-  });
-  incoming.resume();
-  incoming.socket.resume();
-  finished(incoming, { writable: false, signal: silence.signal }, () => {
-    clearTimeout(timer);
-    incoming.removeAllListeners('data').pause();
-    if (incoming.socket.writable) outgoing.end();
-    else outgoing.destroy();
   });
 }
 

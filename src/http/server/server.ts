@@ -12,7 +12,7 @@ import { createArrivals } from './arrivals.ts';
 import { Connection } from './connection.ts';
 import type { Listener } from './exchange.ts';
 import { headerLinesMax, Incoming, type Message } from './incoming.ts';
-import { endGently } from './raw-response.ts';
+import { endGently } from './linger.ts';
 
 /** The socket has a listener for `error`, so that a reset does not end the process. */
 export type UpgradeListener = (
@@ -92,7 +92,7 @@ export class HttpServer {
     // Always a TCP socket: Node's types of the next three events are wider for other servers.
     server.on('upgrade', (incoming: Incoming, socket: Duplex, head: Buffer) => {
       const connection = connections.get(socket as Socket);
-      connection?.afterResponsesDetached(() => {
+      connection?.afterResponses(() => {
         connection.isUpgraded = true;
         upgrade(incoming, socket, { head, memory: connection.memory });
       });
@@ -102,7 +102,7 @@ export class HttpServer {
         headers: ['Allow', 'GET'],
       });
       const connection = connections.get(socket as Socket);
-      connection?.afterResponsesDetached(() => listener.refuse(socket as Socket, error));
+      connection?.afterResponses(() => listener.refuse(socket as Socket, error));
     });
     server.on('clientError', (error, socket) => {
       const connection = connections.get(socket as Socket);
