@@ -86,7 +86,7 @@ describe('the tables of the documents', () => {
     // A type has no values at run time: its text is compared.
     const [union = ''] = /type GraphqlCode =[^;]*/.exec(read('src/graphql/errors.ts')) ?? [];
     assert.deepEqual(
-      firstCells(doc('graphql.md'), '## Errors and statuses', 1).flat().toSorted(),
+      firstCells(doc('graphql.md'), '### Codes and their statuses', 1).flat().toSorted(),
       (union.match(/'[A-Z_]+'/g) ?? []).map((code) => code.slice(1, -1)).toSorted(),
     );
   });
