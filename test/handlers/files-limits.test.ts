@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, suite, test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { readConfig } from '../../dist/config.js';
 import { createFileHandlers } from '../../dist/handlers/files.js';
 import type { Uploads } from '../../dist/store/files/uploads.js';
@@ -79,7 +79,7 @@ test('a download counts its list among what waits for a client', async (t) => {
   slow.socket.pause();
   assert.ok(pool.bytes > files.length * 400, `${pool.bytes}`);
   slow.socket.destroy();
-  while (pool.bytes > 0) await nextTurn();
+  while (pool.bytes > 0) await nextIteration();
 });
 
 suite('an upload that breaks off', () => {

@@ -162,7 +162,7 @@ suite('reading a multipart body', () => {
       const whole = readBytes(content);
       source.destroy();
       await assert.rejects(whole, ClientGone);
-      for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+      for (let iteration = 0; iteration < 20; iteration += 1) await setImmediate();
       isOver = true;
     });
     await assert.rejects(reading, ClientGone);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../../dist/log.js';
 import { openAccounts, openStore } from '../../dist/store/open.js';
@@ -115,7 +115,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const isThere = (): boolean => store.posts.find(id) !== undefined;
     inSqlite(path, (database) => database.exec('DELETE FROM posts'));
     assert.deepEqual([isThere(), count()], [true, before]);
-    await nextTurn();
+    await nextIteration();
     assert.deepEqual([isThere(), count()], [false, before + 1]);
   });
 
@@ -133,7 +133,8 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     await Promise.all(times(501).map(async () => store.comments.add(id, 'c')));
     const removal = { isDone: false };
     const reading = (async () => {
-      for (; !removal.isDone; await nextTurn()) assert.notEqual(store.posts.find(id), undefined);
+      for (; !removal.isDone; await nextIteration())
+        assert.notEqual(store.posts.find(id), undefined);
     })();
     await store.posts.remove(id);
     removal.isDone = true;
@@ -185,7 +186,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const release = holdLock(path);
     let settled = false;
     const writing = Promise.resolve(store.posts.create(draft)).finally(() => (settled = true));
-    for (let turns = 0; turns < 100; turns += 1) await nextTurn();
+    for (let iterations = 0; iterations < 100; iterations += 1) await nextIteration();
     assert.equal(settled, false);
     release();
     await writing;
@@ -217,7 +218,7 @@ describe('a SQLite file', { skip: skipSqlite }, () => {
     const seen: number[] = [];
     while (!removal.isOver) {
       seen.push((await allOf(store.comments.ofPost(id))).length);
-      await nextTurn();
+      await nextIteration();
     }
     assert.equal(await removing, true);
     const before = seen.filter((count) => count > 0);

@@ -218,7 +218,7 @@ for (const { name: where, skip, open: openPlace } of uploadPlaces) {
       await store(one, { a: versions[0] ?? '' });
       const state = { writing: true };
       const writers = [one, other].map(async (node, at) => {
-        for (let turn = 0; turn < 12; turn += 1) await store(node, { a: versions[at] ?? '' });
+        for (let round = 0; round < 12; round += 1) await store(node, { a: versions[at] ?? '' });
       });
       const readers = times(6).map(async () => {
         let reads = 0;

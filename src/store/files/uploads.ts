@@ -1,12 +1,21 @@
 /**
- * The store of uploaded files (Spec §4.4, R18): a folder and an index. The files of a request
- * become visible all at once or not at all, and a download gets one whole version of each file.
- * With an index in a database files outlive the process, and any number of nodes share them.
+ * The store of uploaded files (Spec §4.4, R18): a folder and an index. With an index in a database
+ * the files outlive the process, and any number of nodes share them.
  *
- * A file is complete, and in a durable store flushed, before the index lists it; it is never
- * written to again. A file that the index does not list and that has not changed for a day is
- * garbage: no upload takes so long, and no other node or backup still reads it. In the folder of a
- * run, a replaced file goes after the last download that began before.
+ * 1. A file is written under a name made here and, in a durable store, flushed.
+ * 2. Then one commit of the index lists all files of a request, or none. Replacing a file changes
+ *    only the index: a listed file is never written to again.
+ * 3. A snapshot has the files that the index listed at one moment. So a download gets one whole
+ *    version of each file.
+ * 4. A file that was replaced or removed goes after the last snapshot that can have it
+ *    (`retired.ts`). In a durable store it stays for a day, because other nodes may read it.
+ * 5. A file that the index does not list and that has not changed for a day is garbage, whichever
+ *    process left it: no upload takes so long, and no other node or backup still reads it.
+ *
+ *     a request stores `a`: 1.upload is written; the index has a → 1.upload
+ *     a download begins: its snapshot has a → 1.upload
+ *     a request stores `a` again: 2.upload is written; the index has a → 2.upload
+ *     the download reads 1.upload, and ends: 1.upload is removed, or a day later
  */
 
 import { opendir, rm, unlink, utimes } from 'node:fs/promises';
@@ -71,6 +80,8 @@ export interface UploadsOptions extends FileLimits {
 /** A request that stores files after this time is refused: they could be counted as garbage. */
 const uploadMillisecondsMax = dayMilliseconds / 2;
 const sweepMilliseconds = 600_000;
+
+/** Call `close()` in any case. */
 export class Uploads {
   readonly #options: UploadsOptions;
   readonly #timer: NodeJS.Timeout;
@@ -141,7 +152,7 @@ export class Uploads {
     return this.#options.index.list(storedName);
   }
 
-  /** Lists likewise, and keeps the files on the disk until the caller releases the snapshot. */
+  /** As `list`; keeps these files on the disk until the caller releases the snapshot. */
   open(storedName?: string): MaybePromise<Snapshot> {
     return andThen(this.list(storedName), (files) => {
       const endReader = this.#retired.beginReader();
