@@ -21,7 +21,7 @@ interface Identified {
 /** What all tables share. */
 export interface TableDeps {
   readonly changes: Changes;
-  /** The result of `createTake`. */
+  /** The result of `createByteBudget`. */
   readonly take: (bytes: number) => void;
 }
 
@@ -46,7 +46,7 @@ export function createTable<N extends Listed>(
     if (after === undefined) records.delete(id);
     else records.set(id, after);
   };
-  /** Stores all of them or, if there is no room, throws `storage_full` and stores none. */
+  /** Stores all records or, if they exceed the limit, throws `storage_full` and stores none. */
   const put = (changed: readonly T[]): void => {
     let bytes = 0;
     for (const after of changed) {
@@ -69,8 +69,8 @@ export function createTable<N extends Listed>(
   return {
     find,
     list: createList(lists, kind.order),
-    add(given: T): T {
-      const record = toOwn({}, given, kind);
+    add(input: T): T {
+      const record = toOwn({}, input, kind);
       put([record]);
       return record;
     },
@@ -164,11 +164,11 @@ function valueOf<T extends object>(record: T | undefined, name: ListName<T>): st
   return (record[name] as string | null) ?? undefined; // ids and words
 }
 
-/** The members of both, with copies of the client's texts that are given. */
-function toOwn<T extends object>(before: Partial<T>, given: Partial<T>, { texts }: Kind<T>): T {
+/** The members of both; the client's texts of `input` are copied. */
+function toOwn<T extends object>(before: Partial<T>, input: Partial<T>, { texts }: Kind<T>): T {
   const record = { ...before };
-  for (const name in given) {
-    const value = given[name];
+  for (const name in input) {
+    const value = input[name];
     if (value === undefined) continue;
     record[name] = texts.includes(name) ? (copyText(String(value)) as typeof value) : value;
   }
@@ -201,13 +201,13 @@ function readPage<T extends Identified>(
   { after, limit = pageRecordsMax }: Range = {},
 ): Page<T> {
   const isReversed = order === 'DESC';
-  let place = isReversed ? records.length : 0;
+  let position = isReversed ? records.length : 0;
   if (after !== undefined) {
-    place = countBelow(records, after);
-    if (!isReversed && records[place]?.id === after) place += 1;
+    position = countBelow(records, after);
+    if (!isReversed && records[position]?.id === after) position += 1;
   }
-  const start = isReversed ? Math.max(0, place - limit) : place;
-  const end = isReversed ? place : Math.min(records.length, place + limit);
+  const start = isReversed ? Math.max(0, position - limit) : position;
+  const end = isReversed ? position : Math.min(records.length, position + limit);
   const page = records.slice(start, end);
   const last = isReversed ? records[start] : records[end - 1];
   const isLast = last === undefined || (isReversed ? start === 0 : end === records.length);
@@ -216,8 +216,8 @@ function readPage<T extends Identified>(
   return { records: isReversed ? page.toReversed() : page, next };
 }
 
-/** What it returns throws `storage_full` if fewer bytes are left. Less than 0 gives back. */
-export function createTake(bytesMax: number): (bytes: number) => void {
+/** Returns a function that takes bytes, or throws `storage_full`. Less than 0 gives bytes back. */
+export function createByteBudget(bytesMax: number): (bytes: number) => void {
   let left = bytesMax;
   return (bytes) => {
     if (bytes > left && bytes > 0) {

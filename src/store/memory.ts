@@ -10,7 +10,7 @@ import {
   tooLongToChange,
   withId,
 } from './shared.ts';
-import { createTable, createTake, type MemoryTable, type TableDeps } from './memory-table.ts';
+import { createTable, createByteBudget, type MemoryTable, type TableDeps } from './memory-table.ts';
 import type { RunInTurn } from '../scheduler.ts';
 import type { Comment } from './model.ts';
 import type { Articles, MemoryStoreOptions, Store } from './store.ts';
@@ -18,7 +18,7 @@ import { andThen } from '../maybe-promise.ts';
 
 export function createMemoryStore(options: MemoryStoreOptions): Store {
   const { initial, bytesMax, createId, now } = options;
-  const deps: TableDeps = { changes: new Changes(), take: createTake(bytesMax) };
+  const deps: TableDeps = { changes: new Changes(), take: createByteBudget(bytesMax) };
   const posts = createTable(deps, 'posts', initial.posts);
   const comments = createTable(deps, 'comments', initial.comments);
   const todos = createTable(deps, 'todos', initial.todos);

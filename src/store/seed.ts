@@ -42,46 +42,35 @@ function author(number: number, name: string, email: string): Author {
 const ada = author(1, 'Ada Lovelace', 'ada@example.org');
 const grace = author(2, 'Grace Hopper', 'grace@example.org');
 
-function post(number: number, writer: Author, text: Pick<Post, 'title' | 'content'>): Post {
-  return {
-    id: `019b8d5e-9c00-7000-8000-00000000010${number}`,
-    ...text,
-    status: 'PUBLISHED',
-    createdAt: `2026-01-0${number + 4}T09:00:00`,
-    authorId: writer.id,
-  };
-}
+const posts = (
+  [
+    [ada, 'Hello, world', 'This post was here when the server started. Change it, or delete it.'],
+    [grace, 'Hello, GraphQL', 'Ask for the fields that you need, and for nothing else.'],
+    [ada, 'Hello, subscriptions', 'Open a socket, add a comment to this post, and see it arrive.'],
+  ] as const
+).map(([writer, title, content], at): Post => ({
+  id: `019b8d5e-9c00-7000-8000-00000000010${at + 1}`,
+  title,
+  content,
+  status: 'PUBLISHED',
+  createdAt: `2026-01-0${at + 5}T09:00:00`,
+  authorId: writer.id,
+}));
 
-const posts: readonly Post[] = [
-  post(1, ada, {
-    title: 'Hello, world',
-    content: 'This post was here when the server started. Change it, or delete it.',
-  }),
-  post(2, grace, {
-    title: 'Hello, GraphQL',
-    content: 'Ask for the fields that you need, and for nothing else.',
-  }),
-  post(3, ada, {
-    title: 'Hello, subscriptions',
-    content: 'Open a socket, add a comment to this post, and see it arrive.',
-  }),
-];
-
-function comment(number: number, postNumber: number, content: string): Comment {
-  return {
-    id: `019b8d5e-9c00-7000-8000-00000000020${number}`,
-    content,
-    createdAt: `2026-01-0${postNumber + 4}T1${number}:00:00`,
-    postId: `019b8d5e-9c00-7000-8000-00000000010${postNumber}`,
-  };
-}
-
-const comments: readonly Comment[] = [
-  comment(1, 1, 'Good to be here.'),
-  comment(2, 1, 'Hello to you, too.'),
-  comment(3, 2, 'No more and no less: I like that.'),
-  comment(4, 3, 'Listening.'),
-];
+/** With the numbers of their posts. */
+const comments = (
+  [
+    [1, 'Good to be here.'],
+    [1, 'Hello to you, too.'],
+    [2, 'No more and no less: I like that.'],
+    [3, 'Listening.'],
+  ] as const
+).map(([post, content], at): Comment => ({
+  id: `019b8d5e-9c00-7000-8000-00000000020${at + 1}`,
+  content,
+  createdAt: `2026-01-0${post + 4}T1${at + 1}:00:00`,
+  postId: `019b8d5e-9c00-7000-8000-00000000010${post}`,
+}));
 
 /** R3, R20: every account is also an author with the same id. */
 export function initialData(accounts: readonly Account[], demo: boolean): InitialData {

@@ -106,7 +106,7 @@ export function createAccounts(
   return {
     find: (username) => byUsername.get(username) ?? findStored(username),
     findForLogin: (username) =>
-      andThen(findStored(username), (found) => byUsername.get(username) ?? found),
+      andThen(findStored(username), (account) => byUsername.get(username) ?? account),
   };
 }
 

@@ -46,11 +46,7 @@ export interface Page<T> {
 /** Records of a page: they take a few milliseconds. */
 export const pageRecordsMax = 500;
 
-interface PostDraft {
-  readonly title: string;
-  readonly content: string;
-  readonly authorId: string | null;
-}
+type PostDraft = Pick<Post, 'title' | 'content' | 'authorId'>;
 
 /** The members of a post that can change. */
 export type PostMembers = Pick<Post, 'title' | 'content' | 'status'>;
@@ -101,9 +97,9 @@ export interface Authors {
   find(id: string): MaybePromise<Author | undefined>;
 }
 
-/** The accounts given at every start (R20), and those that a durable store keeps. */
+/** The accounts configured for this start (R20), and those that a durable store keeps. */
 export interface Accounts {
-  /** A given account takes precedence over a kept one with the same name. */
+  /** A configured account takes precedence over a stored one with the same name. */
   find(username: string): MaybePromise<Account | undefined>;
   /** Like `find`, with the same work for every name, so that the time reveals nothing (R21). */
   findForLogin(username: string): MaybePromise<Account | undefined>;
@@ -181,7 +177,7 @@ export interface Store {
   readonly readChanges?: () => Promise<unknown>;
   /** The number of reads that were sent so far. Present if `readChanges` is. */
   readonly readsSent?: () => number;
-  /** Settles when the store answers; rejects if it does not. */
+  /** Settles when the store responds; rejects if it does not. */
   ping(): MaybePromise<void>;
   /** Opens the index of stored files. Present only if the store outlives the process. */
   readonly openFileIndex?: (limits: FileLimits) => DurableFileIndex;
@@ -224,7 +220,7 @@ export interface DriverOptions extends MemoryStoreOptions {
 export type TimeStatement = (kind: 'read' | 'write', milliseconds: number) => void;
 
 export interface StartOptions extends Pick<DriverOptions, 'log' | 'timeoutSeconds'> {
-  /** How long to wait for a database server that does not answer. */
+  /** How long to wait for a database server that does not respond. */
   readonly startSeconds: number;
 }
 

@@ -27,15 +27,15 @@ class Model {
   time = 0;
   #poll: Poll | undefined;
 
-  constructor(known: readonly number[] = []) {
-    this.order = this.orderFrom({ known });
+  constructor(skipped: readonly number[] = []) {
+    this.order = this.orderFrom({ skipped });
   }
 
   /** The order after a failover, or at the start. */
-  orderFrom(start: { cursor?: number; timeline?: number; known?: readonly number[] } = {}) {
+  orderFrom(start: { cursor?: number; timeline?: number; skipped?: readonly number[] } = {}) {
     return new CommentOrder({
       cursor: 0,
-      known: [],
+      skipped: [],
       timeline: 1,
       ...start,
       deliver: ({ id }) => this.heard.push(id),
@@ -208,9 +208,9 @@ describe('the order of comments', () => {
     const model = new Model([1, 3]);
     for (let writes = 0; writes < 4; writes += 1) model.begin(false);
     for (let writes = 0; writes < 4; writes += 1) model.end(0, 'committed');
-    assert.deepEqual(model.order.known, [1, 3]);
+    assert.deepEqual(model.order.skipped, [1, 3]);
     model.poll(2);
-    assert.deepEqual([model.heard, model.order.known], [['2', '4'], []]);
+    assert.deepEqual([model.heard, model.order.skipped], [['2', '4'], []]);
   });
 
   it('goes back where the database has lost its last comments', () => {

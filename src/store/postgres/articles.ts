@@ -47,7 +47,7 @@ const changeMillisecondsMax = 5_000;
 
 /** Reads id, document and version. */
 type Read = (askedAt: number) => Promise<readonly Cells[]>;
-/** Runs in a turn of the event loop. An article that does not change remains the same object. */
+/** Called in a turn of the scheduler. An article that does not change remains the same object. */
 type Change = (articles: readonly Article[]) => MaybePromise<readonly Article[]>;
 
 type Deps = Pick<PostgresContext, 'pool' | 'sql'> & Pick<DriverOptions, 'run'>;

@@ -61,8 +61,8 @@ interface Gap {
 interface CommentOrderOptions {
   /** The number after which the table is read. */
   readonly cursor: number;
-  /** Later numbers whose comments were stored before the start: they are not delivered. */
-  readonly known: Iterable<number>;
+  /** Later numbers whose comments were stored before the start. They are not delivered. */
+  readonly skipped: Iterable<number>;
   /** The timeline of all numbers here. */
   readonly timeline: number;
   readonly deliver: (comment: Comment) => void;
@@ -79,7 +79,7 @@ const commentBytes = 400;
 export class CommentOrder {
   readonly timeline: number;
   readonly #options: CommentOrderOptions;
-  readonly #known: Set<number>;
+  readonly #skipped: Set<number>;
   /** Own comments after the cursor. */
   readonly #own = new Map<number, Comment>();
   #ownBytes = 0;
@@ -89,7 +89,7 @@ export class CommentOrder {
   constructor(options: CommentOrderOptions) {
     this.timeline = options.timeline;
     this.#options = options;
-    this.#known = new Set(options.known);
+    this.#skipped = new Set(options.skipped);
     this.#cursor = options.cursor;
   }
 
@@ -98,8 +98,8 @@ export class CommentOrder {
   }
 
   /** Numbers after the cursor whose comments are not delivered: their texts need not be read. */
-  get known(): readonly number[] {
-    return [...this.#known].filter((seq) => seq > this.#cursor);
+  get skipped(): readonly number[] {
+    return [...this.#skipped].filter((seq) => seq > this.#cursor);
   }
 
   /** The highest number of own comments that wait for earlier ones, or 0. */
@@ -174,6 +174,6 @@ export class CommentOrder {
     this.#cursor = seq;
     if (this.#own.delete(seq)) this.#ownBytes -= commentBytes + comment.content.length;
     if (this.#gap !== undefined && seq > this.#gap.upTo) this.#gap = undefined;
-    if (!this.#known.delete(seq)) this.#options.deliver(comment);
+    if (!this.#skipped.delete(seq)) this.#options.deliver(comment);
   }
 }

@@ -34,17 +34,17 @@ const numbers = `(
 
 const startText = `SELECT last, timeline, array_to_json(ARRAY(
     SELECT seq FROM inkwell.comments WHERE seq > last - ${startNumbers}
-  )) AS known FROM ${numbers}`;
+  )) AS skipped FROM ${numbers}`;
 
 /**
  * Returns where an order starts. Comments with the last numbers that become visible later are
- * delivered then; those that are visible now (`known`) are not.
+ * delivered then; those that are visible now (`skipped`) are not.
  */
 export async function readStart(pool: Pool) {
   const [row] = await pool.read({ text: startText, values: [] });
   return {
     cursor: Math.max(0, Number(row?.['last']) - startNumbers),
-    known: JSON.parse(String(row?.['known'])) as readonly number[], // by the statement
+    skipped: JSON.parse(String(row?.['skipped'])) as readonly number[], // by the statement
     timeline: Number(row?.['timeline']),
   };
 }
@@ -77,8 +77,8 @@ export interface Polled extends Poll {
 }
 
 export async function poll(pool: Pool, order: CommentOrder): Promise<Polled> {
-  const { ownMax, cursor, timeline, known } = order;
-  const [row] = await pool.read({ text: pollText, values: [ownMax, cursor, timeline, known] });
+  const { ownMax, cursor, timeline, skipped } = order;
+  const [row] = await pool.read({ text: pollText, values: [ownMax, cursor, timeline, skipped] });
   const rows = JSON.parse(String(row?.['comments'])) as readonly Row[]; // by the statement
   return {
     comments: rows.map((comment) => ({

@@ -1,9 +1,7 @@
 /** Comments in PostgreSQL. `feed.ts` tells every node of each. */
 
-import type { Stored } from './comment-order.ts';
 import type { CommentFeed } from './feed.ts';
 import type { Comment } from '../model.ts';
-import type { Pool } from './pool.ts';
 import { createLoader } from './batch.ts';
 import { type PostgresContext, toInserts } from './statements.ts';
 import { sql, type Statement } from './connection.ts';
@@ -14,7 +12,18 @@ import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
   const { pool, createId, now } = context;
-  const insert = createLoader(toInserts((rows, askedAt) => insertAll(pool, rows, askedAt)));
+  const insert = createLoader(
+    toInserts(async (rows, askedAt) => {
+      const statement = rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows);
+      const stored = new Map(
+        (await pool.write(statement, askedAt)).map(({ id, seq, timeline }) => {
+          return [id, { seq: Number(seq), timeline: Number(timeline) }];
+        }),
+      );
+      // Undefined if there is no such post.
+      return rows.map(({ id }) => stored.get(id));
+    }),
+  );
   return {
     ...toComments(createTable(context.sql, 'comments')),
     watch: (listener) => feed.watch(listener),
@@ -22,36 +31,18 @@ export function createComments(context: PostgresContext, feed: CommentFeed): Com
     async add(postId, content) {
       await feed.ready();
       const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-      const place = await insert(toRow(comment));
-      if (place === undefined) return undefined;
-      feed.stored({ ...place, comment });
+      const numbered = await insert(toRow(comment));
+      if (numbered === undefined) return undefined;
+      feed.stored({ ...numbered, comment });
       return comment;
     },
   };
 }
 
-type Place = Pick<Stored, 'seq' | 'timeline'>;
-
-/** Returns the place of each comment; undefined if there is no such post. */
-async function insertAll(
-  pool: Pool,
-  rows: readonly NewRow[],
-  askedAt: number,
-): Promise<readonly (Place | undefined)[]> {
-  const stored = await pool.write(
-    rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows),
-    askedAt,
-  );
-  const places = new Map(
-    stored.map(({ id, seq, timeline }) => [id, { seq: Number(seq), timeline: Number(timeline) }]),
-  );
-  return rows.map(({ id }) => places.get(id));
-}
-
 /**
  * Stores one comment, in half the time of the statement for several. The lock keeps the post until
- * the comment is stored. It must be taken before the number from the sequence: the feed relies on
- * that (see `feed.ts`).
+ * the comment is stored. The statement takes the lock, and with it a transaction id, before a
+ * number: gaps rely on that (rule 3 of `comment-order.ts`).
  */
 function toInsert(row: NewRow = {}): Statement {
   const { id = null, post_id = null, content = null, created_at = null } = row;

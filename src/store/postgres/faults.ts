@@ -11,13 +11,13 @@ const calmMilliseconds = 1_000;
 
 export type OutageLog = ReturnType<typeof createOutageLog>;
 
-/** Logs the start and the end of an outage, in which some statements may be answered. */
+/** Logs the start and the end of an outage, in which some statements may succeed. */
 export function createOutageLog(log: Log, host: string) {
   let away = false;
   let refusedAt = 0;
   return {
-    /** Call it after each statement that was answered. */
-    noteAnswer: (): void => {
+    /** Call it after each statement that the server has run. */
+    noteSuccess: (): void => {
       if (!away || performance.now() - refusedAt < calmMilliseconds) return;
       log('info', 'database is back');
       away = false;
@@ -52,13 +52,13 @@ export function isReadOnly(error: unknown): boolean {
   return codeOf(error) === readOnly;
 }
 
-/** The error is not one of the server's answer, or the server closes the connection with it. */
+/** The error is not from the server, or the server closes the connection with it. */
 export function isConnectionLost(error: unknown): boolean {
-  return !isAnswer(error) || closesConnection.test(codeOf(error) ?? '');
+  return !isFromServer(error) || closesConnection.test(codeOf(error) ?? '');
 }
 
-/** Answers of the server have a severity. */
-function isAnswer(error: unknown): boolean {
+/** Errors of the server have a severity. */
+function isFromServer(error: unknown): boolean {
   return error instanceof Error && 'severity' in error;
 }
 
@@ -66,7 +66,7 @@ function isAnswer(error: unknown): boolean {
 export function toStoreError(error: unknown): Error {
   if (error instanceof AppError) return error;
   const code = codeOf(error) ?? '';
-  if (!isAnswer(error) || isAwayCode.test(code)) {
+  if (!isFromServer(error) || isAwayCode.test(code)) {
     return code === diskFull
       ? new AppError('storage_full', 'The disk of the store is full.')
       : lost();

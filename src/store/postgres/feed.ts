@@ -204,7 +204,7 @@ class Poller {
       if (order.cursor === cursor) {
         const facts = { timeline, from: cursor, to: back };
         this.#deps.log('warn', 'database has failed over', facts);
-        this.#order = this.#orderFrom({ cursor: back, timeline, known: [] });
+        this.#order = this.#orderFrom({ cursor: back, timeline, skipped: [] });
       }
       return 0;
     }

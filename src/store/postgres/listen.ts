@@ -12,7 +12,7 @@ export type Listening = ReturnType<typeof listen>;
 
 /** A connection can be dead without an error, so it is checked at this interval. */
 const checkMilliseconds = 5_000;
-const answerSeconds = 4;
+const responseSeconds = 4;
 const retryMilliseconds = 200;
 
 /**
@@ -20,23 +20,24 @@ const retryMilliseconds = 200;
  * because some may have been missed. The connection is replaced when it is lost.
  */
 export function listen(server: Server, log: Log, onNotification: (fromNode?: string) => void) {
-  const ending = new AbortController();
-  /** Ends the present pause. `AbortSignal.any` would leak on Node 20: an entry for each call. */
-  let pausing = new AbortController();
+  const closing = new AbortController();
   let isActive = false;
   let isLogged = false;
+  /** Ends the pause between two checks of the present connection. */
+  let pausing = new AbortController();
 
   /** Listens until the connection is lost. */
   const listenOnce = async (): Promise<void> => {
-    const closed = (pausing = new AbortController());
-    const { signal } = closed;
+    // `AbortSignal.any` would leak on Node 20: an entry for each call.
+    const present = (pausing = new AbortController());
+    const { signal } = present;
     const connection = await server.connect({
-      statementSeconds: answerSeconds,
+      statementSeconds: responseSeconds,
       onNotification,
-      onClosed: () => closed.abort(),
+      onClosed: () => present.abort(),
     });
     try {
-      while (!ending.signal.aborted) {
+      while (!closing.signal.aborted) {
         // Repeating it has no effect: it checks the connection.
         await run(connection, sql`LISTEN inkwell_comments`);
         if (!isActive) onNotification();
@@ -50,16 +51,14 @@ export function listen(server: Server, log: Log, onNotification: (fromNode?: str
     }
   };
   const listenAlways = async (): Promise<void> => {
-    while (!ending.signal.aborted) {
+    while (!closing.signal.aborted) {
       await listenOnce().catch((error: unknown) => {
         // Logged once: listening is retried, and the pool logs that the database is away.
         if (!isLogged) log('warn', 'database sends no notifications', { reason: toReason(error) });
         isLogged = true;
       });
-      pausing = new AbortController();
-      const { signal } = pausing;
-      if (ending.signal.aborted) break;
-      await pause(retryMilliseconds, undefined, { signal }).catch(() => undefined);
+      // A process that stops does not wait for it.
+      await pause(retryMilliseconds, undefined, { ref: false });
     }
   };
   void listenAlways();
@@ -67,7 +66,7 @@ export function listen(server: Server, log: Log, onNotification: (fromNode?: str
     /** True while notifications are received. */
     isActive: (): boolean => isActive,
     close(): void {
-      ending.abort();
+      closing.abort();
       pausing.abort();
     },
   };

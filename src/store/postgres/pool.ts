@@ -212,7 +212,7 @@ export class Pool {
       if (isWrite) this.#writing -= 1;
       if (result === undefined) this.#fail(connection, task, error);
       else {
-        this.#outage.noteAnswer();
+        this.#outage.noteSuccess();
         this.#settle(task, result);
       }
       this.#release(connection);
@@ -223,7 +223,7 @@ export class Pool {
   #fail(connection: Connection, task: Task, error: unknown): void {
     const fault = toStoreError(error);
     if (isAway(fault)) this.#outage.noteAway(error);
-    else this.#outage.noteAnswer();
+    else this.#outage.noteSuccess();
     const isLost = isConnectionLost(error);
     if (isLost || isReadOnly(error)) this.#renew();
     if (isLost) this.#remove(connection);

@@ -1,6 +1,5 @@
 /** The schema in PostgreSQL, as numbered migrations, and the initial records. */
 
-import { codeOf, toReason } from '../../errors.ts';
 import type { Log } from '../../log.ts';
 import type { InitialData } from '../store.ts';
 import { authorsOfAccounts, columnsOf, toRow, toInitialRows } from '../sql/rows.ts';
@@ -136,15 +135,13 @@ const tableLockMilliseconds = 500;
 
 /** One number for all nodes: "Inkw". */
 const migrationLock = 0x49_6e_6b_77;
-/** The error code of refusals by these statements. */
-const refused = 'IW001';
 
 /**
  * Migrates the database to the newest step. Each text is sent at once, so that PostgreSQL runs it
  * as one transaction; the lock admits one node at a time, and another one may be steps ahead.
  */
 export async function migrate(connection: Connection, log: Log): Promise<void> {
-  await runChecks(connection, creation);
+  await connection.runScript(locks + checks + creation);
   const from = await findVersion(connection);
   const to = steps.length;
   for (let before = from; before < to; before += 1) {
@@ -163,7 +160,7 @@ export async function migrate(connection: Connection, log: Log): Promise<void> {
  * if the tables are up to date.
  */
 export async function checkSchema(connection: Connection): Promise<boolean> {
-  await runChecks(connection);
+  await connection.runScript(locks + checks);
   const isReady = (await findVersion(connection)) >= steps.length;
   const [missing] = await run(connection, isReady ? missingGrant : missingRight);
   if (missing === undefined) return isReady;
@@ -181,15 +178,6 @@ const missingRight = sql`SELECT 'what the command "migrate" needs' AS privilege 
   HAVING NOT coalesce(bool_and(pg_has_role(relowner, 'USAGE')),
     has_database_privilege(current_database(), 'CREATE'))`;
 
-async function runChecks(connection: Connection, more = ''): Promise<void> {
-  try {
-    await connection.runScript(`${locks} ${checks} ${more}`);
-  } catch (error) {
-    if (codeOf(error) !== refused) throw error;
-    throw new Error(`STORE_URL: ${toReason(error)}`, { cause: error });
-  }
-}
-
 /** 0 if there are no tables. */
 async function findVersion(connection: Connection): Promise<number> {
   const [found] = await run(connection, sql`SELECT to_regclass('inkwell.schema_state') AS name`);
@@ -203,19 +191,19 @@ const locks = `
   SELECT pg_advisory_xact_lock(${migrationLock});
   SET LOCAL lock_timeout = ${tableLockMilliseconds};`;
 
+/** Refusals begin with STORE_URL: `toStartError` passes them on as they are. */
 const checks = `
   DO $check$ BEGIN
     IF current_setting('server_encoding') <> 'UTF8' THEN
-      RAISE EXCEPTION 'the encoding of the database is %, and has to be UTF8: '
+      RAISE EXCEPTION 'STORE_URL: the encoding of the database is %, and has to be UTF8: '
         'CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.',
-        current_setting('server_encoding') USING ERRCODE = '${refused}';
+        current_setting('server_encoding');
     END IF;
     IF to_regclass('inkwell.schema_state') IS NULL THEN RETURN; END IF;
     -- Each IF is planned when it is reached: only tables of a later step surely have the column.
     IF (SELECT version FROM inkwell.schema_state) > ${steps.length} THEN
       IF (SELECT usable_from FROM inkwell.schema_state) > ${steps.length} THEN
-        RAISE EXCEPTION 'the database was written by a newer version of this program.'
-          USING ERRCODE = '${refused}';
+        RAISE EXCEPTION 'STORE_URL: the database was written by a newer version of this program.';
       END IF;
     END IF;
   END $check$;`;
@@ -248,7 +236,7 @@ export function toFill(initial: InitialData): Statement {
   };
 }
 
-/** Accounts are given at every start (R20); each is also an author with the same id. */
+/** The accounts configured for this start (R20): each is also an author with the same id. */
 export function toAuthors(initial: InitialData): Statement {
   const rows = authorsOfAccounts(initial).map(toRow);
   return {
