@@ -1,4 +1,25 @@
-/** The maximum memory of the process: the sum of all limits, each with its cost. */
+/**
+ * The maximum memory of the process: the sum of all limits, each with its cost.
+ *
+ * | what                          | bytes                      | source                           |
+ * | ----------------------------- | -------------------------- | -------------------------------- |
+ * | the loaded program            | 112 MiB                    | resident after a start, with     |
+ * |                               |                            | GraphQL, and 50 MiB of Node      |
+ * | buffers that are garbage      | 64 MiB                     | V8 collects after so many        |
+ * | new space of V8               | 3 × 16 or 64 MiB           | two halves and large objects     |
+ * | pages that it has freed       | 2/3 of the new space       | `--trace-gc-verbose`             |
+ * | password checks               | 4 × 16 MiB                 | scrypt, 4 threads of libuv       |
+ * | caches of tokens, logins, log | 14 MiB                     | their own bounds                 |
+ * | connections                   | CONNECTIONS_MAX × 96 KiB   | `connectionBytes` in `config.ts` |
+ * | requests                      | REQUEST_MEMORY_BYTES_MAX   | `memory-pool.ts` counts          |
+ * | records in memory             | MEMORY_STORE_BYTES_MAX     | `store/memory-table.ts` counts   |
+ * | or the driver of a database   | 64 MiB                     | its page cache                   |
+ * | responses, documents, texts   | RESPONSE_CACHE_BYTES_MAX … | their caches count               |
+ * | stored files                  | 10,000 × 1 KiB             | names and index entries          |
+ *
+ * Example: 1,000 connections take 1,000 × 96 KiB = 94 MiB, and on Node 20 the new space takes
+ * 3 × 16 × 5/3 = 80 MiB.
+ */
 
 import {
   type Config,

@@ -1,7 +1,16 @@
 /**
  * Names of members that have escapes. In Node 24 and 26, `JSON.parse` can read such a name as
  * another one, with a backslash, that it read before (nodejs/node#63785): one client could change
- * what is stored for another. So it gets no name with an escape from here.
+ * what is stored for another. Therefore `JSON.parse` gets no name with an escape from here:
+ *
+ * 1. A text without an escape in a name, which is almost every text, is parsed as it is.
+ * 2. In another text each name is written without needless escapes. A name that still has one, or
+ *    that begins with `~`, becomes `~` and its percent-encoding (`toCode`).
+ * 3. The text is parsed, and those names of the value are decoded (`decodeNames`).
+ *
+ * Example: `{"\u0061": 1, "~": 2, "\n": {"b": 3}}`
+ *     text   `{"a": 1, "~~": 2, "~%0A": {"b": 3}}`
+ *     value  the names `a`, `~` and a line feed, in their order
  */
 
 /** Finds the last escape of a name, and seldom one of a value. It takes linear time. */

@@ -29,10 +29,9 @@ import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import createBusboy, { type Busboy } from 'busboy';
 import { AppError } from '../../errors.ts';
-import { type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
+import { poolIsFull, type Reservation, uncountedBytesMax } from '../../memory-pool.ts';
 import type { OwnedBuffers } from '../../owned-buffers.ts';
 import type { HttpRequest } from '../message.ts';
-import { poolIsFull } from '../../memory-pool.ts';
 import { invalidMultipart, parsePartHead, type PartHead, tooLarge } from './headers.ts';
 
 /**

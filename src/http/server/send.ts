@@ -1,6 +1,18 @@
 /**
- * A response → bytes: one `writeHead` with the length, one `end`; streams with back-pressure; many
- * small responses together.
+ * A response → bytes. The first row that applies says how the content is written:
+ *
+ * | if                                       | then                                              |
+ * | ---------------------------------------- | ------------------------------------------------- |
+ * | the client has left                      | nothing is written; a stream is destroyed         |
+ * | the content is a stream, method HEAD     | the head alone; the stream is destroyed           |
+ * | the content is a stream                  | chunked or with its length, with back-pressure    |
+ * | the rest of the body is not read         | whole; the connection closes after the rest came  |
+ * | it has more than 128 KiB                 | in pieces of 128 KiB, as the client takes them    |
+ * | otherwise                                | whole, in the same packet as the head             |
+ *
+ * What has more than 16 KiB is refused with 503 if the pool has no memory for it, and is counted
+ * there while the client has not taken it. In an iteration of the event loop that makes many
+ * responses they are held for up to a millisecond and sent together (`createResponseBatch`).
  */
 
 import type { ServerResponse } from 'node:http';

@@ -171,6 +171,8 @@ function createNodeServer(config: HttpServerDeps['config']): Server {
     // `checkMessage` checks it: it allows HTTP/1.0 without Host, and reports errors as in R5.
     requireHostHeader: false,
     noDelay: true,
+    // Repeated headers show, of which Node would keep the first (`checkMessage`).
+    joinDuplicateHeaders: true,
   });
   server.maxConnections = config.connectionsMax;
   // Node drops further header lines as they arrive, because each takes memory in addition to its
