@@ -1,4 +1,4 @@
-/** Two processes on one SQLite file. */
+/** Two processes on one SQLite file, and writes that share a transaction. */
 
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
@@ -105,4 +105,16 @@ it('after a removal that removed nothing another process is still noticed', only
   });
   await Promise.resolve();
   assert.equal(store.posts.find(id), undefined);
+});
+
+it('what comes beside a comment whose post does not exist is stored', only, async (t) => {
+  const store = await openOn(t, toSqliteUrl(await newSqliteFile(t)));
+  const draft = { title: 'a', content: 'x', authorId: null };
+  const [first, none, last] = await Promise.all([
+    store.posts.create(draft),
+    store.comments.add('00000000-0000-7000-8000-000000000000', 'c'),
+    store.posts.create(draft),
+  ]);
+  assert.equal(none, undefined);
+  for (const { id } of [first, last]) assert.notEqual(store.posts.find(id), undefined);
 });

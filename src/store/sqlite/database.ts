@@ -185,6 +185,7 @@ export function rollBack(database: Database): void {
 
 export const sqliteBusy = 5;
 export const sqliteFull = 13;
+export const sqliteForeignKey = 787;
 
 export function isSqliteError(error: unknown): error is Error & { readonly errcode: number } {
   return error instanceof Error && 'errcode' in error;

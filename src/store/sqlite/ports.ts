@@ -8,19 +8,25 @@ import { escapeText, toFile, toRecord, toRow } from '../sql/rows.ts';
 import { createList } from '../sql/lists.ts';
 import { nextArticleId, wholeOf } from '../sql/statements.ts';
 import type { Articles, Comments } from '../store.ts';
+import { isSqliteError, sqliteForeignKey } from './database.ts';
 import type { SqliteContext } from './statements.ts';
 
-/** The transaction that stores a comment also checks that the post exists. */
+/** The foreign key of a comment tells that its post does not exist. */
 export function createComments(context: SqliteContext): Comments {
   const { sql, transactions, createId, now } = context;
   return {
     ...toComments(createTable(sql, 'comments')),
     add: (postId, content) =>
       transactions.write(() => {
-        if (sql.read('SELECT 1 FROM posts WHERE id = $1', [postId]).length === 0) return undefined;
         const comment: Comment = { id: createId(), content, createdAt: now(), postId };
-        sql.put('comments', toRow(comment));
-        return comment;
+        try {
+          sql.put('comments', toRow(comment));
+          return comment;
+        } catch (error) {
+          // Only this statement is rolled back.
+          if (isSqliteError(error) && error.errcode === sqliteForeignKey) return undefined;
+          throw error;
+        }
       }),
   };
 }

@@ -55,6 +55,7 @@ export interface SqliteContext extends RecordDeps {
 
 export function createRows(database: Database, changes: Changes): SqliteRows {
   const prepared = new Map<string, Statement>();
+  const columnNames: Partial<Record<Table, readonly string[]>> = {};
   const prepare: SqliteRows['prepare'] = (name, toText = () => name) => {
     const cached = prepared.get(name);
     if (cached !== undefined) return cached;
@@ -74,13 +75,13 @@ export function createRows(database: Database, changes: Changes): SqliteRows {
       return rows;
     },
     put(table, row, onConflict = '') {
-      const columns = namesOf(table);
-      const toText = (): string =>
-        `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${columns.map(() => '?').join()})
-          ${onConflict}`;
+      const columns = (columnNames[table] ??= namesOf(table));
+      const statement = prepare(`INTO ${table} ${onConflict}`, () => {
+        const values = columns.map(() => '?').join();
+        return `INSERT INTO ${table} (${columnsOf[table]}) VALUES (${values}) ${onConflict}`;
+      });
       count(table, row);
-      const values = columns.map((column) => toSqlite(row[column] ?? null));
-      return prepare(`INTO ${table} ${onConflict}`, toText).all(...values);
+      return statement.all(...columns.map((column) => toSqlite(row[column] ?? null)));
     },
   };
 }
