@@ -49,7 +49,7 @@ export type App = Awaited<ReturnType<typeof createApp>>;
 /** The share of REQUEST_MEMORY_BYTES_MAX for comments that are queued before they become events. */
 const commentShare = 1 / 8;
 
-/** The share of RESPONSE_CACHE_BYTES_MAX for whole responses, if records are kept, as texts too. */
+/** The share of whole responses in RESPONSE_CACHE_BYTES_MAX; the rest is for texts of records. */
 const responseShare = 1 / 2;
 
 /** The memory of a page that is read from a database. */
@@ -112,7 +112,7 @@ export async function createApp(config: Config, deps: AppDeps) {
     /** False in a build without pages, such as dist/inkwell.mjs alone. */
     hasUi: pages.home !== undefined,
     upgrade: graphql.upgrade,
-    /** From now on `/readyz` answers 503. Requests are still served. */
+    /** From now on `/readyz` responds with 503. Requests are still served. */
     announceStop(): void {
       health.announceStop();
       listener.announceStop();

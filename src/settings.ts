@@ -71,9 +71,8 @@ export function seconds(name: string, fallback: number, options: Bounded): Setti
 
 export function flag(name: string, fallback: boolean, { meaning }: Described): Setting<boolean> {
   const parse = (given: string): boolean | Error => {
-    if (given === 'true' || given === '1') return true;
-    if (given === 'false' || given === '0') return false;
-    return new Error('must be true or false');
+    if (/^(?:true|1)$/.test(given)) return true;
+    return /^(?:false|0)$/.test(given) ? false : new Error('must be true or false');
   };
   return { name, fallback: String(fallback), unit: '', meaning, parse };
 }

@@ -73,7 +73,7 @@ async function migrate(args: readonly string[], context: CommandContext): Promis
   const options = { now, timeoutSeconds, log: toLog(context), startSeconds, mayCreate: true };
   // Opening the store also migrates it.
   await (await openAccounts(storeUrl, options)).close();
-  return 'The tables of the store are of this version.';
+  return 'The tables of the store fit this version.';
 }
 
 /** The store may take a second to answer; the rest allows for a busy machine. */

@@ -1,6 +1,17 @@
 /**
- * The caches: whole responses, each with the reading of the records that it was made from, which
- * tells whether anything that it read has changed since; and the JSON texts of records.
+ * The caches: whole responses, each with the tracked records that it was made from, which tell
+ * whether any of them has changed since; and the JSON texts of records.
+ *
+ * 1. `respond(key, make)` returns the cached response if its records are current. A store to which
+ *    other processes write is asked first (`readChanges`).
+ * 2. Otherwise `make` returns a response, which is cached unless what it read has changed since.
+ * 3. While the store has sent no read since a response was begun, requests with its key share it:
+ *    its reads begin after these requests came, so that it is not older than any of them.
+ *
+ *     request A   key not current → begin; reads sent so far: 7
+ *     request B   reads sent: 7   → shares the response of A
+ *                 the read of A is sent: 8
+ *     request C   reads sent: 8   → begins its own
  */
 
 import { Readable } from 'node:stream';
@@ -86,11 +97,11 @@ export function createResponseCache({ store, run, bytesMax }: ResponseCacheOptio
     // What is made fails when it reads, so that REST and GraphQL respond in their own ways.
     if (fault !== undefined) return start(fault);
     if (entry?.records.isCurrent()) return entry.response;
-    const found = shared.get(key);
+    const other = shared.get(key);
     const sent = readsSent?.();
     // A read begins after its request came: who comes later gets a response of its own.
-    if (found?.response !== undefined && (found.readsSent ?? sent) === sent) {
-      const response = await found.response;
+    if (other?.response !== undefined && (other.readsSent ?? sent) === sent) {
+      const response = await other.response;
       // A stream has one reader.
       return response.body instanceof Readable ? start() : response;
     }
@@ -154,11 +165,11 @@ export function createRecordTexts(bytesMax: number): ToText {
   let texts = new WeakMap<object, string>();
   let bytes = 0;
   if (bytesMax === 0) return (record, toJson) => toJson(record);
-  return (given, toJson) => {
-    const record = given as object; // Every record is an object.
-    const known = texts.get(record);
-    if (known !== undefined) return known;
-    const text = toJson(given);
+  return (record, toJson) => {
+    const key = record as object; // Every record is an object.
+    const cached = texts.get(key);
+    if (cached !== undefined) return cached;
+    const text = toJson(record);
     const size = placeBytes + 2 * text.length;
     if (size > bytesMax) return text;
     bytes += size;
@@ -167,7 +178,7 @@ export function createRecordTexts(bytesMax: number): ToText {
       texts = new WeakMap();
       bytes = size;
     }
-    texts.set(record, text);
+    texts.set(key, text);
     return text;
   };
 }

@@ -17,12 +17,12 @@ export class TrackedRecords implements Records {
   readonly #run: string;
   readonly #fault: Error | undefined;
   readonly #changes: Changes;
-  /** What was noted. An array: it is read far more often than made. */
+  /** The places that were noted. An array: it is read far more often than it grows. */
   readonly places: number[] = [];
   /** The sum of the counts, each as it was when its place was noted. */
   #sum: number;
 
-  /** `run` identifies this process. `fault`: with what everything that is read fails. */
+  /** `run` identifies this process. With `fault`, each read fails with it. */
   constructor(store: Store, run: string, fault?: Error) {
     this.#store = store;
     this.#run = run;

@@ -154,7 +154,7 @@ describe('migrate on PostgreSQL', { skip: skipPostgres }, () => {
     await database.query(url, 'CREATE ROLE serving LOGIN');
     const serving = url.replace('inkwell@', 'serving@');
     await fails(here(['migrate'], serving), /STORE_URL: .*permission denied/);
-    const done = { code: 0, output: 'The tables of the store are of this version.\n', errors: '' };
+    const done = { code: 0, output: 'The tables of the store fit this version.\n', errors: '' };
     assert.deepEqual(await run(['migrate'], url), done);
     for (const grant of [
       'GRANT USAGE ON SCHEMA inkwell TO serving',
