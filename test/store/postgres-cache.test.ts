@@ -82,3 +82,100 @@ test('a database that does not answer is no reason to send what is cached', { sk
   await store.close();
   await assert.rejects(async () => responses.respond('key', make), { code: 'unavailable' });
 });
+
+test('a write of this node makes anew only what has read its records', { skip }, async (t) => {
+  const store = await openOn(t, await database.emptyDatabase());
+  const responses = createResponseCache({ store, run: 'run', bytesMax: 10_000 });
+  const draft = { title: 'a', content: 'b', authorId: null };
+  const [post, other] = [await store.posts.create(draft), await store.posts.create(draft)];
+  let made = 0;
+  const madeBy = async (write: () => Promise<unknown>): Promise<number> => {
+    const before = made;
+    await write();
+    await responses.respond('key', async (records) => {
+      made += 1;
+      await records.posts.find(post.id);
+      await records.comments.ofPost(post.id).read();
+      return jsonTextResponse(200, '{}');
+    });
+    return made - before;
+  };
+  const add = async (id: string) => store.comments.add(id, 'c');
+  const elsewhere = [
+    () => add(other.id),
+    async () => Promise.all(times(3).map(async () => add(other.id))),
+    async () => store.comments.remove((await add(other.id))?.id ?? ''),
+    async () => store.posts.update(other.id, { title: 'x' }),
+    async () => store.posts.create(draft),
+    async () => store.posts.remove((await store.posts.create(draft)).id),
+    async () => store.todos.create({ title: 'x', completed: false }),
+  ];
+  await madeBy(() => Promise.resolve());
+  for (const write of elsewhere) {
+    // Other tests may commit to other databases of the same server.
+    await until(async () => (await madeBy(write)) === 0);
+  }
+  const here = [
+    () => add(post.id),
+    async () => store.comments.remove((await add(post.id))?.id ?? ''),
+    async () => store.posts.update(post.id, { title: 'x' }),
+    async () => store.posts.remove(post.id),
+  ];
+  for (const write of here) assert.equal(await madeBy(write), 1);
+});
+
+test(
+  'what others and triggers change is read at once, also beside own writes',
+  { skip },
+  async (t) => {
+    const url = await database.emptyDatabase();
+    const env = { STORE_URL: url };
+    const [server, node] = [await startServer(t, { env }), await startServer(t, { env })];
+    const session = openSession(t, url);
+    const create = async (): Promise<string> =>
+      (await server.send('POST', '/posts', { title: 'a', content: 'b' })).headers.get('location') ??
+      '';
+    const [path, other] = [await create(), await create()];
+    const id = path.slice('/posts/'.length);
+    const add = async (on: typeof server, to: string, content: string) =>
+      on.send('POST', `${to}/comments`, { content });
+    await add(server, path, 'first');
+    const query = `{ postById(postId: "${id}") { title comments { content } } }`;
+    const reads = [
+      async () => (await server.fetch(path)).text(),
+      async () => (await server.fetch(`${path}/comments`)).text(),
+      async () => (await server.send('POST', '/graphql', { query })).text(),
+    ];
+    const contains = async (text: string, at: readonly number[]): Promise<void> => {
+      for (const read of at) assert.match((await reads[read]?.()) ?? '', new RegExp(text, 'i')); // GraphQL writes titles in capitals
+    };
+    const writes: readonly (readonly [string, readonly number[], () => Promise<unknown>])[] = [
+      ['inplace', [1, 2], async () => session`UPDATE inkwell.comments SET content = 'inplace'`],
+      ['renamed', [0, 2], async () => session`UPDATE inkwell.posts SET title = 'renamed'`],
+      ['of node', [1, 2], async () => add(node, path, 'of node')],
+      ['own one', [1, 2], async () => add(server, path, 'own one')],
+      [
+        'by trigger',
+        [0, 2],
+        async () => {
+          await session.unsafe(`CREATE FUNCTION public.rename() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN UPDATE inkwell.posts SET title = new.content; RETURN new; END $$;
+          CREATE TRIGGER rename AFTER INSERT ON inkwell.comments
+            FOR EACH ROW EXECUTE FUNCTION public.rename()`);
+          for (const read of reads) await read();
+          await add(server, other, 'by trigger');
+        },
+      ],
+      ['again', [0, 2], async () => add(server, other, 'again')],
+    ];
+    for (const [text, at, write] of writes) {
+      // Own writes to other records leave what was read in the cache.
+      for (const _ of times(3)) {
+        for (const read of reads) await read();
+        await server.send('POST', '/api/todos', { title: text });
+      }
+      await write();
+      await contains(text, at);
+    }
+  },
+);

@@ -22,6 +22,7 @@ import { type Row, toCells, toRecord } from '../sql/rows.ts';
 import { pageBytesMax } from '../sql/statements.ts';
 import type { CommentOrder, Poll } from './comment-order.ts';
 import type { Pool } from './pool.ts';
+import type { Versions } from './versions.ts';
 
 const rowsMax = 500;
 /** The last numbers, which may belong to transactions that are in progress at the start. */
@@ -51,7 +52,7 @@ export async function readStart(pool: Pool) {
 
 const pollText = `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS oldest,
     CASE WHEN greatest(found.upto, $1::bigint) > $2::bigint + found.count
-      THEN pg_current_xact_id()::text ELSE '0' END AS next,
+      THEN pg_current_xact_id()::text ELSE '0' END AS xid,
     numbers.*, found.comments,
     CASE WHEN numbers.timeline > $3::int OR numbers.last < $2 THEN (
       SELECT old.seq FROM inkwell.comments AS old
@@ -76,9 +77,13 @@ export interface Polled extends Poll {
   readonly back: number;
 }
 
-export async function poll(pool: Pool, order: CommentOrder): Promise<Polled> {
+export async function poll(
+  { pool, versions }: { readonly pool: Pool; readonly versions: Pick<Versions, 'track'> },
+  order: CommentOrder,
+): Promise<Polled> {
   const { ownMax, cursor, timeline, skipped } = order;
-  const [row] = await pool.read({ text: pollText, values: [ownMax, cursor, timeline, skipped] });
+  const read = pool.read({ text: pollText, values: [ownMax, cursor, timeline, skipped] });
+  const [row] = await versions.track(read);
   const rows = JSON.parse(String(row?.['comments'])) as readonly Row[]; // by the statement
   return {
     comments: rows.map((comment) => ({
@@ -88,7 +93,7 @@ export async function poll(pool: Pool, order: CommentOrder): Promise<Polled> {
     isWhole: rows.length < rowsMax && Number(rows.at(-1)?.['bytes'] ?? 0) < pageBytesMax,
     ownMax,
     oldest: BigInt(String(row?.['oldest'])),
-    next: BigInt(String(row?.['next'])),
+    next: BigInt(String(row?.['xid'])),
     last: Number(row?.['last']),
     timeline: Number(row?.['timeline']),
     back: Number(row?.['back'] ?? 0),

@@ -11,12 +11,13 @@ import { type NewRow, toRow } from '../sql/rows.ts';
 import type { Comments } from '../store.ts';
 
 export function createComments(context: PostgresContext, feed: CommentFeed): Comments {
-  const { pool, createId, now } = context;
+  const { pool, versions, createId, now } = context;
   const insert = createLoader(
     toInserts(async (rows, askedAt) => {
       const statement = rows.length === 1 ? toInsert(rows[0]) : toInsertAll(rows);
+      const added = await versions.track(pool.write(statement, askedAt), 'comments');
       const stored = new Map(
-        (await pool.write(statement, askedAt)).map(({ id, seq, timeline }) => {
+        added.map(({ id, seq, timeline }) => {
           return [id, { seq: Number(seq), timeline: Number(timeline) }];
         }),
       );
@@ -51,7 +52,7 @@ function toInsert(row: NewRow = {}): Statement {
     )
     INSERT INTO inkwell.comments (id, post_id, content, created_at, timeline)
     SELECT ${id}::uuid, id, ${content}, ${created_at}, (SELECT inkwell.timeline())
-    FROM post RETURNING id, seq, timeline`;
+    FROM post RETURNING id, post_id, seq, timeline, pg_current_xact_id()::text AS xid`;
 }
 
 /** The rows are sorted so that each lock is taken before the first number. */
@@ -66,5 +67,5 @@ function toInsertAll(rows: readonly NewRow[]): Statement {
       INSERT INTO inkwell.comments (id, post_id, content, created_at, timeline)
       SELECT added.id, post.id, content, created_at, (SELECT inkwell.timeline())
       FROM added JOIN post ON post.id = post_id
-      ORDER BY ordinality RETURNING id, seq, timeline`;
+      ORDER BY ordinality RETURNING id, post_id, seq, timeline, pg_current_xact_id()::text AS xid`;
 }

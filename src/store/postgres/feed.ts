@@ -35,9 +35,11 @@ import { poll, readStart } from './comment-poll.ts';
 import { type Server, sql } from './connection.ts';
 import { listen, type Listening } from './listen.ts';
 import type { Pool } from './pool.ts';
+import type { Versions } from './versions.ts';
 
 interface FeedDeps {
   readonly pool: Pool;
+  readonly versions: Pick<Versions, 'track'>;
   /** The server for LISTEN; undefined if notifications cannot be received. */
   readonly listenServer: Server | undefined;
   readonly log: Log;
@@ -110,9 +112,11 @@ export class CommentFeed {
     this.#notifyTimer = undefined;
     this.#notifiedAt = performance.now();
     this.#poller?.notified();
-    const notify = sql`SELECT pg_notify('inkwell_comments', ${this.#nodeId})`;
+    const notify = sql`SELECT pg_notify('inkwell_comments', ${this.#nodeId}),
+      pg_current_xact_id()::text AS xid`;
     // A notification may be lost.
-    this.#deps.pool.write(notify).catch(() => undefined);
+    const { pool, versions } = this.#deps;
+    versions.track(pool.write(notify)).catch(() => undefined);
   }
 }
 
@@ -195,7 +199,7 @@ class Poller {
     const order = this.#order;
     if (order === undefined) return undefined;
     const { cursor } = order;
-    const polled = await poll(this.#deps.pool, order);
+    const polled = await poll(this.#deps, order);
     const { timeline, last, back } = polled;
     // A server that was left behind by a failover: the next poll may reach another one.
     if (this.#closed || timeline < order.timeline) return undefined;

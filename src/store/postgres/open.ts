@@ -51,16 +51,19 @@ export async function openStore(url: string, options: DatabaseOptions): Promise<
   const pool = new Pool(server, options);
   const ownListen = server.hasSessions ? server : undefined;
   const listenServer = listenUrl === '' ? ownListen : await createServer(listenUrl);
-  const feed = new CommentFeed({ pool, listenServer, log, timeoutSeconds });
-  const statements = createStatements(pool);
-  const context: PostgresContext = { pool, sql: statements, createId, now };
+  const versions = createVersions(pool);
+  const feed = new CommentFeed({ pool, versions, listenServer, log, timeoutSeconds });
+  const statements = createStatements(pool, versions);
+  const context: PostgresContext = { pool, versions, sql: statements, createId, now };
   const storedAccounts = createStored(context);
   return {
     ...createPorts(context, initial?.accounts ?? [], storedAccounts),
     storedAccounts,
     comments: createComments(context, feed),
     articles: createArticles({ ...context, run: options.run }),
-    ...createVersions(pool),
+    changes: versions.changes,
+    readChanges: versions.readChanges,
+    readsSent: () => pool.reads,
     async ping() {
       await pool.read(sql`SELECT 1`);
     },

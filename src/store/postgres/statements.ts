@@ -1,6 +1,6 @@
 /** The statements of PostgreSQL: what many requests ask for at once is one statement. */
 
-import { changedLengthMax } from '../shared.ts';
+import { changedLengthMax, kinds, type Listed } from '../shared.ts';
 import type { RecordText } from '../store.ts';
 import type { RecordDeps } from '../sql/ports.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type NewRow,
   sizeOf,
   type Table,
+  toColumn,
   toJson,
   toShort,
   type Value,
@@ -28,6 +29,8 @@ import {
 import { type Batch, createLoader, individually } from './batch.ts';
 import { isAway } from './faults.ts';
 import type { Pool } from './pool.ts';
+import { isArea } from '../changes.ts';
+import { type Versions, xid } from './versions.ts';
 
 /** Records that are joined into one statement, and the texts of each, which make some mebibytes. */
 const recordsMax = 100;
@@ -55,11 +58,12 @@ const idPlace = [7, 43] as const;
 
 /** Shared by the parts of the driver. */
 export interface PostgresContext extends RecordDeps {
+  readonly versions: Versions;
   readonly pool: Pool;
   readonly sql: Sql;
 }
 
-export function createStatements(pool: Pool): Sql {
+export function createStatements(pool: Pool, versions: Versions): Sql {
   return {
     schema: 'inkwell.',
     ofOne(table, order, { column, owner, place, limit }) {
@@ -71,9 +75,12 @@ export function createStatements(pool: Pool): Sql {
     },
     createFind: (key) => createLoader(findRows(pool, key)),
     createPages: (query, toPage) => createLoader(readPages(pool, query, toPage)),
-    createInsert: (table) => createLoader(insertRows(pool, table)),
+    createInsert: (table) => createLoader(insertRows(pool, versions, table)),
     read: (text, values) => pool.read({ text, values }),
-    write: (_table, text, values) => pool.write({ text, values }),
+    write: (table, text, values) =>
+      isArea(table)
+        ? versions.track(pool.write({ text: `${text}, ${xid}`, values }), table)
+        : pool.write({ text, values }),
     readArticles(columns, askedAt) {
       const text = `SELECT ${columns}, id AS place FROM inkwell.articles ORDER BY id`;
       const read = createBounded(pool, { table: 'articles', order: 'ASC', text }, changedLengthMax);
@@ -177,11 +184,15 @@ function toTexts([page]: readonly Cells[]): readonly RecordText[] | undefined {
   return json?.split('\n').map((text) => ({ id: text.slice(...idPlace), json: text })) ?? [];
 }
 
-function insertRows(pool: Pool, table: Table): Batch<NewRow, undefined> {
+function insertRows(pool: Pool, versions: Versions, table: Listed): Batch<NewRow, undefined> {
+  const { owner } = kinds[table];
+  const returned = owner === undefined ? xid : `${toColumn(owner)}, ${xid}`;
   const text = `INSERT INTO inkwell.${table} (${columnsOf[table]})
-    SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)} ORDER BY ordinality`;
+    SELECT ${columnsOf[table]} FROM ${rowsOf(table, 1)} ORDER BY ordinality
+    RETURNING id, ${returned}`;
   return toInserts(async (rows, askedAt) => {
-    await pool.write({ text, values: [JSON.stringify(rows)] }, askedAt);
+    const insert = pool.write({ text, values: [JSON.stringify(rows)] }, askedAt);
+    await versions.track(insert, table);
     return rows.map(() => undefined);
   });
 }

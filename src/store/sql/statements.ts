@@ -5,7 +5,7 @@
  */
 
 import type { MaybePromise } from '../../maybe-promise.ts';
-import { type Order, tooLongToChange } from '../shared.ts';
+import { type Listed, type Order, tooLongToChange } from '../shared.ts';
 import type { RecordText } from '../store.ts';
 import type { Cells, NewRow, Row, Table, Value } from './rows.ts';
 
@@ -26,7 +26,7 @@ export interface Sql {
     toPage: (rows: RowPage, start: PageStart) => T,
   ): (start: PageStart) => MaybePromise<T>;
   /** Returns a function that stores a new row. */
-  createInsert(table: Table): (row: NewRow) => Promise<unknown>;
+  createInsert(table: Listed): (row: NewRow) => Promise<unknown>;
   /** Runs a statement that only reads. */
   read(text: string, values: readonly Value[]): MaybePromise<readonly Row[]>;
   /**
