@@ -13,7 +13,7 @@ const commentsQueuedMax = 4_096;
 /** Approximate memory of a comment without its text, in bytes. */
 const commentBytes = 512;
 
-/** How comments are added, and the topic of those that were. `queueBytesMax` as for a topic. */
+/** `addComment`, and the topic of added comments. `queueBytesMax`: see `TopicOptions`. */
 export function createComments(store: Pick<Store, 'comments'>, queueBytesMax: number) {
   const commentAdded = createTopic<Comment>({
     follow: store.comments.watch,
@@ -35,12 +35,10 @@ export function createAddComment(
   { comments }: Pick<Store, 'comments'>,
   publish: (comment: Comment) => void,
 ): AddComment {
-  const add: AddComment = (postId, content) => comments.add(postId, content);
-  // A store that other nodes write to reports every new comment itself, these included.
-  if (comments.watch !== undefined) return add;
   return (postId, content) =>
-    andThen(add(postId, content), (comment) => {
-      if (comment !== undefined) publish(comment);
+    andThen(comments.add(postId, content), (comment) => {
+      // A store that other nodes write to reports every new comment itself, these included.
+      if (comment !== undefined && comments.watch === undefined) publish(comment);
       return comment;
     });
 }
@@ -82,7 +80,8 @@ export function createTopic<T>(options: TopicOptions<T>) {
      * The subscription begins with this call, not with the first `next()`. A subscriber whose queue
      * is full is dropped: its `next()` rejects once with `overloaded`, its queue is discarded, and
      * other subscribers lose nothing. `return()` ends it and settles the pending `next()`. Call
-     * `next()` again only after the previous call has settled. `isWanted`: others are left out.
+     * `next()` again only after the previous call has settled. Values for which `isWanted` is false
+     * are left out.
      */
     subscribe(isWanted: (value: T) => boolean = () => true): AsyncIterableIterator<T> {
       const subscriber = createQueue(options, isWanted, () => {
@@ -134,7 +133,8 @@ function createQueue<T>(
   return {
     push(value) {
       const { length } = values;
-      // Behind a wanted value it is queued too: all queues then hold the same, latest values.
+      // A value that is not wanted is queued too behind one that is: so all queues hold the same,
+      // latest values, and their sum is bounded.
       if (length === 0 && !isWanted(value)) return;
       bytes += bytesOf(value);
       if (length < queueMax && (length === 0 || bytes <= queueBytesMax)) {

@@ -105,6 +105,34 @@ test('a source that opens after its last member left is ended at once', async (t
   await until(() => counts.closed === 1);
 });
 
+test('an event does not wait behind large events of many other groups', async (t) => {
+  const lengths: number[] = [];
+  const wrap = (engine: Engine): Engine => ({
+    ...engine,
+    async subscribe(...args) {
+      const { events, toJson } = await engine.subscribe(...args);
+      const make: Subscription['toJson'] = async (value) => {
+        const json = await toJson(value);
+        lengths.push(json.length);
+        return json;
+      };
+      return { events, toJson: make };
+    },
+  });
+  const endpoint = await startEndpoint(t, { wrap });
+  const others = await connectReady(endpoint.port);
+  const aliases = Array.from({ length: 30 }, (_, at) => `f${at}: content`).join(' ');
+  for (let id = 0; id < 12; id += 1) {
+    others.send(subscribe(`${id}`, `subscription { commentAdded { g${id}: id ${aliases} } }`));
+  }
+  await until(() => endpoint.subscriptions.count().groups === 12);
+  const client = await listen(endpoint);
+  endpoint.comment('x'.repeat(76_000));
+  await client.next();
+  // One of the others was being made already.
+  assert.ok(lengths.findIndex((length) => length < 100_000) <= 1, lengths.join());
+});
+
 test('more members than one turn can serve all get the events, in order', async (t) => {
   const endpoint = await startEndpoint(t);
   const clients = [];

@@ -40,21 +40,19 @@ interface SubscriptionsDeps {
 export function createSubscriptions(deps: SubscriptionsDeps) {
   const { engine, distinctMax, metrics } = deps;
   const groups = new Map<string, Group>();
-  const line = createEventLine(deps);
   // Events have turns of their own: they must not wait behind what others ask for.
-  const scheduler = createScheduler();
+  const groupDeps = { ...deps, line: createEventLine(deps), scheduler: createScheduler() };
   const viewers = createViewers(deps.isCurrent);
   let closed = false;
   let opened = 0;
 
   const open = (operation: Operation, key: string, { memory }: Subscriber): Group => {
-    // Of its first subscriber, for as long as there is any.
+    // The connection of the first subscriber holds the group, until the group ends.
     const reservation = memory.openLasting();
     if (groups.size >= distinctMax || !reservation.grow(bytesOf(operation))) {
       throw new AppError('overloaded', 'Too many different subscriptions are open.');
     }
-    const fields = countFields(operation.document);
-    const group = new Group(deps, { line, scheduler, fields }, () => {
+    const group = new Group(groupDeps, countFields(operation.document), () => {
       groups.delete(key);
       reservation.release();
     });
@@ -88,9 +86,9 @@ export function createSubscriptions(deps: SubscriptionsDeps) {
       };
     },
     /**
-     * Undefined, or settles when every subscriber gets all comments that are stored from then on.
-     * What a client is told after that shows it that its earlier subscriptions run. Rejects as a
-     * read does.
+     * Undefined, or resolves when every subscriber gets all comments that are stored from then on.
+     * A response that is sent after that shows the client that its earlier subscriptions have
+     * begun. Rejects as a read does.
      */
     ready: () => deps.ready?.(),
     /** Ends every subscription, and refuses new ones. Subscribers are told by their transport. */
@@ -123,7 +121,7 @@ function bytesOf({ document, variables = {} }: Operation): number {
   return bytesOfDocument(document) + textBytes + valueBytes * Object.keys(variables).length;
 }
 
-/** A comment has no nested objects: a text of it is in the event once a field at most. */
+/** A comment has no nested objects: each field puts one text of it into the event at most. */
 function countFields(document: DocumentNode): number {
   let fields = 0;
   visit(document, { Field: () => void (fields += 1) });
@@ -133,18 +131,17 @@ function countFields(document: DocumentNode): number {
 /** Subscribers served in one work. */
 const subscribersAtOnce = 64;
 
-interface GroupParts {
+interface GroupDeps extends SubscriptionsDeps {
   readonly line: EventLine;
   readonly scheduler: Scheduler;
-  /** Of the document: the length of an event is at most so many times that of its comment. */
-  readonly fields: number;
 }
 
 /** Equal subscriptions: reads the source, executes each event once and delivers it. */
 class Group {
   readonly subscribers = new Set<Subscriber>();
-  readonly #deps: SubscriptionsDeps;
-  readonly #parts: GroupParts;
+  readonly #deps: GroupDeps;
+  /** Fields of the document: an event is at most so many times as long as its comment. */
+  readonly #fields: number;
   /** Called once, when the group ends. */
   readonly #forget: () => void;
   #events: AsyncIterator<Comment> | undefined;
@@ -152,9 +149,9 @@ class Group {
   #turn = 0;
   #ended = false;
 
-  constructor(deps: SubscriptionsDeps, parts: GroupParts, forget: () => void) {
+  constructor(deps: GroupDeps, fields: number, forget: () => void) {
     this.#deps = deps;
-    this.#parts = parts;
+    this.#fields = fields;
     this.#forget = forget;
   }
 
@@ -198,19 +195,18 @@ class Group {
       const event = await events.next();
       if (event.done === true || this.#ended) return { kind: 'complete' };
       const { value } = event;
-      const { line, fields } = this.#parts;
-      await line((value.content.length + fieldLength) * fields, async () => {
+      const { line, scheduler } = this.#deps;
+      await line((value.content.length + fieldLength) * this.#fields, async () => {
         if (this.#ended) return;
-        const json = await this.#parts.scheduler.run(() => toJson(value));
+        const json = await scheduler.run(() => toJson(value));
         await this.#deliver(Buffer.from(json));
       });
     }
   }
 
-  /** Subscribers that join meanwhile do not get the event. */
+  /** Subscribers that join during the delivery do not get the event. */
   async #deliver(json: Buffer): Promise<void> {
-    const { pool, metrics } = this.#deps;
-    const { scheduler } = this.#parts;
+    const { pool, metrics, scheduler } = this.#deps;
     const event = new SharedEvent(json, pool, scheduler.turns === this.#turn);
     this.#turn = scheduler.turns;
     const subscribers = Array.from(this.subscribers);
