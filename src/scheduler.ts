@@ -1,15 +1,22 @@
 /**
  * Shares the event loop: work that a client can make long runs in turns of one scheduler for all
- * requests, so that those which need nothing are served in between (R47). The events of
- * subscriptions have one of their own, because they must not wait behind what others ask for.
+ * requests, so that requests which need no turn are served in between (R47). The events of
+ * subscriptions have a scheduler of their own, because they must not wait behind requests.
  *
- * 1. `run(work)` calls `work` at once if the present turn has time and nothing waits.
- * 2. Otherwise `work` waits, first come, first served, and is called in a later turn.
- * 3. A turn is one iteration of the event loop. It grants work until `turnMilliseconds` are used:
- *    the work that crosses this limit is the last, so a turn takes that long and one work longer.
+ * 1. A turn is one iteration of the event loop, from one `setImmediate` to the next. It has 5 ms.
+ *    After an iteration without work, the first `run` begins a turn.
+ * 2. `run(work)` calls `work` at once if the turn has time left and nothing waits.
+ * 3. Otherwise `work` waits, first come, first served. `setImmediate` begins the next turn, after
+ *    the sockets were read.
+ * 4. Work is never interrupted: the work that uses up the 5 ms is the last of its turn. A turn
+ *    takes 5 ms and the rest of one work at most.
  *
- *     iteration 1: A (2 ms), B (9 ms)   C and D came too: they wait
- *     iteration 2: sockets are read     C (4 ms), D (4 ms)
+ *     one iteration:  read sockets ──► requests call run() ──► setImmediate: work that waits
+ *
+ *     iteration 1   sockets: A, B, C, D   A at once (2 ms), B at once (9 ms); C, D wait
+ *                   setImmediate          turn 2: C (4 ms), D (4 ms, begun after 4 of 5)
+ *     iteration 2   sockets: /hello, E    /hello needs no turn; turn 2 has no time: E waits
+ *                   setImmediate          turn 3: E
  *
  * There is no promise of a turn: all that await one would continue before any of them has worked.
  */
@@ -48,7 +55,8 @@ export function createScheduler() {
     return new Promise<T>((resolve, reject) => {
       waiting.push(() => {
         try {
-          resolve(work());
+          // `resolve(promise)` takes a microtask longer: work that began later would overtake.
+          Promise.resolve(work()).then(resolve, reject);
         } catch (error) {
           reject(error);
         }

@@ -1,7 +1,12 @@
 /**
- * The GraphQL endpoint: creates its parts, and answers requests over HTTP. It is loaded by the
- * first request that needs it, because `graphql` and `ws` take longer to load than the rest of the
- * service.
+ * The GraphQL endpoint: creates its parts, and responds to requests over HTTP. The first request
+ * that needs the endpoint loads it, because `graphql` and `ws` take longer to load than the rest of
+ * the service.
+ *
+ * 1. A request waits as bytes until the scheduler grants its turn. A cached response needs no turn.
+ * 2. In its turn it is decoded, prepared (parsed, checked, validated), executed and responded to,
+ *    all in one call if the store answers at once.
+ * 3. The operations of a batch have turns of their own, one after the other.
  */
 
 import { type Access, findBefore } from '../auth/access.ts';

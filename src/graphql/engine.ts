@@ -172,26 +172,17 @@ function createExecution(schema: GraphQLSchema) {
   ): MaybePromise<Executed> => {
     const { introspectionObjects: objects } = operation;
     context.charge(objects, objects * introspectionObjectBytes);
-    const executing = execute(toArgs(operation, context, event));
-    return isPromise(executing)
-      ? executing.then((executed) => toExecuted(operation, context, executed))
-      : toExecuted(operation, context, executing);
-  };
-
-  const toExecuted = (
-    operation: Operation,
-    context: RequestContext,
-    executed: ExecutionResult,
-  ): Executed => {
-    // Beyond the limits the partial result is dropped: all of it is refused.
-    context.charge(0, 0);
-    const result = toResult(executed, context);
-    // In one call, right after the execution: a result that waited for its turn to become JSON
-    // would be copied by the collector meanwhile. The limits bound the time that it takes.
-    const json = JSON.stringify(result);
-    context.chargeJson(Buffer.byteLength(json));
-    const hasErrors = result.errors !== undefined;
-    return { json, hasErrors, isRepeatable: operation.isPure && !hasErrors };
+    return andThen(execute(toArgs(operation, context, event)), (executed) => {
+      // Beyond the limits the partial result is dropped: all of it is refused.
+      context.charge(0, 0);
+      const result = toResult(executed, context);
+      // In one call, right after the execution: a result that waited for its turn to become JSON
+      // would be copied by the collector meanwhile. The limits bound the time that it takes.
+      const json = JSON.stringify(result);
+      context.chargeJson(Buffer.byteLength(json));
+      const hasErrors = result.errors !== undefined;
+      return { json, hasErrors, isRepeatable: operation.isPure && !hasErrors };
+    });
   };
   return { toArgs, run };
 }
@@ -199,11 +190,13 @@ function createExecution(schema: GraphQLSchema) {
 /** The members are in the order of graphql-js. Throws a RequestError if there is no data. */
 function toResult({ data, errors }: ExecutionResult, context: RequestContext) {
   if (errors === undefined) return { data };
-  const found = toFieldErrors(errors, context.facts.requestId, context.deps.log);
+  const clientErrors = toFieldErrors(errors, context.facts.requestId, context.deps.log);
   // If the store failed and every root field is null, the operation is refused as a whole.
   const isEmpty = Object.values(data ?? {}).every((value) => value === null);
-  if (data === undefined || (isEmpty && found.every(isOutage))) throw new RequestError(found);
-  return { errors: found, data };
+  if (data === undefined || (isEmpty && clientErrors.every(isOutage))) {
+    throw new RequestError(clientErrors);
+  }
+  return { errors: clientErrors, data };
 }
 
 function toOperation(
@@ -220,32 +213,34 @@ function toOperation(
     throw refuseRequest('PAYLOAD_TOO_LARGE', 'The variables hold too many values.');
   }
   const { operation: type } = definition;
-  // A subscription is kept for long, and its variables with it.
-  const isKept = type === OperationTypeNode.SUBSCRIPTION;
-  // Not a spread, which takes longer than the rest of the preparation of a known document.
+  const isSubscription = type === OperationTypeNode.SUBSCRIPTION;
+  // Not a spread, which takes longer than the rest of the preparation of a cached document.
   return {
     document,
     introspectionObjects,
     type,
     operationName,
-    variables: isKept ? toKept(definition, variables) : variables,
+    variables: isSubscription ? toShort(definition, variables) : variables,
     isPure: type === OperationTypeNode.QUERY && documentHash === undefined,
   };
 }
 
-/** Ids, and whatever else a variable of a subscription can hold, are no longer. */
-const keptLengthMax = 36;
+/** An id, which is all that a variable of a subscription can hold, is no longer. */
+const textLengthMax = 36;
 
-/** The declared variables; of a longer text, which names nothing (R38), only the beginning. */
-function toKept(
+/**
+ * The declared variables of a subscription, which stay in memory for as long as it does. Of a
+ * longer text, which names nothing (R38), only the beginning stays.
+ */
+function toShort(
   { variableDefinitions = [] }: OperationDefinitionNode,
   variables: GraphqlRequest['variables'] = {},
 ): GraphqlRequest['variables'] {
   const declared = new Set(variableDefinitions.map(({ variable }) => variable.name.value));
-  const toShort = (value: unknown): unknown =>
-    typeof value === 'string' && value.length > keptLengthMax
-      ? Buffer.from(value.slice(0, keptLengthMax + 1)).toString() // a slice would keep the whole
+  const cut = (value: unknown): unknown =>
+    typeof value === 'string' && value.length > textLengthMax
+      ? Buffer.from(value.slice(0, textLengthMax + 1)).toString() // a slice would keep the whole
       : value;
-  const kept = Object.entries(variables).filter(([name]) => declared.has(name));
-  return Object.fromEntries(kept.map(([name, value]) => [name, toShort(value)]));
+  const used = Object.entries(variables).filter(([name]) => declared.has(name));
+  return Object.fromEntries(used.map(([name, value]) => [name, cut(value)]));
 }

@@ -74,7 +74,7 @@ export function isOutage({ extensions: { code } }: GraphqlError): boolean {
 
 /** An error of graphql-js about a document or request, whose message is meant for the client. */
 export function toRequestError(error: GraphQLError, code: GraphqlCode): GraphqlError {
-  return { ...place(error), message: cut(error.message), extensions: { code } };
+  return { ...positionOf(error), message: cut(error.message), extensions: { code } };
 }
 
 /** Thrown for an operation that has no data: it did not run. Has at least one error. */
@@ -118,14 +118,14 @@ export function toFieldErrors(
     isLogged = true;
   };
   return errors.slice(0, errorsMax).map((error) => {
-    const known = describe(error);
-    if (known?.extensions.code === 'STORAGE_FULL') {
-      logFirst('warn', 'storage full', { reason: known.message });
+    const described = describe(error);
+    if (described?.extensions.code === 'STORAGE_FULL') {
+      logFirst('warn', 'storage full', { reason: described.message });
     }
-    if (known !== undefined) return { ...place(error), ...known };
+    if (described !== undefined) return { ...positionOf(error), ...described };
     const reason = error.originalError?.stack ?? error.message;
     logFirst('error', 'graphql field failed', { path: error.path?.join('.'), reason });
-    return { ...place(error), ...toMasked(requestId) };
+    return { ...positionOf(error), ...toMasked(requestId) };
   });
 }
 
@@ -141,7 +141,7 @@ function describe(error: GraphQLError): Omit<GraphqlError, 'locations' | 'path'>
   return isInput ? toPlainError('BAD_USER_INPUT', error.message) : undefined;
 }
 
-function place({ locations, path }: GraphQLError): Pick<GraphqlError, 'locations' | 'path'> {
+function positionOf({ locations, path }: GraphQLError): Pick<GraphqlError, 'locations' | 'path'> {
   return {
     ...(locations !== undefined && { locations: locations.slice(0, locationsMax) }),
     ...(path !== undefined && { path }),

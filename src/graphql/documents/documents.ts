@@ -49,8 +49,8 @@ export function createDocuments(
   const cache = new BoundedMap<ValidDocument>(documentsBytesMax);
   return (request) => {
     const text = findText(request);
-    const known = cache.use(text);
-    if (known !== undefined) return known;
+    const cached = cache.use(text);
+    if (cached !== undefined) return cached;
     const valid = readDocument(text, schema, limits);
     cache.set(text, valid, bytesOfDocument(valid.document));
     return valid;
@@ -68,7 +68,7 @@ const entryBytes = 256;
  * know the hash. Finds every document that comes as text, or whose text came with its hash before.
  */
 function findPersisted(): FindText {
-  const kept = new BoundedMap<string>(persistedTextsBytesMax);
+  const texts = new BoundedMap<string>(persistedTextsBytesMax);
   return ({ query, documentHash }) => {
     // Without a hash there is a text: the decoder refuses a request with neither.
     if (documentHash === undefined) return query ?? '';
@@ -76,15 +76,15 @@ function findPersisted(): FindText {
       throw refuseRequest('BAD_USER_INPUT', 'persistedQuery needs version 1 and a sha256Hash.');
     }
     if (query === undefined) {
-      const known = kept.use(documentHash);
-      if (known !== undefined) return known;
+      const text = texts.use(documentHash);
+      if (text !== undefined) return text;
       // Clients compare this exact message, and then send hash and text.
       throw refuseRequest('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
     }
     if (hash('sha256', query) !== documentHash) {
       throw refuseRequest('BAD_USER_INPUT', 'The sha256Hash is not that of the query.');
     }
-    kept.set(documentHash, query, entryBytes + 2 * query.length);
+    texts.set(documentHash, query, entryBytes + 2 * query.length);
     return query;
   };
 }

@@ -1,7 +1,14 @@
 /**
- * What a document may ask for. Limits are checked before validation, whose cost can grow faster
- * than the size of the request; they take linear time, because each fragment is counted once. What
- * a valid document asks of the schema itself is counted for the budget.
+ * What a document may ask for, checked before validation, whose cost can grow faster than the size
+ * of the request. The checks take linear time, because each fragment is counted once.
+ *
+ * 1. The text: line ends. 2. The parsed document: levels, aliases, directives. 3. Fields with the
+ * same response name, which validation compares in pairs:
+ *
+ *     { a: title a: title a: title  b { c } b { c } }: 5 selections, 3 pairs of `a`, 1 pair of `b`;
+ *     below `b`: 2 selections, 1 pair of `c`; 12 in all, and two for each token are allowed
+ *
+ * 4. After validation: the objects that introspection results in, for the budget.
  */
 
 import {
@@ -53,44 +60,44 @@ export function checkDocument(document: DocumentNode, limits: Config): void {
   checkOverlaps(document, fragments, limits);
 }
 
-function check(what: string, found: number, max: number): void {
-  if (found > max) {
-    throw new GraphQLError(`The document has ${found} ${what}; at most ${max} are allowed.`);
+function check(what: string, count: number, max: number): void {
+  if (count > max) {
+    throw new GraphQLError(`The document has ${count} ${what}; at most ${max} are allowed.`);
   }
 }
 
 function measure(document: DocumentNode, fragments: Fragments) {
-  const found = { levels: 0, aliases: 0, aliasLength: 0, directives: 0 };
+  const counts = { levels: 0, aliases: 0, aliasLength: 0, directives: 0 };
   /** The levels of each fragment; 0 during its own walk, so that a cycle of fragments ends. */
-  const known = new Map<string, number>();
+  const levelsOfFragment = new Map<string, number>();
   const levelsIn = (set: SelectionSetNode | undefined): number => {
     let levels = 0;
     for (const selection of set?.selections ?? []) levels = Math.max(levels, levelsOf(selection));
     return levels;
   };
   const levelsOf = (selection: SelectionNode): number => {
-    found.directives += selection.directives?.length ?? 0;
+    counts.directives += selection.directives?.length ?? 0;
     if (selection.kind === Kind.INLINE_FRAGMENT) return levelsIn(selection.selectionSet);
     if (selection.kind === Kind.FIELD) {
       const { alias, selectionSet } = selection;
-      if (alias !== undefined) found.aliases += 1;
-      found.aliasLength = Math.max(found.aliasLength, alias?.value.length ?? 0);
+      if (alias !== undefined) counts.aliases += 1;
+      counts.aliasLength = Math.max(counts.aliasLength, alias?.value.length ?? 0);
       return 1 + levelsIn(selectionSet);
     }
     const name = selection.name.value;
-    if (!known.has(name)) {
-      known.set(name, 0);
-      known.set(name, levelsIn(fragments[name]?.selectionSet));
+    if (!levelsOfFragment.has(name)) {
+      levelsOfFragment.set(name, 0);
+      levelsOfFragment.set(name, levelsIn(fragments[name]?.selectionSet));
     }
-    return known.get(name) ?? 0;
+    return levelsOfFragment.get(name) ?? 0;
   };
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION) {
-      found.levels = Math.max(found.levels, levelsIn(definition.selectionSet));
+      counts.levels = Math.max(counts.levels, levelsIn(definition.selectionSet));
     }
-    if ('directives' in definition) found.directives += definition.directives?.length ?? 0;
+    if ('directives' in definition) counts.directives += definition.directives?.length ?? 0;
   }
-  return found;
+  return counts;
 }
 
 /** Pairs of fields that may be compared, for each token that a document may have. */
@@ -105,26 +112,22 @@ const charactersPerPair = 512;
  */
 function checkOverlaps(document: DocumentNode, fragments: Fragments, limits: Config): void {
   const max = limits.graphqlTokensMax * pairsPerToken;
-  let left = max;
-  const spend = (units: number): void => {
-    left -= units;
-    if (left >= 0) return;
-    throw new GraphQLError(
-      `The document asks too often for the same fields: at most ${max} pairs are compared.`,
-    );
-  };
+  let pairs = 0;
   const checked = new Set<SelectionSetNode>();
   /** Down to `levels` of nested fields: a cycle of fragments is reported elsewhere. */
   const checkMerged = (sets: readonly SelectionSetNode[], levels: number): void => {
     const [first] = sets;
     if (first === undefined || levels === 0 || (sets.length === 1 && checked.has(first))) return;
     if (sets.length === 1) checked.add(first);
-    const visit = (set: SelectionSetNode): void => spend(set.selections.length);
+    const visit = (set: SelectionSetNode): void => void (pairs += set.selections.length);
     for (const group of collectFields(sets, fragments, visit).values()) {
-      const others = group.length - 1;
-      spend((group.length * others) / 2);
       // To compare arguments, both are printed for each pair.
-      spend((group.reduce(addArguments, 0) * others) / charactersPerPair);
+      const printing = group.reduce(addArguments, 0) / charactersPerPair;
+      pairs += (group.length - 1) * (group.length / 2 + printing);
+      if (pairs > max) {
+        const message = `The document asks too often for the same fields: at most ${max} pairs are compared.`;
+        throw new GraphQLError(message);
+      }
       checkMerged(selectionsOf(group), levels - 1);
     }
   };
@@ -136,8 +139,8 @@ function checkOverlaps(document: DocumentNode, fragments: Fragments, limits: Con
 }
 
 /** Adds the length of a field's arguments in the document to `sum`. */
-function addArguments(sum: number, { arguments: given = [] }: FieldNode): number {
-  return sum + (given.at(-1)?.loc?.end ?? 0) - (given[0]?.loc?.start ?? 0);
+function addArguments(sum: number, { arguments: values = [] }: FieldNode): number {
+  return sum + (values.at(-1)?.loc?.end ?? 0) - (values[0]?.loc?.start ?? 0);
 }
 
 const schemaType = assertObjectType(getNamedType(SchemaMetaFieldDef.type));
@@ -167,14 +170,10 @@ export function countIntrospection(
       const field = type.getFields()[nodes[0]?.name.value ?? ''];
       const named = getNamedType(field?.type);
       if (count > max || !isObjectType(named)) continue;
-      const found = sources.flatMap((source) =>
-        field?.resolve?.(source, { includeDeprecated: true }, undefined, info),
-      );
-      countFields(
-        selectionsOf(nodes),
-        named,
-        found.filter((item) => item != null),
-      );
+      const items = sources
+        .flatMap((source) => field?.resolve?.(source, { includeDeprecated: true }, undefined, info))
+        .filter((item) => item != null);
+      countFields(selectionsOf(nodes), named, items);
     }
   };
   for (const definition of document.definitions) {

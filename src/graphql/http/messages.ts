@@ -94,10 +94,10 @@ function countValues(value: unknown, max: number): number {
 
 /** Decodes the query string of a GET; `variables` and `extensions` are JSON texts. */
 export function parseQueryString(query: string): GraphqlRequest {
-  const given = new URLSearchParams(query);
+  const parameters = new URLSearchParams(query);
   const body: Record<string, unknown> = {};
   for (const name of ['query', 'operationName', 'variables', 'extensions']) {
-    const [value = '', second] = given.getAll(name);
+    const [value = '', second] = parameters.getAll(name);
     if (second !== undefined) throw invalidRequest(`The parameter ${name} was given twice.`);
     // An empty parameter counts as absent: forms send empty fields.
     if (value === '') continue;
@@ -141,12 +141,12 @@ export function negotiateType(request: Accepting): ResponseType | undefined {
 export function wantsEvents(request: Accepting): boolean {
   const accept = request.header('accept');
   if (accept === undefined || !accept.includes(eventStream)) return false;
-  const placeOf = (type: string): number => {
+  const positionOf = (type: string): number => {
     const at = accept.indexOf(type);
     return at === -1 ? accept.length : at;
   };
   // Of equal weights the type that is named first wins: urql names all that it can read.
-  const types = [eventStream, legacy, modern].toSorted((a, b) => placeOf(a) - placeOf(b));
+  const types = [eventStream, legacy, modern].toSorted((a, b) => positionOf(a) - positionOf(b));
   return negotiate(accept, types) === eventStream;
 }
 

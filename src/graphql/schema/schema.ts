@@ -99,8 +99,7 @@ const resolvers: Resolvers = {
       const id = toId(postId);
       if (id === undefined) return null;
       context.chargeObject(info);
-      const found = context.records.posts.find(id);
-      return andThen(found, (post) => context.chargeTexts(post, info));
+      return andThen(context.records.posts.find(id), (post) => context.chargeTexts(post, info));
     },
   },
 
@@ -172,38 +171,34 @@ function createPost(
   });
 }
 
-function addComment(
+async function addComment(
   _: unknown,
   { commentInput: { postId, content } }: Input<'commentInput', 'postId' | 'content'>,
   context: RequestContext,
-): MaybePromise<string> {
+): Promise<string> {
+  await checkWriter(context);
   const id = toId(postId);
-  return andThen(checkWriter(context), () => {
-    if (id === undefined) throw noPost();
-    // As in REST (R7, R24): the post is looked up before blank content is refused.
-    const added =
-      content.trim() === '' ? context.records.posts.find(id) : context.deps.addComment(id, content);
-    return andThen<Post | Comment | undefined, string>(added, (found) => {
-      if (found === undefined) throw noPost();
-      refuseBlank('content', content);
-      return found.id;
-    });
-  });
+  if (id === undefined) throw noPost();
+  const { deps, records } = context;
+  // As in REST (R7, R24): the post is looked up before blank content is refused.
+  const isBlank = content.trim() === '';
+  const added = await (isBlank ? records.posts.find(id) : deps.addComment(id, content));
+  if (added === undefined) throw noPost();
+  refuseBlank('content', content);
+  return added.id;
 }
 
 /** Spec §4.1 rule 4, R19: the upload is logged with the six values of the file. */
-function upload(
+async function upload(
   _: unknown,
   { file }: { readonly file: UploadedFile },
   context: RequestContext,
-): MaybePromise<boolean> {
-  const { deps, facts } = context;
-  return andThen(checkWriter(context), () =>
-    andThen(file.store(), () => {
-      deps.log('info', 'file uploaded', { requestId: facts.requestId, ...file.facts });
-      return true;
-    }),
-  );
+): Promise<boolean> {
+  await checkWriter(context);
+  await file.store();
+  const { requestId } = context.facts;
+  context.deps.log('info', 'file uploaded', { requestId, ...file.facts });
+  return true;
 }
 
 /** R23: the author is the account of the token. An invalid token is always refused. */
@@ -217,8 +212,8 @@ function findWriter(context: RequestContext): MaybePromise<Account | undefined> 
 }
 
 /** For mutations without an author: the token is checked only if writing needs one. */
-function checkWriter(context: RequestContext): MaybePromise<unknown> {
-  return context.deps.writesNeedToken ? findWriter(context) : undefined;
+async function checkWriter(context: RequestContext): Promise<void> {
+  if (context.deps.writesNeedToken) await findWriter(context);
 }
 
 /** R8. */
