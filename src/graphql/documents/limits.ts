@@ -125,8 +125,8 @@ function checkOverlaps(document: DocumentNode, fragments: Fragments, limits: Con
       const printing = group.reduce(addArguments, 0) / charactersPerPair;
       pairs += (group.length - 1) * (group.length / 2 + printing);
       if (pairs > max) {
-        const message = `The document asks too often for the same fields: at most ${max} pairs are compared.`;
-        throw new GraphQLError(message);
+        const message = `The document asks too often for the same fields: at most ${max} pairs`;
+        throw new GraphQLError(`${message} are compared.`);
       }
       checkMerged(selectionsOf(group), levels - 1);
     }
