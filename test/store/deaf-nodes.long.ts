@@ -28,7 +28,7 @@ describe('nodes on a PostgreSQL that does not notify', { skip, concurrency: true
         (share) => result.delays[Math.floor(result.delays.length * share)],
       );
       context.diagnostic(`delays: p50 ${half.toFixed()} ms, p99 ${most.toFixed()} ms`);
-      // Half of all waits are shorter than the time between two looks, by far where it is deaf.
+      // Half of all waits are shorter than the time between two polls, by far where it is deaf.
       assert.ok(half < 2_000, `${half} ms`);
     });
   }

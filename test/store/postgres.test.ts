@@ -84,8 +84,8 @@ test('a node that watches hears what is stored from then on, by all nodes', { sk
   }
 });
 
-/** Resolves when a node has looked for comments once more. */
-async function looked(url: string): Promise<void> {
+/** Resolves when a node has polled for comments once more. */
+async function polled(url: string): Promise<void> {
   const since = new Date();
   const statement = `SELECT FROM pg_stat_activity
     WHERE query LIKE '%pg_snapshot_xmin%' AND pid <> pg_backend_pid() AND state = 'idle'
@@ -105,9 +105,9 @@ test('a comment is waited for while one that began before it is stored', { skip 
   await late.comment(id, 'first');
   await early.comment(id, 'second');
   await early.commit();
-  await looked(url);
+  await polled(url);
   await other.todos.create({ title: 'of another transaction', completed: false });
-  await looked(url);
+  await polled(url);
   await late.commit();
   await node.comments.add(id, 'third');
   await until(() => heard.includes('third'));
