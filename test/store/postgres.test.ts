@@ -10,6 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { codeOf } from '../../dist/errors.js';
 import type { openStore as OpenStore } from '../../dist/store/open.js';
 import { openStore } from '../../dist/store/open.js';
+import { createServer, run, sql } from '../../dist/store/postgres/connection.js';
 import { openStore as openPostgresStore } from '../../dist/store/postgres/open.js';
 import { changing, toDraft } from '../support/article-texts.js';
 import { allOf, pluck, times } from '../support/lists.js';
@@ -264,5 +265,25 @@ test('a change of a post finds it once, and so does a refusal of its body', { sk
     assert.equal((await change()).status, status);
     const [read = 0, written = 0] = await countOf();
     assert.deepEqual([read - readBefore, written - writtenBefore], [reads, writes]);
+  }
+});
+
+test('a statement is prepared once on each connection', { skip }, async () => {
+  const { Client } = (await import('pg')).default;
+  const { connection: messages } = new Client() as unknown as Record<'connection', object>;
+  // The package notes what the server has prepared in this undocumented field.
+  assert.deepEqual('parsedStatements' in messages && messages.parsedStatements, {});
+  const server = await createServer(await database.createDatabase());
+  const connections = await Promise.all(
+    times(2).map(async () => server.connect({ statementSeconds: 5 })),
+  );
+  const prepared = sql`SELECT name, statement FROM pg_prepared_statements
+    WHERE statement LIKE ${'%pg_prepared%'}`;
+  for (const connection of connections) {
+    for (const _ of times(3)) {
+      const rows = await run(connection, prepared);
+      assert.deepEqual(rows, [{ name: 's0', statement: prepared.text }]);
+    }
+    connection.end();
   }
 });

@@ -1,4 +1,18 @@
-/** Connections to PostgreSQL. Only this file knows the package. */
+/**
+ * Connections to PostgreSQL. Only this file knows the package (checked with pg 8.23).
+ *
+ * A statement is prepared once on each connection, under a name that is the same on all of them.
+ * Its messages leave in one piece; the next statement starts after `ReadyForQuery`:
+ *
+ *     columns unknown   Parse(s3, text) Bind(s3, values) Describe Execute Sync
+ *     new connection    Parse(s3, text) Bind(s3, values)          Execute Sync
+ *     otherwise                         Bind(s3, values)          Execute Sync
+ *     without sessions  Parse('', text) Bind('', values) Describe Execute Sync
+ *     the server        ParseComplete BindComplete RowDescription DataRow… CommandComplete
+ *
+ * The package's own `Query` with `rowMode: 'array'` describes the columns each time. With it,
+ * `GET /posts/{id}` took 55 µs in place of 50, `postById` 163 (143), and a new comment 131 (103).
+ */
 
 import type pg from 'pg';
 import { toReason } from '../../errors.ts';
@@ -174,11 +188,7 @@ function createPlans(withSessions: boolean): (text: string) => Plan {
   };
 }
 
-/**
- * One execution of a statement. The package's own class asks for a description of the columns each
- * time, and converts values by their types; here a value of a row is a text as the server sends it,
- * or null.
- */
+/** One execution of a statement: its methods are called by the package, in the order above. */
 class Execution implements pg.Submittable {
   /** The package notes name and text when the server has prepared them. */
   readonly name: string;
