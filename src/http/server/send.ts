@@ -64,19 +64,18 @@ export function createSend(context: SendContext): Send {
     const { error } = sent;
     const status = outgoing.headersSent ? sent.status : clientLeftStatus;
     const waitedMilliseconds = performance.now() - request.startedAt;
-    if (outgoing.headersSent && sent.body instanceof Readable) {
-      // The response has begun; its stream ends later.
-      const { socket } = request.incoming;
-      const before = socket.bytesWritten;
-      outgoing.once('close', () => {
-        const milliseconds = performance.now() - request.startedAt;
-        const streamed = socket.bytesWritten - before;
-        observer.end({ request, status, bytes: streamed, waitedMilliseconds, milliseconds });
-      });
-    } else {
-      const milliseconds = waitedMilliseconds;
-      observer.end({ request, status, bytes, error, waitedMilliseconds, milliseconds });
+    const end = (sentBytes: number, milliseconds: number): void =>
+      observer.end({ request, status, bytes: sentBytes, error, waitedMilliseconds, milliseconds });
+    if (!outgoing.headersSent || !(sent.body instanceof Readable)) {
+      end(bytes, waitedMilliseconds);
+      return;
     }
+    // The response has begun; its stream ends later.
+    const { socket } = request.incoming;
+    const before = socket.bytesWritten;
+    outgoing.once('close', () =>
+      end(socket.bytesWritten - before, performance.now() - request.startedAt),
+    );
   };
 }
 
