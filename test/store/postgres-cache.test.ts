@@ -109,6 +109,8 @@ test('a write of this node makes anew only what has read its records', { skip },
     async () => store.posts.create(draft),
     async () => store.posts.remove((await store.posts.create(draft)).id),
     async () => store.todos.create({ title: 'x', completed: false }),
+    async () => store.articles.save({ id: 1, json: '{"title":"x","id":1}' }),
+    async () => store.articles.change(1, ({ id }) => ({ id, json: '{"title":"y","id":1}' })),
   ];
   await madeBy(() => Promise.resolve());
   for (const write of elsewhere) {

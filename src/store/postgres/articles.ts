@@ -31,7 +31,7 @@ import type { Pool } from './pool.ts';
 import { sql, type Statement } from './connection.ts';
 import { createFind, createList } from '../sql/lists.ts';
 import { nextArticleId, wholeOf } from '../sql/statements.ts';
-import { type Cells, toRecord } from '../sql/rows.ts';
+import { type Cells, type Row, toRecord } from '../sql/rows.ts';
 import type { Articles, DriverOptions } from '../store.ts';
 
 /** Attempts before the lease is requested. */
@@ -47,20 +47,24 @@ const changeMillisecondsMax = 5_000;
 
 /** Reads id, document and version. */
 type Read = (askedAt: number) => Promise<readonly Cells[]>;
+/** Runs a statement that returns the ids of changed articles and its transaction. */
+type Replace = (statement: Statement, askedAt?: number) => Promise<readonly Row[]>;
 /** Called in a turn of the scheduler. An article that does not change remains the same object. */
 type Change = (articles: readonly Article[]) => MaybePromise<readonly Article[]>;
 
-type Deps = Pick<PostgresContext, 'pool' | 'sql'> & Pick<DriverOptions, 'run'>;
+type Deps = Pick<PostgresContext, 'pool' | 'versions' | 'sql'> & Pick<DriverOptions, 'run'>;
 
-export function createArticles({ pool, sql: statements, run }: Deps): Articles {
-  const changeOne = createChanges(pool, waitingForOneMax);
-  const changeAll = createChanges(pool, waitingForAllMax);
+export function createArticles({ pool, versions, sql: statements, run }: Deps): Articles {
+  const replace: Replace = (statement, askedAt) =>
+    versions.track(pool.write(statement, askedAt), 'articles');
+  const changeOne = createChanges(pool, replace, waitingForOneMax);
+  const changeAll = createChanges(pool, replace, waitingForAllMax);
   const readAll: Read = async (askedAt) =>
     wholeOf(await statements.readArticles('id, document, version', askedAt));
   return {
     all: createList(statements, 'articles')(),
     find: createFind(statements, ['articles', 'id']),
-    save: (draft) => (draft.id === undefined ? add(pool, draft) : put(pool, draft.id, draft)),
+    save: (draft) => (draft.id === undefined ? add(pool, draft) : put(replace, draft.id, draft)),
     async change(id, change) {
       const text = sql`SELECT id, document, version FROM inkwell.articles WHERE id = ${id}`;
       const read: Read = (askedAt) => pool.readCells(text, askedAt);
@@ -72,10 +76,11 @@ export function createArticles({ pool, sql: statements, run }: Deps): Articles {
   };
 }
 
-async function put(pool: Pool, id: number, { json }: ArticleDraft): Promise<Article> {
-  await pool.write(
+async function put(replace: Replace, id: number, { json }: ArticleDraft): Promise<Article> {
+  await replace(
     sql`INSERT INTO inkwell.articles (id, document) VALUES (${id}, ${json})
-      ON CONFLICT (id) DO UPDATE SET document = excluded.document, version = DEFAULT`,
+      ON CONFLICT (id) DO UPDATE SET document = excluded.document, version = DEFAULT
+      RETURNING id, pg_current_xact_id()::text AS xid`,
   );
   return { id, json };
 }
@@ -96,7 +101,7 @@ async function add(pool: Pool, draft: ArticleDraft, askedAt = performance.now())
 }
 
 /** Returns a function that changes what `read` returns, one after the other for each key. */
-function createChanges(pool: Pool, waitingMax: number) {
+function createChanges(pool: Pool, replace: Replace, waitingMax: number) {
   const inQueue = createQueue(waitingMax);
   const holder = randomUUID();
   return (key: unknown, read: Read, change: Change): Promise<readonly Article[]> =>
@@ -111,7 +116,7 @@ function createChanges(pool: Pool, waitingMax: number) {
             : [{ id: article.id, version: rows[at]?.[2], document: article.json }],
         );
         if (changed.length === 0) return after;
-        const stored = await pool.write(toReplace(JSON.stringify(changed), holder), askedAt);
+        const stored = await replace(toReplace(JSON.stringify(changed), holder), askedAt);
         return stored.length === changed.length ? after : undefined;
       }),
     );
@@ -136,7 +141,7 @@ function toReplace(changed: string, holder: string): Statement {
       AND (SELECT count(*) FROM unchanged) = (SELECT count(*) FROM changed)
       AND NOT EXISTS (SELECT FROM inkwell.article_turn
         WHERE holder <> ${holder} AND ends > clock_timestamp())
-    RETURNING 1`;
+    RETURNING articles.id, pg_current_xact_id()::text AS xid`;
 }
 
 interface Attempts {
