@@ -1,0 +1,148 @@
+/** The files of a release, as `npm run release` makes them. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { runProgram } from './support/program.js';
+import { projectFolder } from './support/source.js';
+
+const run = promisify(execFile);
+
+interface Sbom {
+  readonly bomFormat: string;
+  readonly components: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+    readonly licenses: readonly unknown[];
+  }[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
+}
+
+const { version } = JSON.parse(await readFile(join(projectFolder, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
+const archive = `inkwell-${version}`;
+
+/** Every package of production, direct or not. */
+const packages = [
+  'busboy',
+  'fast-deep-equal',
+  'fast-json-patch',
+  'graphql',
+  'graphql-ws',
+  'json-merge-patch',
+  'streamsearch',
+  'uuid',
+  'ws',
+];
+
+describe('a release', () => {
+  let folder: string;
+  let output: string;
+  const release = async (name: string): Promise<string> => {
+    const script = join(projectFolder, 'scripts', 'release.mjs');
+    return (await run(process.execPath, [script, join(folder, name)])).stdout;
+  };
+  const namesIn = async (name: string): Promise<string[]> =>
+    (await readdir(join(folder, name))).toSorted();
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'inkwell-release-test-'));
+    output = await release('one');
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  it('has the archive, its list of packages and checksums; the executable, or a line why not', async () => {
+    const names = await namesIn('one');
+    const isPlain = (name: string): boolean => !/-(?:linux|darwin|win32)-/.test(name);
+    assert.deepEqual(names.filter(isPlain), [
+      'SHA256SUMS',
+      `${archive}.cdx.json`,
+      `${archive}.tar.gz`,
+    ]);
+    const others = names.filter((name) => !isPlain(name));
+    if (others.length === 0) assert.match(output, /^No executable: Node \d+\.\d+/m);
+    else assert.equal(others.length, 2);
+  });
+
+  it('is of the size of the program with its pages', async () => {
+    const { length } = await readFile(join(folder, 'one', `${archive}.tar.gz`));
+    assert.ok(length > 1_500_000 && length < 6_000_000, `${length} bytes`);
+  });
+
+  it('has checksums of all its files', async () => {
+    const sums = await readFile(join(folder, 'one', 'SHA256SUMS'), 'utf8');
+    const lines = sums.trimEnd().split('\n');
+    const files = (await namesIn('one')).filter((name) => name !== 'SHA256SUMS');
+    assert.equal(lines.length, files.length);
+    for (const name of files) {
+      const content = await readFile(join(folder, 'one', name));
+      const sum = createHash('sha256').update(content).digest('hex');
+      assert.ok(lines.includes(`${sum}  ${name}`), name);
+    }
+  });
+
+  it('lists the nine packages with their licences and hashes', async () => {
+    const text = await readFile(join(folder, 'one', `${archive}.cdx.json`), 'utf8');
+    const sbom = JSON.parse(text) as Sbom;
+    assert.equal(sbom.bomFormat, 'CycloneDX');
+    assert.deepEqual(
+      sbom.components.map(({ name }) => name),
+      packages,
+    );
+    for (const { name, hashes, licenses } of sbom.components) {
+      assert.equal(licenses.length, 1, name);
+      assert.equal(hashes[0]?.alg, 'SHA-512', name);
+      assert.match(hashes[0]?.content ?? '', /^[0-9a-f]{128}$/, name);
+    }
+    // Seven are direct.
+    assert.equal(sbom.dependencies[0]?.dependsOn.length, 7);
+  });
+
+  it('lists fourteen packages more where the driver for PostgreSQL is inside', async () => {
+    const script = join(projectFolder, 'scripts', 'sbom.mjs');
+    const { stdout } = await run(process.execPath, [script, '--pg']);
+    const names = (JSON.parse(stdout) as Sbom).components.map(({ name }) => name);
+    assert.ok(names.includes('pg'));
+    assert.deepEqual(
+      packages.filter((name) => !names.includes(name)),
+      [],
+    );
+    assert.equal(names.length, 23);
+  });
+
+  it('unpacks to a program that serves its pages', async (context) => {
+    await run('tar', ['-xzf', `one/${archive}.tar.gz`], { cwd: folder });
+    const file = join(folder, archive, 'inkwell.mjs');
+    const server = await runProgram(context, { file });
+    const { url } = await server.listening();
+    for (const [path, shown] of Object.entries({
+      '/hello': /Hello/,
+      '/': /Inkwell/,
+      '/graphql-ui/': /<title>Inkwell/,
+      '/docs/': /<html/,
+    })) {
+      const response = await fetch(url + path, { headers: { accept: 'text/html, */*;q=0.1' } });
+      assert.equal(response.status, 200, path);
+      assert.match(await response.text(), shown, path);
+    }
+  });
+
+  it('has the same bytes when it is made again', async () => {
+    await release('two');
+    const [one, two] = await Promise.all(
+      ['one', 'two'].map((name) => readFile(join(folder, name, `${archive}.tar.gz`))),
+    );
+    assert.ok(one !== undefined && two !== undefined && one.equals(two));
+  });
+
+  it('is not made in a folder that has files', async () => {
+    await assert.rejects(release('one'), { code: 1 });
+  });
+});
