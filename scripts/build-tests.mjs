@@ -6,13 +6,21 @@
  * `npm run test:long` starts one process for each file.
  */
 
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** As many as `npm test` runs at a time: two processors have work then while some wait. */
-const groupCount = 4;
+/**
+ * The folders whose tests share a process; the empty name is test/ itself. Groups are fixed, so that
+ * a test always has the same neighbours, and take about as long as each other.
+ */
+const groups = [
+  ['http', 'domain', 'records'],
+  ['handlers', 'auth'],
+  ['graphql', ''],
+  ['store', 'commands'],
+];
 
 const source = fileURLToPath(new URL('../test', import.meta.url));
 const target = fileURLToPath(new URL('../dist-test', import.meta.url));
@@ -24,20 +32,24 @@ await build({
   outbase: source,
   outdir: target,
   format: 'esm',
+  // A failure names the line of the source where Node runs with --enable-source-maps.
+  sourcemap: 'inline',
 });
 
-const files = all.filter((name) => name.endsWith('.test.ts')).map((name) => name.slice(0, -3));
-// The longest files take about the longest, and come first, so that no group runs on for long.
-const sized = await Promise.all(
-  files.map(async (name) => ({ name, size: (await stat(join(source, `${name}.ts`))).size })),
-);
-const groups = Array.from({ length: groupCount }, () => ({ imports: '', size: 0 }));
-for (const { name, size } of sized.toSorted((a, b) => b.size - a.size)) {
-  const group = groups.reduce((least, one) => (one.size < least.size ? one : least));
-  group.imports += `import '../${name}.js';\n`;
-  group.size += size;
-}
+const files = all
+  .map((name) => name.replaceAll(sep, '/'))
+  .filter((name) => name.endsWith('.test.ts'))
+  .toSorted((a, b) => (a < b ? -1 : 1));
+const groupOf = (name) => {
+  const folder = name.includes('/') ? name.slice(0, name.indexOf('/')) : '';
+  const group = groups.findIndex((folders) => folders.includes(folder));
+  if (group === -1) throw new Error(`scripts/build-tests.mjs has no group for test/${folder}`);
+  return group;
+};
 await mkdir(join(target, 'groups'));
-for (const [at, { imports }] of groups.entries()) {
-  await writeFile(join(target, 'groups', `${at + 1}.js`), imports);
+for (const at of groups.keys()) {
+  const imports = files
+    .filter((name) => groupOf(name) === at)
+    .map((name) => `import '../${name.replace(/\.ts$/, '.js')}';\n`);
+  await writeFile(join(target, 'groups', `${at + 1}.js`), imports.join(''));
 }
