@@ -1,14 +1,24 @@
 /**
- * Draws the figures of bench/figures.json, with the same bytes for the same figures:
- * `node bench/chart.mjs > docs/performance.svg`.
+ * Draws bench/figures.json, which `npm run bench:peer -- --json bench/figures.json` has written, with
+ * the same bytes for the same figures: `node bench/chart.mjs > docs/performance.svg`.
  */
 
 import { readFileSync } from 'node:fs';
 
-const { peer, panels } = JSON.parse(readFileSync(new URL('figures.json', import.meta.url), 'utf8'));
+const figures = JSON.parse(readFileSync(new URL('figures.json', import.meta.url), 'utf8'));
+const { versions, machine, commit, date } = figures;
+const peer = `Fastify ${majorOf('fastify')} with Mercurius ${majorOf('mercurius')}`;
+const panels = figures.tables.map(({ title, rows }) => ({
+  title,
+  rows: rows.map(([request, , inkwell, anew, jit]) => ({ request, inkwell, anew, jit })),
+}));
 
-const [width, left, right] = [860, 250, 790];
-const [rowHeight, panelHead, head, foot] = [34, 44, 64, 20];
+function majorOf(name) {
+  return versions[name].split('.')[0];
+}
+
+const [width, left, right] = [880, 280, 810];
+const [rowHeight, panelHead, head, foot] = [34, 44, 64, 40];
 /** Longer bars are cut, and say so. */
 const ratioMax = 2;
 
@@ -31,13 +41,13 @@ const toFigure = (ratio) => `${ratio.toFixed(2)}${ratio > ratioMax ? ' →' : ''
 
 function drawRow({ request, inkwell, anew, jit }, y) {
   const parts = [toText([left - 12, y + 20], request, 'name')];
-  parts.push(toBar([y + 7, anew === undefined ? 18 : 11], inkwell, 'inkwell'));
-  if (anew !== undefined) parts.push(toBar([y + 19, 7], anew, 'anew'));
-  if (jit !== undefined) parts.push(`<path d="M${toX(jit)} ${y + 4}v24" class="jit"/>`);
-  const shown = anew === undefined ? [inkwell] : [inkwell, anew];
+  parts.push(toBar([y + 7, anew === null ? 18 : 11], inkwell, 'inkwell'));
+  if (anew !== null) parts.push(toBar([y + 19, 7], anew, 'anew'));
+  if (jit !== null) parts.push(`<path d="M${toX(jit)} ${y + 4}v24" class="jit"/>`);
+  const shown = anew === null ? [inkwell] : [inkwell, anew];
   const longest = Math.max(...shown);
   // The figures follow the bars, and the mark where that is close behind.
-  const end = toX(jit > longest && jit < longest + 0.3 ? jit : longest);
+  const end = toX(jit !== null && jit > longest && jit < longest + 0.3 ? jit : longest);
   parts.push(toText([end + 8, y + 21], shown.map(toFigure).join(' · ')));
   return parts;
 }
@@ -71,6 +81,10 @@ function draw() {
     }
     y = end;
   }
+  const source =
+    `Commit ${commit} of ${date}, Node ${versions.node}, ${machine.cpus} × ${machine.cpu}, ` +
+    `Fastify ${versions.fastify}, Mercurius ${versions.mercurius}`;
+  parts.push(toText([24, y + 26], source, 'axis'));
   const height = y + foot;
   const all = panels.flatMap(({ rows }) => rows);
   const less = all.filter(({ inkwell }) => inkwell < 1).length;
