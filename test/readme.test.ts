@@ -20,6 +20,7 @@ const readme = read('README.md');
 const map = read('src/README.md');
 const security = read('SECURITY.md');
 const docNames = readdirSync(join(projectFolder, 'docs')).filter((name) => name.endsWith('.md'));
+const decisions = readdirSync(join(projectFolder, 'docs/decisions'));
 const doc = (name: string): string => read(join('docs', name));
 
 interface Manifest {
@@ -123,7 +124,8 @@ describe('the tables of the documents', () => {
   });
 
   it('names only scripts that exist', () => {
-    const text = [readme, ...docNames.map(doc)].join('\n');
+    const others = ['CONTRIBUTING.md', 'bench/README.md'].map(read);
+    const text = [readme, ...others, ...docNames.map(doc)].join('\n');
     for (const [, name = ''] of text.matchAll(/npm run ([\w:]+)/g)) {
       assert.ok(manifest.scripts[name], `npm run ${name}`);
     }
@@ -179,6 +181,15 @@ describe('the pages', () => {
     'src/README.md': map,
     'SECURITY.md': security,
     'CHANGELOG.md': read('CHANGELOG.md'),
+    ...Object.fromEntries(
+      [
+        'CONTRIBUTING.md',
+        'bench/README.md',
+        'examples/README.md',
+        'test/support/README.md',
+        ...decisions.map((name) => `docs/decisions/${name}`),
+      ].map((name) => [name, read(name)]),
+    ),
     ...Object.fromEntries(docNames.map((name) => [`docs/${name}`, doc(name)])),
   };
 
@@ -211,6 +222,22 @@ describe('the pages', () => {
       for (const [, path = ''] of text.matchAll(/`(test\/[\w/.-]+\.ts)`/g)) {
         assert.ok(existsSync(join(projectFolder, path)), `${page}: ${path}`);
       }
+    }
+  });
+
+  it('number the decisions without a gap, and list each', () => {
+    const records = decisions.filter((name) => name !== 'README.md').toSorted();
+    const numbers = records.map((name) => Number(name.slice(0, 3)));
+    assert.deepEqual(
+      numbers,
+      records.map((_, at) => at + 1),
+    );
+    const list = read('docs/decisions/README.md');
+    for (const name of records) {
+      const [, title = ''] = /^# (.+)$/m.exec(read(join('docs/decisions', name))) ?? [];
+      assert.ok(list.includes(`(${name})`), name);
+      assert.ok(list.includes(title.slice('000. '.length)), name);
+      assert.ok(map.includes(`../docs/decisions/${name})`), `src/README.md: ${name}`);
     }
   });
 
