@@ -7,7 +7,7 @@
  */
 
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -27,14 +27,23 @@ const target = fileURLToPath(new URL('../dist-test', import.meta.url));
 
 await rm(target, { recursive: true, force: true });
 const all = (await readdir(source, { recursive: true })).filter((name) => name.endsWith('.ts'));
-await build({
+const { outputFiles } = await build({
   entryPoints: all.map((name) => join(source, name)),
   outbase: source,
   outdir: target,
   format: 'esm',
   // A failure names the line of the source where Node runs with --enable-source-maps.
   sourcemap: 'inline',
+  write: false,
 });
+for (const { path, text } of outputFiles) {
+  await mkdir(dirname(path), { recursive: true });
+  // esbuild leaves the names of imported files as they are; those of the source end with .ts.
+  await writeFile(
+    path,
+    text.replaceAll(/^(.*\b(?:from|import)\b.*"\..*)\.ts("\)?.*)$/gm, '$1.js$2'),
+  );
+}
 
 const files = all
   .map((name) => name.replaceAll(sep, '/'))
