@@ -225,22 +225,6 @@ describe('the pages', () => {
     }
   });
 
-  it('number the decisions without a gap, and list each', () => {
-    const records = decisions.filter((name) => name !== 'README.md').toSorted();
-    const numbers = records.map((name) => Number(name.slice(0, 3)));
-    assert.deepEqual(
-      numbers,
-      records.map((_, at) => at + 1),
-    );
-    const list = read('docs/decisions/README.md');
-    for (const name of records) {
-      const [, title = ''] = /^# (.+)$/m.exec(read(join('docs/decisions', name))) ?? [];
-      assert.ok(list.includes(`(${name})`), name);
-      assert.ok(list.includes(title.slice('000. '.length)), name);
-      assert.ok(map.includes(`../docs/decisions/${name})`), `src/README.md: ${name}`);
-    }
-  });
-
   it('show every room on the map', () => {
     const listed = tableOf(sectionOf(map, '## The rooms')).map(([room = '']) => bare(room));
     const rooms = readdirSync(join(projectFolder, 'src'), { withFileTypes: true })
