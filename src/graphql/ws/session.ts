@@ -148,7 +148,7 @@ export class Session {
   /** Call it when the client has taken all that was queued: operations that wait may start. */
   drained(): void {
     this.client.resume();
-    void this.#startWaiting();
+    this.#startWaiting();
   }
 
   /** Closes the socket, and resolves when it is gone. */
@@ -221,7 +221,7 @@ export class Session {
     const authorization = init['Authorization'] ?? init['authorization'];
     if (typeof authorization === 'string') this.#authorization = toStored(authorization);
     this.client.send(connectionAck);
-    void this.#startWaiting();
+    this.#startWaiting();
   }
 
   #start(start: Start, messageBytes: number): void {
@@ -243,7 +243,7 @@ export class Session {
       return this.client.send(errorMessage(protocol, id, [error]));
     }
     this.operations.set(id, new SocketOperation(start, reservation, this));
-    void this.#startWaiting();
+    this.#startWaiting();
   }
 
   #hasRoom(bytes: number): boolean {
@@ -258,19 +258,23 @@ export class Session {
     return Array.from(this.operations.values()).find(({ request }) => request !== undefined);
   }
 
-  /** Starts operations that wait. Never rejects. */
-  async #startWaiting(): Promise<void> {
+  /** Starts operations that wait. A fault of the service ends this socket alone. */
+  #startWaiting(): void {
     if (this.#state !== 'ready' || this.#isStarting) return;
     this.#isStarting = true;
+    this.#startAll().catch(this.#fail);
+  }
+
+  async #startAll(): Promise<void> {
     const findViewer = () => this.#deps.viewerOf({ header: () => this.#authorization });
-    const { readsNeedToken } = this.#deps.engine;
     for (let next = this.#findNext(); next !== undefined; next = this.#findNext()) {
+      const { readsNeedToken } = this.#deps.engine;
       const viewer = readsNeedToken ? await findBefore(findViewer) : findViewer;
       this.#executing += 1;
       const run = next.run(this.#deps, viewer).catch(this.#fail);
       void run.finally(() => {
         this.#executing -= 1;
-        void this.#startWaiting();
+        this.#startWaiting();
       });
     }
     this.#isStarting = false;
