@@ -37,6 +37,17 @@ const benches: Readonly<Record<string, Bench>> = {
     args: ['--rounds=1', '--seconds=0.2', '--warm=0.1', '--connections=2', '--posts=12'],
     rows: [29, 2],
   },
+  // The first run installs what the peer needs.
+  'peer.mjs': {
+    args: [
+      '--rounds=1',
+      '--seconds=0.2',
+      '--warm=0.1',
+      '--posts=20',
+      '--only=postById with author, comments',
+    ],
+    rows: Array.from({ length: 1 + withSqlite + withPostgres }, () => 1),
+  },
   'sockets.mjs': { args: ['--sockets=20'], rows: [1] },
   'delays.mjs': {
     args: ['--posts=20', '--comments=1', '--mib=2', '--seconds=0.3'],
